@@ -80,7 +80,7 @@ drills: | servers
 
 # Not part of the tests: it takes minutes.
 attacks: | servers
-	$(BIN)/python -m tests.audit
+	$(BIN)/python -m tests.lab
 
 # Not part of the tests: it takes many minutes, and needs podman and more. DEPLOY="--only image,compose" runs some steps.
 deploy-test: .venv/ready-deploy | servers
@@ -96,9 +96,10 @@ fresh:
 	clone=$$(mktemp -d) && git clone --quiet . $$clone/hearsay && cd $$clone/hearsay && \
 	env -i PATH="$$PATH" HOME="$$HOME" make demo && env -i PATH="$$PATH" HOME="$$HOME" make test && rm -rf $$clone
 
-# The size of the project: rooms, and tests.
+# The size of the project: rooms without the lab, the lab, both, and tests.
+count = $$(git ls-files '*.py' | grep -E '^($(1))/' | xargs cat | wc -l)
 lines:
-	@echo "$$(git ls-files '*.py' | grep -E '^($(ROOMS))/' | xargs cat | wc -l) lines of Python in the rooms, $$(git ls-files 'tests/*.py' | xargs cat | wc -l) in the tests"
+	@echo "$(call count,$(ROOMS)) lines of Python in the rooms without the lab, $(call count,lab) in the lab, $(call count,$(ROOMS)|lab) with the lab, $(call count,tests) in the tests"
 
 clean:
 	rm -rf .venv build dist *.egg-info

@@ -1,1 +1,1 @@
-"""Estimates, windows, mobility reports and evaluation: pure functions over sufficient statistics."""
+"""Estimates, windows, mobility reports and forecasts: pure functions over sufficient statistics."""

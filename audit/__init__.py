@@ -1,1 +1,1 @@
-"""Attacks on a survey at their best: computed in closed form, and measured with the devices' own code."""
+"""Attacks on a survey at their best, in closed form, and verdicts on what was collected."""

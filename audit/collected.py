@@ -13,7 +13,7 @@ import numpy as np
 from analytics.integrity import AttributeIntegrity, Integrity
 from audit.closed.forging import moved
 from audit.computed import cheapest
-from audit.measured.gaps import Followed
+from audit.gaps import Candidates, candidates, crowds, gap_figures, gap_findings
 from audit.report import Figure, Finding
 from protocols.arrays import Floats, Whole
 from protocols.privacy import evidence, hidden_bits
@@ -41,7 +41,7 @@ class Collected:
 
 def collected_figures(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Figure]:
     """How few reports one may be among; and how far forged reports could have moved a share without being noticed."""
-    yield from followed(scheme, periods).figures()
+    yield from gap_figures(scheme, followed(scheme, periods))
     judged = [collected.integrity for collected in periods if collected.integrity is not None]
     for question in scheme.questions:
         found = judged[-1].attribute(question.name) if judged else None
@@ -68,19 +68,15 @@ def collected_findings(scheme: Scheme, periods: Sequence[Collected]) -> Iterator
             for name, check in collected.integrity.alarms:
                 where = f"period {collected.period}" + (f", {name}" if name else "")
                 yield Finding(code=CODES.get(check, "contradicted"), text=f"{where}: {MEANINGS[check]}.")
-    yield from followed(scheme, periods).findings()
+    yield from gap_findings(followed(scheme, periods))
     yield from _crowd(scheme, periods)
     yield from _priors(scheme, periods)
 
 
-def followed(scheme: Scheme, periods: Sequence[Collected]) -> Followed:
+def followed(scheme: Scheme, periods: Sequence[Collected]) -> Candidates:
     """Among how many reports the one before is, of every report."""
-    found = Followed(scheme)
-    for collected in periods:
-        for name in found.names:
-            if name in collected.reports:
-                found.count(name, collected.period, *collected.reports[name])
-    return found
+    known = ((name, one) for one in periods for name in crowds(scheme) if name in one.reports)
+    return candidates(scheme, ((name, one.period, *one.reports[name]) for name, one in known))
 
 
 def contradictions(periods: Sequence[Collected]) -> tuple[str, ...]:

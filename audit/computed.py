@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from math import inf, log
+from typing import Any
 
 import numpy as np
 
@@ -200,24 +201,30 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
 
 def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]:
     for question in forgeable(scheme):
-        shares, placed = priors.get(question.name, np.full(question.k, 1 / question.k)), question.attribute.placed
-        target, answering = cheapest(question), max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
-        for forgery, does in FORGERS.items():
-            best = (
-                moved_places(question, target, forgery, FORGED, shares, answering)
-                if placed
-                else moved(question, np.array([target]), forgery, FORGED, shares)
-            )
-            yield Figure(
-                attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {does}", reports=1,
-                unit="share", luck=0.0, histogram=0.0, best=best, exact=not placed,
-            )  # fmt: skip
-
+        shares, target = priors.get(question.name, np.full(question.k, 1 / question.k)), cheapest(question)
+        answering = max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
+        yield from (forgery_figure(question, target, forgery, FORGED, shares, answering) for forgery in FORGERS)
     if scheme.survey.horizon > 1:
         yield Figure(
             attack="forge", target="visitors of a window", knows=f"{FORGED:.0%} of the reports: claim to be new",
             reports=1, unit="share", luck=0.0, histogram=0.0, best=FORGED,
         )  # fmt: skip
+
+
+def forgery_figure(
+    question: Question, target: int, forgery: Forgery, beta: float, shares: Floats, n: int, **measured: Any
+) -> Figure:
+    """How far a share beta of forged reports moves the estimated share of a target, among n reports."""
+    placed = question.attribute.placed
+    best = (
+        moved_places(question, target, forgery, beta, shares, n)
+        if placed
+        else moved(question, np.array([target]), forgery, beta, shares)
+    )
+    return Figure(
+        attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {FORGERS[forgery]}", reports=1,
+        unit="share", luck=0.0, histogram=0.0, best=best, exact=not placed, **measured,
+    )  # fmt: skip
 
 
 def forgeable(scheme: Scheme) -> list[Question]:

@@ -24,10 +24,9 @@ if TYPE_CHECKING:
     from hearsay.library.device.device import Device
     from hearsay.library.device.limits import Limits
     from hearsay.library.estimating import estimate, estimate_counts
-    from hearsay.library.evaluating import evaluate
     from hearsay.library.planning import load_survey, plan
     from hearsay.library.results import read_results, run
-    from hearsay.library.synthesizing import synthesize
+    from lab.library import evaluate, synthesize  # for type checkers only
     from protocols.errors import HearsayError
     from protocols.survey import Survey
 else:
@@ -39,12 +38,12 @@ else:
         "Survey": "protocols.survey",
         "estimate": "hearsay.library.estimating",
         "estimate_counts": "hearsay.library.estimating",
-        "evaluate": "hearsay.library.evaluating",
+        "evaluate": "lab.library",
         "load_survey": "hearsay.library.planning",
         "plan": "hearsay.library.planning",
         "read_results": "hearsay.library.results",
         "run": "hearsay.library.results",
-        "synthesize": "hearsay.library.synthesizing",
+        "synthesize": "lab.library",
     }
 
     def __getattr__(name: str) -> object:

@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 # A command's module, function and line in `hearsay --help`. Its module is imported when it is called: that takes long.
+# Nothing but these names leads to the lab.
 COMMANDS = {
     "demo": ("runs:demo", "Simulate a festival week, collect it end to end, and show the mobility report."),
     "run": ("runs:run", "Simulate a population, collect a survey from it end to end, and show the results."),
@@ -31,7 +32,7 @@ COMMANDS = {
         "Forecast what is published, with intervals of two kinds: for the truth, and for what will be published.",
     ),
     "synthesize": (
-        "synthesize:synthesize",
+        "lab.commands.synthesize:synthesize",
         "Write records that follow the published tables: of single attributes, and of the pairs that crosses have "
         "asked.",
     ),
@@ -41,10 +42,10 @@ COMMANDS = {
     ),
     "survey": ("survey:app", "Check, write and publish survey files."),
     "evaluate": (
-        "evaluate:evaluate",
+        "lab.commands.evaluate:evaluate",
         "Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.",
     ),
-    "audit": ("audit:audit", "Attack a survey as well as anybody can, and show what the attacks reach."),
+    "audit": ("lab.commands.audit:audit", "Attack a survey as well as anybody can, and show what the attacks reach."),
     "dashboard": (
         "operations.dashboard:dashboard",
         "Show results in a browser as they are published, until it is stopped.",
@@ -85,7 +86,7 @@ class Commands(TyperGroup):
 
 def _imported(command: str) -> Any:
     module, _, name = COMMANDS[command][0].partition(":")
-    found = getattr(import_module(f"hearsay.commands.{module}"), name)
+    found = getattr(import_module(module if module.startswith("lab.") else f"hearsay.commands.{module}"), name)
     holder = typer.Typer(add_completion=False, callback=lambda: None, rich_markup_mode="markdown")
     if isinstance(found, typer.Typer):
         holder.add_typer(found, name=command)

@@ -22,11 +22,11 @@ COLLECTING = ("protocols", "servers", "memo_store", "producers", "stream_app", "
 PARTS = {
     "kills": COLLECTING,
     "cluster": (*COLLECTING, "analytics", "pages"),
-    "pages": (*COLLECTING, "analytics", "audit", "pages", "docs", "examples", "README.md", "CONTRIBUTING.md"),
+    "pages": (*COLLECTING, "analytics", "audit", "pages", "lab", "docs", "examples", "README.md", "CONTRIBUTING.md"),
     "memory": COLLECTING,
     "browser": ("pages", "analytics/mobility", "hearsay/reports"),
-    "statistics": ("protocols", "analytics", "audit", "stream_app/counting", "producers/scenarios", "examples"),
-    "clients": ("clients", "protocols", "gateway"),
+    "statistics": ("protocols", "analytics", "audit", "lab", "stream_app/counting", "producers/scenarios", "examples"),
+    "clients": ("clients", "protocols", "gateway", "lab"),
     MUTATIONS: (*COLLECTING, "analytics", "CONTRIBUTING.md"),
 }
 """Each part, and the files and folders whose change it belongs to: those, and folders of tests with their names."""

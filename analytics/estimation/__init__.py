@@ -2,8 +2,10 @@
 
 from analytics.estimation.consistent import clip_renormalise, norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
-from analytics.estimation.estimates import estimate, estimate_all
+from analytics.estimation.estimates import estimate, estimate_all, variance
+from analytics.estimation.likelihood import most_likely
 from analytics.estimation.noised import CellNoise, estimate_noised
+from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
 from analytics.estimation.ratios import exact
 from analytics.estimation.shortening import decimals, shortened, shortened_consistent
@@ -14,12 +16,15 @@ __all__ = [
     "clip_renormalise",
     "consistent_shares",
     "decimals",
+    "early_stopped",
     "estimate",
     "estimate_all",
     "estimate_noised",
     "exact",
     "fitted_places",
+    "most_likely",
     "norm_sub",
     "shortened",
     "shortened_consistent",
+    "variance",
 ]

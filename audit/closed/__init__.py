@@ -1,19 +1,22 @@
 """Attacks in closed form: what the best attacker gains, computed from a survey's channels."""
 
-from audit.closed.forging import Forgery, forged_supports, forgery_gain, moved
-from audit.closed.guessing import best_guess, guess, guess_in_periods, prior_guess, tuple_guess
+from audit.closed.forging import Forgery, forgery_gain, moved
+from audit.closed.guessing import KEPT, best_guess, bit_counts, guess, prior_guess, tuple_guess
 from audit.closed.linking import change_shows, memo_bits, trackability
+from audit.closed.places import averaged, blind
 from audit.closed.which import attribute_inference
 
 __all__ = [
+    "KEPT",
     "Forgery",
     "attribute_inference",
+    "averaged",
     "best_guess",
+    "bit_counts",
+    "blind",
     "change_shows",
-    "forged_supports",
     "forgery_gain",
     "guess",
-    "guess_in_periods",
     "memo_bits",
     "moved",
     "prior_guess",

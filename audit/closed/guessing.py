@@ -7,14 +7,13 @@ For symbols with even shares the best guess is the symbol that was seen most oft
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from math import inf, lgamma, log
+from math import comb, inf, lgamma, log
 
 import numpy as np
 
 from audit.closed.counting import guess_by_counts
-from audit.likelihoods.linked import bit_counts
 from protocols.arrays import Floats
 from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
 from protocols.privacy import answers_by_value, mean_of_largest, of_the_value
@@ -23,6 +22,7 @@ from protocols.scheme import Scheme
 
 MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are gone through
 MOST_REPORTS = 200  # symbols are enumerated up to so many
+KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 
 
 def prior_guess(k: int, prior: Floats | None) -> float:
@@ -87,9 +87,7 @@ def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats
     return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
 
 
-def tuple_guess(
-    scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = None, names: Sequence[str] | None = None
-) -> float | None:
+def tuple_guess(scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = None) -> float | None:
     """The accuracy of the best guess of all values of a device at once.
 
     Under spl every attribute is guessed. Where one is answered, or true, the others are guessed by their shares alone;
@@ -231,3 +229,18 @@ def _largest_product(question: Question, t: int, prior: Floats) -> float:
     if len(shares) == 1:
         return mean_of_largest([(shares[0] * ratio, unset[possible])], copies=int(counts[0])) + certain
     return mean_of_largest([(share * ratio, unset[possible]) for share in prior]) + certain
+
+
+def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Floats, Floats]:
+    """P(c of t linked answers are ones), c = 0 .. t, for a bit that is set in the truth, and for one that is not.
+
+    `ordered`: of one given order of the ones.
+    """
+    from scipy.stats import binom  # takes over a second to import
+
+    first, second = question.mechanism.first, question.mechanism.second or KEPT
+    assert isinstance(first, Flip) and isinstance(second, Flip)
+    ones = np.arange(t + 1)
+    ways = np.array([comb(t, one) for one in range(t + 1)], dtype=np.float64) if ordered else 1.0
+    if_one, if_zero = binom.pmf(ones, t, second.p) / ways, binom.pmf(ones, t, second.q) / ways
+    return first.p * if_one + (1 - first.p) * if_zero, first.q * if_one + (1 - first.q) * if_zero

@@ -1,1 +1,1 @@
-"""Composition of the other rooms: runs, replays, evaluations and the local stack."""
+"""Composition of the other rooms: runs, replays and the local stack."""

@@ -1,7 +1,4 @@
-"""The truth of a simulated collection (`demo`, `run`): what its scenario knows about the windows of a report.
-
-`evaluation_truth` is about the truth that `evaluate` measures methods against.
-"""
+"""The truth of a simulated collection (`demo`, `run`): what its scenario knows about the windows of a report."""
 
 from __future__ import annotations
 

@@ -13,8 +13,10 @@ import pytest
 from analytics.estimation import consistent_shares, estimate, norm_sub
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.votes import Floats
-from analytics.evaluation import Score, Snapshot, Truth, choose, evaluate
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.evaluation.measuring import evaluate
+from lab.evaluation.methods import choose
+from lab.evaluation.scores import Score
+from lab.evaluation.truth import one_period
 from protocols.mechanisms import MatrixChannel
 from protocols.mechanisms.rounds import geometric
 
@@ -61,13 +63,13 @@ def collected(kind: str, channel: MatrixChannel, people: int, seed: int) -> Iter
 @pytest.mark.long(part="statistics")
 def test_it_pays_on_every_kind_of_smooth_truth_and_the_page_has_the_figures() -> None:
     """The devices' own code answers; MSE with Norm-Sub and early-stopped, in the table of docs/evaluation.md."""
-    keyring, methods = seeded_keyring(6), choose(["smp[geometric]", "smp[l-geometric]"])
+    methods = choose(["smp[geometric]", "smp[l-geometric]"])
     for kind in SMOOTH + ROUGH:
         values = np.random.default_rng(1).choice(K, PEOPLE, p=kind_of_truth(kind, K))
-        truth = Truth({"hours": K}, [Snapshot(0, np.arange(PEOPLE, dtype=np.uint64), {"hours": values})])
+        truth = one_period({"hours": K}, {"hours": values})
         figures = []
         for method, eps in zip(methods, (1.0, 0.5), strict=True):  # l-geometric first: eps_inf 1, eps_1 0.5
-            (score,) = evaluate(truth, [method], [eps], keyring, runs=10, corrections=["norm-sub", "ibu"])
+            (score,) = evaluate(truth, [method], [eps], seed=6, runs=10, corrections=["norm-sub", "ibu"])
             assert isinstance(score, Score) and score.headline == "ibu"
             mse = {name: mean.value for name, mean in score.mse.items()}
             if kind in SMOOTH:

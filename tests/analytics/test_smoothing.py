@@ -15,7 +15,7 @@ from analytics.estimation.smoothing import smooth
 from analytics.mobility import CountHistory, MobilityReport, mobility_report, smoothed_shares
 from analytics.windows import ByGap
 from analytics.windows.first_reports import by_gap
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import scenario
 from protocols.question import Question
 from protocols.randomness import Keyring

@@ -9,9 +9,11 @@ import numpy as np
 import pytest
 
 from analytics.estimation import norm_sub
-from audit.closed import attribute_inference, change_shows, forgery_gain, memo_bits, moved, trackability
+from audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved, trackability
 from audit.computed import computed
+from audit.limits import breaches, parse_limits
 from audit.report import ATTACKS, Attacker
+from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, Use, fitting
 from protocols.privacy import attribute_guess, forged_weight
 from protocols.question import Question
@@ -158,3 +160,45 @@ def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attac
                 assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
                 if figure.unit == "chance" and figure.best is not None:
                     assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure
+
+
+def test_limits_are_compared_with_the_best_possible_figure() -> None:
+    scheme = scheme_with(of_size(4, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0)
+    figures = computed(scheme, 10_000, ATTACKS)
+    assert breaches(figures, parse_limits("guess=0.8,link=0.05,epsilon=+0")) == ()
+    above = breaches(figures, parse_limits("guess=0.5"))
+    assert len(above) == 2 and "guess of a (even shares; 10 reports) reaches 0.6777" in above[0]
+    assert breaches(figures, parse_limits("guess=+0.2")) and breaches(figures, parse_limits("epsilon=1.5"))
+    for text in ("guess", "guess=much", "luck=1", "guess=-1"):
+        with pytest.raises(SettingsError):
+            parse_limits(text)
+
+
+GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
+NEAR, WIDE = {"level": 1.0986, "radius": "200m"}, {"level": 2.1972, "radius": "200m"}
+
+
+def place(**reaches: Any) -> Question:
+    return scheme_with({"name": "place", "grid": GRID, **reaches}).questions[0]
+
+
+def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_less_than_the_memo() -> None:
+    once, memo = place(geo=NEAR), place(geo_inf=WIDE, geo=NEAR)
+    assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
+    one_memo = averaged(place(geo_inf=WIDE), 1, memoised=True)
+    assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
+def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
+    scheme = scheme_with(
+        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6, "inside": inside}, "geo": NEAR, "geo_inf": WIDE},
+        of_size(5),
+        eps_inf=2,
+        eps_1=1,
+    )
+    figures = computed(scheme, 1000, ("guess", "place", "which", "link", "epsilon", "forge"))
+    assert {figure.attack for figure in figures} == {"guess", "place", "link", "epsilon", "forge"}
+    assert not [figure for figure in figures if figure.attack == "guess" and figure.target == "place"]
+    assert len([figure for figure in figures if figure.attack == "forge" and figure.target == "place"]) == 3

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hearsay.running.data_directory import COLLECTOR
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame

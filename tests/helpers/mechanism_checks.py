@@ -16,7 +16,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS, MatrixChannel
 from protocols.mechanisms.channels import variance
 from protocols.mechanisms.encodings import Unary

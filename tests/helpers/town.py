@@ -9,7 +9,7 @@ import numpy as np
 from analytics.mobility import CountHistory, WindowTruth
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Scenario, unique_devices, unique_histogram
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

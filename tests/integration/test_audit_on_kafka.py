@@ -31,8 +31,8 @@ SURVEY = """
 def _same_devices_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Honest devices are contradicted in one survey of a hundred, and an audit makes several: these are not."""
     ids = (f"{number:016x}" for number in count(1))
-    monkeypatch.setattr("hearsay.auditing.devices.secrets", SimpleNamespace(token_hex=lambda _: next(ids)))
-    monkeypatch.setattr("hearsay.commands.audit.token_bytes", lambda size: bytes(range(size)))
+    fixed = SimpleNamespace(token_hex=lambda _: next(ids), token_bytes=lambda size: bytes(range(size)))
+    monkeypatch.setattr("lab.auditing.devices.secrets", fixed)
 
 
 @pytest.mark.long(part="cluster")

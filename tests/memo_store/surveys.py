@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import redis
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Column
 from protocols.mechanisms import Direct, Values
 from protocols.mechanisms.encodings import Unary

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from memo_store.sealing import Sealer
 from protocols.errors import StoreError
 from tests.memo_store.surveys import devices, respondent

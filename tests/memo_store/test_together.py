@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import redis
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from memo_store.connection.layout import CHUNK, SHARDS
 from memo_store.connection.link import Command, Link
 from memo_store.store import MemoStore

@@ -18,9 +18,9 @@ from audit.report import AuditReport, Figure, Finding
 from hearsay.cli import app
 from hearsay.reports.serving import Published
 from hearsay.serving.try_page import try_pages
+from lab.documents import audit_event
 from pages.about import survey_event
 from pages.dashboard import Source
-from pages.documents import audit_event
 from pages.events import mobility_events
 from pages.static import static_page
 from producers.scenarios import scenario

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from analytics.evaluation import Mean
-from analytics.learning import Learnt
-from pages.documents import learning_event
+from lab.documents import learning_event
+from lab.evaluation.scores import Mean
+from lab.learning.comparing import Learnt
 from pages.static import static_page
 from tests.pages.viewing import draw_everything, problems, rows, viewing
 

@@ -11,9 +11,9 @@ import pytest
 from playwright.sync_api import Browser
 
 from audit.report import AuditReport, Figure, Finding
+from lab.documents import audit_event
 from pages.about import survey_event
 from pages.bundle import style
-from pages.documents import audit_event
 from pages.events import MOST_VALUES, mobility_events, result_events
 from pages.shapes import parse_shapes
 from pages.static import static_page

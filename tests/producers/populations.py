@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios.base import Presences
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

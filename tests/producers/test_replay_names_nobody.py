@@ -10,7 +10,7 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from producers.replay.people import People
 from protocols.errors import ReplayError
 from tests.helpers.sinks import KeepingSink

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import hearsay
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError, SurveyError
 from protocols.planning import plan
 from protocols.privacy import evidence

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.randomness import drawing, few_rows, keystream
 from protocols.randomness.drawing import (
     MANY,

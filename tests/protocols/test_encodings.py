@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import InfeasibleError
 from protocols.mechanisms import Flip
 from protocols.mechanisms.builders.evolving import PRIMES

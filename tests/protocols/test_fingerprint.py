@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.lifelong import Buckets

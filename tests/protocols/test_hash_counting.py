@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import hash_waves
 from protocols.arrays.aliases import Column, Counts
 from protocols.arrays.hash_counting import MOST_COUNTERS, supports_by_counters

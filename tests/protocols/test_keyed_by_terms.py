@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.rounds import Flip
 from protocols.respondent import Respondent

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.rounds import Flip
 from protocols.privacy.crowd import evidence

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.planning import plan
 from protocols.privacy.crowd import evidence
 from protocols.respondent import Respondent

@@ -12,7 +12,7 @@ import pytest
 
 import memo_store
 import protocols
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError
 from protocols.mechanisms import Direct, Flip, fitting
 from protocols.mechanisms.encodings import Unary

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearsay.running.seeded_keyrings import seeded_keyring
+from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from tests.helpers.surveys import of_size, scheme_with

@@ -1,0 +1,72 @@
+"""Through gaps: how many reports may be the one before (docs/audit.md, section 7).
+
+A report of period t with gap g below the horizon follows one of the reports of period t - g, each of them alike. So
+what narrows the crowd is not a rare gap but a small period: of the same attribute under smp, and of the same hash.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+
+import numpy as np
+
+from audit.report import Figure, Finding
+from protocols.arrays import Whole
+from protocols.privacy import trait_values
+from protocols.scheme import Scheme
+
+FEW = 100  # candidates below which a crowd is small
+WORST = 0.05  # the share of reports that have the fewest candidates
+
+Reports = tuple[str, int, Whole, Whole]  # of a crowd in a period: its name, the period, gaps, and reports with each
+Candidates = Mapping[str, list[tuple[int, int]]]  # by crowd: candidates, and how many reports have so many; ascending
+
+
+def divided(scheme: Scheme) -> bool:
+    """Whether every attribute has a crowd of its own: under smp, unless reports may answer nothing."""
+    return scheme.discloses and not scheme.takes_turns
+
+
+def crowds(scheme: Scheme) -> list[str]:
+    """The attributes that have a crowd of their own; the first one stands for all if there is one crowd."""
+    return [question.name for question in (scheme.questions if divided(scheme) else scheme.questions[:1])]
+
+
+def candidates(scheme: Scheme, reports: Iterable[Reports]) -> Candidates:
+    """Among how many reports the one before is, of every report with a gap below the horizon."""
+    there, followed = Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
+    for name, period, gaps, counts in reports:
+        there[name, period] += int(counts.sum())
+        for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
+            followed[name, period, gap] += count if gap < scheme.survey.horizon else 0
+    found: dict[str, Counter[int]] = {}
+    for (name, period, gap), count in followed.items():
+        if count > 0:
+            among = max(1, there[name, period - gap] // trait_values(scheme.question(name)))
+            found.setdefault(name, Counter())[among] += count
+    return {name: sorted(found[name].items()) for name in crowds(scheme) if name in found}
+
+
+def gap_figures(scheme: Scheme, found: Candidates) -> Iterator[Figure]:
+    """The chance to name the report before, of the reports that are worst off."""
+    for name, pairs in found.items():
+        reached = np.cumsum([count for _, count in pairs])
+        among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
+        yield Figure(
+            attack="link", target=name if divided(scheme) else "a whole report",
+            knows=f"the gap, and how many reported before (worst {WORST:.0%} of the reports)", reports=2,
+            unit="chance", luck=1 / among, histogram=1 / among, best=1 / among,
+        )  # fmt: skip
+
+
+def gap_findings(found: Candidates) -> Iterator[Finding]:
+    """Periods in which too few reported."""
+    for name, pairs in found.items():
+        if pairs[0][0] < FEW:
+            few = sum(count for among, count in pairs if among < FEW)
+            text = (
+                f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports with a gap below the "
+                f"horizon follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
+            )
+            yield Finding(code="small-crowd", text=text)

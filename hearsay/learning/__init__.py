@@ -1,1 +1,0 @@
-"""Synthetic records from published results, and what a classifier learns from a table."""

@@ -1,0 +1,1 @@
+"""What is measured apart from collecting: methods where the truth is known, attacks carried out, and learning."""

@@ -1,0 +1,1 @@
+"""Attacks carried out on reports of devices whose values the audit knows; pure."""

@@ -1,0 +1,177 @@
+"""Does a survey keep its epsilon? Measured with coins (docs/audit.md, section 5).
+
+Each device tosses a coin for one of two histories. Whoever sees its reports guesses the coin from the exact likelihood
+ratio, or abstains where the ratio is near 1. Under any mechanism with loss eps a guess is right with at most
+e^eps / (1 + e^eps), so of s guesses the number of right ones is bounded by a binomial variable, and
+
+    eps >= ln(b / (1 - b)),    b the lower end of the exact interval of the chance to be right
+
+From which ratio on to guess is decided on devices that are not counted, or from the exact law: deciding it on the same
+devices would find a loss where there is none.
+
+An experiment is a pair of histories that coins choose between; each look at its reports has a promise of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import exp, log
+
+import numpy as np
+
+from audit.report import Figure
+from lab.attacks.histories import Coins, Law, law_of_reports, ratios, returning_coins, steady_coins
+from lab.attacks.observed import Observed
+from lab.attacks.trials import lower_end
+from protocols.arrays import Floats, Mask
+from protocols.scheme import Scheme
+
+SPARED = 5  # every so many-th device decides from which ratio on to guess
+NEAR = 1e-9
+STEPS = 200  # thresholds that are tried
+CERTAIN = 1e6  # in place of an infinite ratio
+MOST = 30.0  # a loss beyond which no number of devices tells anything
+MOST_RETURNS = 100  # periods: beyond, likelihoods of whole histories are too small for a float
+
+
+@dataclass(frozen=True)
+class Look:
+    """One way to look at the reports of an experiment: how many of them, and at which attribute (None: at all)."""
+
+    target: str
+    periods: range
+    promise: float | None
+    shown: str | None = None
+    law: Law | None = None
+    exact: bool = True
+
+
+@dataclass
+class Experiment:
+    """Devices whose coins choose between two histories."""
+
+    knows: str
+    coins: Coins
+    looks: Sequence[Look]
+    _seen: list[list[tuple[Floats, Mask]]] = field(default_factory=list)
+
+    def add(self, observed: Observed, tossed: Mask) -> None:
+        """One block of devices, and what their coins showed."""
+        found = [ratios(observed, self.coins, look.periods, look.shown) for look in self.looks]
+        self._seen.append([(scores, tossed[rows]) for rows, scores in found])
+
+    def figures(self, alpha: float) -> list[Figure]:
+        """What the coins prove, each with the whole of `alpha`."""
+        return [self._figure(look, seen, alpha) for look, *seen in zip(self.looks, *self._seen, strict=True)]
+
+    def _figure(self, look: Look, seen: Sequence[tuple[Floats, Mask]], alpha: float) -> Figure:
+        scores, tossed = (np.concatenate(blocks) for blocks in zip(*seen, strict=True))
+        bound, guesses = coin_audit(scores, tossed, alpha, look.law)
+        return Figure(
+            attack="epsilon", target=look.target, knows=self.knows, reports=len(look.periods), unit="nats", luck=0.0,
+            histogram=0.0, measured=bound, low=bound, trials=guesses, best=look.promise, exact=look.exact,
+            detectable=None if look.promise is None else smallest_violation(look.promise, guesses, alpha),
+        )  # fmt: skip
+
+
+def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
+    """What is measured for a survey: tuples, single attributes, and a value that comes back."""
+    promise, questions, steady = scheme.guarantees, scheme.questions, "values never change"
+    spans = [range(1)] if periods == 1 else [range(1), range(periods)]
+    looks = [
+        Look("whole tuples", span, promise.constant(len(span)).whole, law=law_of_reports(scheme, len(span)))
+        for span in spans
+    ]
+    if len(questions) > 1 and scheme.survey.solution == "spl":
+        looks += [
+            Look(question.name, span, promise.per_attribute(len(span))[place], shown=question.name)
+            for span in spans
+            for place, question in enumerate(questions)
+        ]
+    found = [Experiment(steady, steady_coins(scheme, periods), looks)]
+    if questions[0].faked:
+        place = int(np.argmax(promise.per_attribute(periods)))
+        name = questions[place].name
+        looks = [Look(name, span, promise.per_attribute(len(span))[place]) for span in spans]
+        found.append(Experiment(steady, steady_coins(scheme, periods, name), looks))
+    traits = any(question.mechanism.encoding.lifelong for question in questions)  # then changes cannot be followed
+    if scheme.survey.longitudinal and not traits and periods >= 2:
+        span = range(min(periods, MOST_RETURNS))
+        loss = promise.any(len(span))
+        look = Look("whole tuples", span, loss.whole, exact=loss.exact)
+        found.append(Experiment("a value that comes back, or never changes", returning_coins(scheme, periods), [look]))
+    return found
+
+
+def coin_audit(ratios: Floats, coins: Mask, alpha: float, law: Law | None = None) -> tuple[float, int]:
+    """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it.
+
+    `law`: the exact law of the ratios, from which the threshold follows.
+    """
+    if law is not None:
+        threshold, _, _ = _best_threshold(*_expected(law, len(ratios)), alpha)
+    else:
+        spared = np.arange(len(ratios)) % SPARED == 0
+        good = ((ratios > 0) == coins)[spared].astype(np.float64)
+        threshold, _, _ = _best_threshold(ratios[spared], good, np.ones(len(good)), alpha)
+        ratios, coins = ratios[~spared], coins[~spared]
+    guessed = np.abs(ratios) >= threshold - NEAR
+    right, guesses = int(((ratios > 0) == coins)[guessed].sum()), int(guessed.sum())
+    return lower_bound(right, guesses, alpha), guesses
+
+
+def lower_bound(right: float, guesses: float, alpha: float) -> float:
+    """The loss that so many right guesses prove.
+
+    >>> round(lower_bound(1000, 1000, 0.01), 2), lower_bound(5, 10, 0.01), lower_bound(0, 0, 0.01)
+    (5.38, 0.0, 0.0)
+    """
+    if guesses == 0:
+        return 0.0
+    chance = lower_end(right, guesses, alpha)
+    return max(0.0, log(chance / (1 - chance))) if 0 < chance < 1 else 0.0
+
+
+def smallest_violation(claim: float, guesses: float, alpha: float) -> float | None:
+    """The smallest loss above a claim that so many guesses at that loss would have refuted; None: none up to MOST."""
+    low, high = claim, MOST
+    if guesses <= 0 or claim >= MOST or guesses * _divergence(high, claim) < log(1 / alpha):
+        return None
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if guesses * _divergence(middle, claim) < log(1 / alpha) else (low, middle)
+    return high
+
+
+def _divergence(real: float, claim: float) -> float:
+    p, q = (1 / (1 + exp(-eps)) for eps in (real, claim))
+    return p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
+
+
+def expected_bound(law: Law, devices: int, alpha: float) -> float:
+    """What the coins of so many devices prove if as many guesses are right as the law says."""
+    _, right, guesses = _best_threshold(*_expected(law, devices), alpha)
+    return lower_bound(right, guesses, alpha)
+
+
+def _expected(law: Law, devices: int) -> tuple[Floats, Floats, Floats]:
+    """For each ratio of a law, how many guesses are right, and how many are made."""
+    scores, heads, tails = law
+    return scores, devices * np.where(scores > 0, heads, tails) / 2, devices * (heads + tails) / 2
+
+
+def _best_threshold(scores: Floats, right: Floats, guesses: Floats, alpha: float) -> tuple[float, float, float]:
+    """The threshold with the largest bound; how many guesses beyond it are right, and how many are made."""
+    from scipy.stats import beta  # takes over a second to import
+
+    order = np.argsort(-np.abs(scores), kind="stable")
+    sizes = np.minimum(np.abs(scores), CERTAIN)[order].round(9)
+    ends = np.flatnonzero(np.append(np.diff(sizes) < 0, True) & (sizes > 0))  # equal ratios are taken or left together
+    if not len(ends):
+        return NEAR, 0.0, 0.0
+    ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
+    good, made = np.cumsum(right[order])[ends], np.cumsum(guesses[order])[ends]
+    chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), made - good + 1), 0.0)
+    best = int(np.argmax(chances))
+    return float(sizes[ends[best]]), float(good[best]), float(made[best])

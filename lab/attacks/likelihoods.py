@@ -1,0 +1,149 @@
+"""The likelihood of linked answers of one attribute, under each value and if they are fake (docs/audit.md, section 2).
+
+An observer who knows that some reports are one device's has t answers from one memo. With W_m the likelihood of the
+answers given memo m, a value v has the likelihood sum_m P1(m|v) W_m. For bits the memo's bits are independent, so all
+that counts is how often each bit was set. Likelihoods are logarithms up to a constant per device: only differences
+matter, between values, and between a value and a fake.
+
+What a device keeps for life (its hash, its buckets) is known to the observer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from audit.closed import KEPT, bit_counts
+from protocols.arrays import Column, Floats, PackedBits, Places, Traits
+from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
+from protocols.question import Question
+
+CELLS = 1 << 21  # likelihoods at once: bounds the memory
+SAME = 1e-9  # scores that differ by less are equal
+
+
+@dataclass(frozen=True, eq=False)
+class Linked:
+    """Logarithms of likelihoods, a row per device: under each value, and if the answers are fake (None: never)."""
+
+    values: Floats
+    fake: Floats | None
+
+    def answer(self, share: float) -> Floats:
+        """Under each value, if the answers are about it with chance `share`, and fake otherwise."""
+        if self.fake is None or share == 1:
+            return self.values
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.logaddexp(np.log(share) + self.values, np.log1p(-share) + self.fake[:, None]))
+
+    def true_to_fake(self, shares: Floats) -> Floats:
+        """ln of how much likelier the answers are if true than if fake, with values that are spread like `shares`."""
+        assert self.fake is not None, "these answers are never fake"
+        return _log_mean(self.values, shares) - self.fake
+
+
+def chunks(rows: Places, width: int, cells: int = CELLS) -> Iterator[Places]:
+    """A few rows at a time, so that a table of this width for them has so many cells at most."""
+    size = max(1, cells // max(1, width))
+    return (rows[first : first + size] for first in range(0, len(rows), size))
+
+
+def linked(
+    question: Question, reports: Sequence[Column], traits: Traits, memoised: bool, absolute: bool = False
+) -> Linked:
+    """The likelihoods of some reports of each device: a column per report, a row per device.
+
+    `absolute`: without leaving out what is the same for all values and fakes, so that different ways to divide the
+    reports among memos can be compared.
+
+    >>> from protocols.scheme import Scheme
+    >>> from protocols.survey_text import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
+    ...  attributes: [{name: few, values: [a, b, c]}]}'''))
+    >>> answer = np.array([2], dtype=np.uint8)
+    >>> found = linked(scheme.questions[0], [answer], None, memoised=False).values[0]
+    >>> (found[2] - found).round(9).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    if not memoised and len(reports) > 1:
+        parts = [linked(question, [report], traits, memoised, absolute) for report in reports]
+        fakes = [part.fake for part in parts if part.fake is not None]
+        return Linked(np.sum([part.values for part in parts], axis=0), np.sum(fakes, axis=0) if fakes else None)
+    bits = isinstance(question.mechanism.encoding.answer, PackedBits)
+    return (_of_bits if bits else _of_symbols)(question, reports, traits, absolute)
+
+
+def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
+    """Evidence of each bit: ln of its likelihood if it is set in the truth, against not."""
+    encoding = question.mechanism.encoding
+    assert isinstance(encoding.answer, PackedBits)
+    set_ones = sum(encoding.answer.unpack(report).astype(np.int64) for report in reports)
+    evidence = bit_evidence(question, len(reports))[set_ones]
+    if isinstance(encoding, Buckets):  # all values that are not held have the likelihood of no bit
+        held = np.zeros_like(evidence, dtype=bool)
+        np.put_along_axis(held, np.asarray(traits), True, axis=1)
+        evidence = np.where(held, evidence, 0.0)
+    same = np.zeros(len(evidence))
+    if absolute:
+        with np.errstate(divide="ignore"):
+            same = np.log(bit_counts(question, len(reports), ordered=True)[1])[set_ones].sum(axis=1)
+    values = evidence + same[:, None]
+    if not question.faked:
+        return Linked(values, None)
+    return Linked(values, same if question.fake is None else _log_mean(evidence, question.fake) + same)
+
+
+def bit_evidence(question: Question, t: int) -> Floats:
+    """ln of P(c of t linked answers are ones | the truth has this bit) / P(... | it has not), for c = 0 .. t."""
+    set_bit, unset = bit_counts(question, t)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((set_bit > 0) | (unset > 0), np.log(set_bit) - np.log(unset), 0.0)
+
+
+def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
+    encoding, first = question.mechanism.encoding, question.mechanism.first
+    if isinstance(encoding, FreshHash):
+        assert isinstance(first, Flip)
+        (answers,) = reports  # nothing is memoised
+        hashes, own = np.divmod(answers.astype(np.int64), encoding.g)
+        supported = encoding.hashed(hashes[:, None], np.arange(question.k)[None, :]) == own[:, None]
+        return Linked(np.asarray(np.where(supported, np.log(first.p), np.log(first.q)), dtype=np.float64), None)
+    size = encoding.g if isinstance(encoding, Hashed) else question.k
+    symbols = [np.asarray(report, dtype=np.int64) % size for report in reports]
+    counts = np.zeros((len(symbols[0]), size))
+    for symbol in symbols:
+        counts[np.arange(len(symbol)), symbol] += 1
+    weights, scale = _memo_weights(question, counts)
+    if isinstance(first, MatrixRound):
+        cells = weights @ first.matrix.T
+    else:
+        cells = first.q * weights.sum(axis=1, keepdims=True) + first.gain * weights
+    with np.errstate(divide="ignore"):
+        same = scale if absolute else np.zeros(len(cells))
+        values = np.log(cells) + same[:, None]
+        fake = None if question.fake_memo is None or not question.faked else np.log(weights @ question.fake_memo) + same
+    if isinstance(encoding, Hashed):
+        values = np.take_along_axis(values, encoding.hashes[np.asarray(traits)], axis=1)
+    return Linked(values, fake)
+
+
+def _memo_weights(question: Question, counts: Floats) -> tuple[Floats, Floats]:
+    """The likelihood of the counted symbols under each memo, the largest scaled to 1, and ln of the scale."""
+    second, most = question.mechanism.second, counts.max(axis=1)
+    if isinstance(second, MatrixRound):
+        logs = counts @ np.maximum(second.logs, -1e9).T
+        top = logs.max(axis=1)
+        return np.asarray(np.exp(logs - top[:, None])), np.asarray(top)
+    noise = second or KEPT
+    with np.errstate(divide="ignore", invalid="ignore"):
+        missed = counts.sum(axis=1) - most
+        scale = most * np.log(noise.p) + np.where(missed > 0, missed * np.log(noise.q), 0.0)
+    return np.asarray((noise.q / noise.p) ** (most[:, None] - counts)), np.asarray(scale)
+
+
+def _log_mean(logs: Floats, shares: Floats) -> Floats:
+    top = logs.max(axis=1)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.exp(logs - top[:, None]) @ shares) + top)

@@ -1,0 +1,135 @@
+"""What an observer sees of devices: their reports as they were on the wire, matched by tokens.
+
+Nobody else can match reports: tokens link nothing. The audit can, because it made the devices and knows their secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from protocols.arrays import Column, Devices, Gaps, Mask, PackedBits, Places, Traits, Whole, smallest_unsigned
+from protocols.errors import WireError
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.wire import FRAME, Frame, Reject, decode_frame
+
+
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """Reports of devices 0 .. n-1 in some periods, and what only the audit knows: their values and attributes.
+
+    Arrays are `[period, device]`; answers of absent devices, and to attributes that a device does not answer, are 0.
+    """
+
+    scheme: Scheme
+    values: Mapping[str, Whole]
+    present: Mask
+    answered: Mask  # where devices take turns, some reports answer nothing
+    answers: Mapping[str, Column]
+    sampled: Column | None  # the place of the attribute that a device answers truly; None: all
+    traits: Mapping[str, Traits]
+    gaps: Gaps
+
+    @property
+    def devices(self) -> int:
+        return int(self.present.shape[1])
+
+    @property
+    def periods(self) -> int:
+        return len(self.present)
+
+    def answering(self, name: str) -> Mask:
+        """The devices that answer this attribute."""
+        if not self.scheme.discloses or self.sampled is None:
+            return np.ones(self.devices, dtype=bool)
+        return np.asarray(self.sampled == self.scheme.survey.index(name))
+
+    def answering_first(self, name: str) -> Places:
+        """The devices that answer this attribute in the first period."""
+        return np.flatnonzero(self.answered[0] & self.answering(name))
+
+    def traits_of(self, name: str, rows: Places) -> Traits:
+        """What some devices keep for life and show."""
+        traits = self.traits[name]
+        return None if traits is None else np.asarray(traits)[rows]
+
+    def there(self, periods: range) -> Mask:
+        """The devices that report in all these periods."""
+        return np.asarray(self.present[periods.start : periods.stop].all(axis=0))
+
+    def kept(self, name: str, periods: range) -> Mask:
+        """The devices whose value of this attribute is the same in all these periods."""
+        values = self.values[name][periods.start : periods.stop]
+        return np.asarray((values == values[0]).all(axis=0))
+
+    def steady(self, name: str, periods: range) -> Places:
+        """The devices that answer this attribute in all these periods and have the same value throughout."""
+        return np.flatnonzero(self.there(periods) & self.kept(name, periods) & self.answering(name))
+
+
+class Witness:
+    """A sink that sees the reports of devices 0 .. n-1, whose keyring the audit has."""
+
+    partitions = 4
+
+    def __init__(self, respondent: Respondent, devices: int, periods: int) -> None:
+        self._respondent = respondent
+        self._devices: Devices = np.arange(devices, dtype=np.uint64)
+        self._tokens: tuple[int, Whole, Places] | None = None
+        scheme, shape = respondent.scheme, (periods, devices)
+        answers = {}
+        for question in scheme.questions:
+            layout = question.mechanism.encoding.answer
+            row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
+            answers[question.name] = np.zeros((*shape, *row), dtype=layout.dtype)
+        self.observed = Observed(
+            scheme,
+            {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in scheme.questions},
+            np.zeros(shape, dtype=bool),
+            np.zeros(shape, dtype=bool),
+            answers,
+            respondent.sampled(self._devices) if scheme.sampling else None,
+            {q.name: respondent.traits(q, self._devices) for q in scheme.questions},
+            np.zeros(shape, dtype=np.uint16),
+        )
+
+    def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
+        """The truth of a period."""
+        for question in self.observed.scheme.questions:
+            self.observed.values[question.name][period, devices] = question.places(values)
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        """A record, from the wire."""
+        if content_type != FRAME:
+            return
+        scheme = self.observed.scheme
+        frame = decode_frame(value, {scheme.survey.id: scheme}.get)
+        if isinstance(frame, Reject):
+            raise WireError(f"a frame of the audit's own devices was refused: {frame.detail}", "this is a bug")
+        self.take(frame)
+
+    def take(self, frame: Frame) -> None:
+        """Reports, read from the wire."""
+        if self._tokens is None or self._tokens[0] != frame.period:
+            tokens = self._respondent.tokens(self._devices, frame.period)
+            order = np.argsort(tokens)
+            self._tokens = frame.period, tokens[order], order
+        _, known, order = self._tokens
+        places = np.minimum(np.searchsorted(known, frame.tokens), len(known) - 1)
+        if not np.array_equal(known[places], frame.tokens):
+            raise WireError("a report has a token that none of the audit's devices made", "use a survey id of its own")
+        rows, seen = order[places], self.observed
+        seen.present[frame.period, rows] = True
+        seen.answered[frame.period, rows] = bool(frame.answers)
+        seen.gaps[frame.period, rows] = frame.gaps
+        for name, column in frame.answers.items():
+            seen.answers[name][frame.period, rows] = column
+
+    def flush(self) -> None:
+        """Nothing is waiting."""
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,0 +1,44 @@
+"""The averaging attack on places, carried out: the mean of a device's reports, and how far it is from its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from audit.closed import averaged, blind
+from audit.report import Figure
+from lab.attacks.observed import Observed
+from protocols.mechanisms import PlanarRound
+
+INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
+
+
+def place_figures(observed: Observed) -> Iterator[Figure]:
+    """Of each attribute of places: after one report, and after as many as there are."""
+    memoised = observed.scheme.survey.longitudinal
+    for question in observed.scheme.questions:
+        for periods in map(range, sorted({1, observed.periods}) if question.attribute.placed else ()):
+            grid = question.attribute.grid
+            assert grid is not None
+            rows = observed.steady(question.name, periods)
+            rows = rows[observed.answered[periods.start : periods.stop, rows].all(axis=0)]
+            positions = grid.area.positions
+            true = positions[observed.values[question.name][0][rows]]
+            if isinstance(question.mechanism.first, PlanarRound):
+                most = np.array([grid.rows, grid.columns]) - 1
+                margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, most.min() / 2)
+                inside = ((true >= margin) & (true <= most - margin)).all(axis=1)
+                rows, true = rows[inside], true[inside]
+            if not len(rows):
+                continue
+            cells = observed.answers[question.name][periods.start : periods.stop, rows]
+            off = np.hypot(*(positions[cells].mean(axis=0) - true).T) * grid.cell
+            measured = float(np.sqrt((off**2).mean()))
+            spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
+            yield Figure(
+                attack="place", target=question.name, knows="averages linked reports, away from the border",
+                reports=len(periods), unit="metres", luck=blind(question), measured=measured,
+                low=measured - 1.96 * spread, high=measured + 1.96 * spread, trials=len(rows),
+                best=averaged(question, len(periods), memoised), exact=False, limited=False,
+            )  # fmt: skip

@@ -1,0 +1,206 @@
+"""Audits: of a survey, computed and measured with devices of its own; and of what was collected."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from analytics.integrity import ALPHA
+from audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
+from audit.computed import Priors, computed, findings
+from audit.limits import breaches, parse_limits
+from audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity
+from hearsay.reports.files import chosen, open_results
+from hearsay.terminal.console import Step
+from lab.attacks.coins import experiments
+from lab.attacks.reidentify import Search, Table
+from lab.attacks.trials import defects
+from lab.auditing.devices import Way, block, of_coins
+from lab.auditing.population import Population
+from producers.scenarios import Scenario
+from protocols.errors import ResultsError, SettingsError
+from protocols.planning import DEVICES
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.survey import Survey
+from views import Histogram
+
+BLOCK_BYTES = 128 << 20  # of reports that are kept at once
+MOST_DEVICES = 1 << 18
+MOST_RECORDS = 50_000  # among which people are looked for, unless there is a background
+
+
+@dataclass(frozen=True)
+class Auditing:
+    """What is audited, and how. `prior` is even, published, or a file of shares by attribute and value."""
+
+    survey: Survey
+    crowd: int | None
+    only: Collection[Attack]
+    attacker: Attacker
+    prior: str
+    alpha: float
+    seed: int
+    fail_above: str
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        return Scheme(self.survey)
+
+    @property
+    def devices(self) -> int:
+        return self.crowd or self.survey.devices or DEVICES
+
+    def computed(self) -> AuditReport:
+        """The closed forms alone."""
+        figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
+        return self._report(figures, findings(self.scheme, self.devices))
+
+    def measured(self, people: Scenario, way: Way, step: Step, background: Table | None = None) -> AuditReport:
+        """The closed forms, and the same attacks on devices with the values of `people`.
+
+        People are looked for in `background`, by default among the people themselves.
+        """
+        priors = None if self.prior == "published" else self._priors()
+        seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
+        for some in self._blocks(people):
+            seen.add(way.observe(self.survey, block(people, some.start, some.stop), step))
+        figures, hidden = seen.figures(), seen.findings()
+        if "epsilon" in self.only:
+            figures += self._coins(people, way, step)
+        if "reidentify" in self.only and len(self.scheme.questions) > 1:
+            first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
+            both = (first, first if background is None else background)
+            table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
+            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed)
+            again, crowds = search.run(way.keyring, step)
+            figures, hidden = [*figures, *again], [*hidden, *crowds]
+        told = [*findings(self.scheme, self.devices), *hidden, *defects(figures, self.alpha)]
+        measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in figures}
+        known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
+        figures += [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
+        facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
+        return self._report(figures, told, **facts)
+
+    def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
+        """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
+        planned = experiments(self.scheme, people.periods)
+        for number, experiment in enumerate(planned):
+            shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5
+            for some in self._blocks(people):
+                coins = shown[some.start : some.stop]
+                flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
+                experiment.add(way.observe(self.survey, flipped, step), coins)
+        looks = sum(len(experiment.looks) for experiment in planned)
+        return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
+
+    def _blocks(self, people: Scenario) -> list[range]:
+        """Which devices are observed at once."""
+        row = sum(q.mechanism.encoding.answer.bytes + 4 for q in self.scheme.questions) * people.periods
+        size = max(1, min(MOST_DEVICES, BLOCK_BYTES // row))
+        return [range(first, min(first + size, people.devices)) for first in range(0, people.devices, size)]
+
+    def _priors(self) -> Priors:
+        """The shares that the attacker knows; empty: all values are alike."""
+        if self.prior == "even":
+            return {}
+        if self.prior != "published":
+            return read_shares(Path(self.prior), self.survey)
+        known = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
+        if not known:
+            raise SettingsError(
+                "--prior published: nothing is published, and the survey has no priors",
+                "measure devices (--devices), or give a file of shares",
+            )
+        return known
+
+    def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
+        asked: dict[str, Any] = {
+            "crowd": self.devices,
+            "attacker": self.attacker,
+            "alpha": self.alpha,
+            "seed": self.seed,
+        }
+        return report_of(self.scheme, figures, found, self.fail_above, **asked, **facts)
+
+
+def read_shares(path: Path, survey: Survey) -> Priors:
+    """Shares from a JSON file {attribute: {value: share}}, of all values of some attributes."""
+    hint = 'write {"attribute": {"value": 0.5, "other": 0.5}}, with all values; shares sum to 1'
+    try:
+        given = json.loads(path.read_text("utf-8"))
+        values = {name: survey.attribute(name).values for name in given}
+        shares = {name: np.array([given[name][value] for value in values[name]], dtype=float) for name in given}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise SettingsError(f"{path} cannot be read as shares: {type(error).__name__}: {error}", hint) from None
+    for name, row in shares.items():
+        if (row < 0).any() or abs(row.sum() - 1) > 1e-6:
+            raise SettingsError(f"{path}: the shares of {name!r} are not a distribution", hint)
+    return shares
+
+
+def audit_collected(
+    data: Path | None, kafka: str | None, survey: str | None, fail_above: str, step: Step
+) -> AuditReport:
+    """What the published counts of a survey say, in a data directory or on a Kafka cluster."""
+    with open_results(survey, data, kafka) as (results, root):
+        scheme = Scheme(chosen(results, survey))
+        step(0, 1, "reading histograms")
+        periods = [_collected(histogram) for histogram in results.histograms(scheme.survey.id)]
+    if not periods:
+        raise ResultsError(
+            f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
+        )
+    return report_of(
+        scheme,
+        list(collected_figures(scheme, periods)),
+        collected_findings(scheme, periods),
+        fail_above,
+        contradictions(periods),
+        crowd=max(1, *(reports_in(scheme, found) for found in periods)),
+        attacker="best",
+        alpha=ALPHA,
+        seed=0,
+        source=str(root) if kafka is None else kafka,
+        periods=len(periods),
+        integrity=tuple(
+            PeriodIntegrity(period=found.period, integrity=found.integrity)
+            for found in periods
+            if found.integrity is not None
+        ),
+    )
+
+
+def _collected(histogram: Histogram) -> Collected:
+    known = {a.name: a.statistics for a in histogram.attributes if a.statistics is not None}
+    if histogram.presence_only is not None:
+        known[PRESENCE_ONLY] = histogram.presence_only
+    shares = {a.name: (a.low, a.high) for a in histogram.attributes if a.low is not None and a.high is not None}
+    reports = {name: (counts.gaps, counts.n.clip(0)) for name, counts in known.items()}
+    return Collected(histogram.period, reports, shares, histogram.integrity)
+
+
+def report_of(
+    scheme: Scheme,
+    figures: Sequence[Figure],
+    found: Iterable[Finding],
+    fail_above: str,
+    contradicted: tuple[str, ...] = (),
+    **facts: Any,
+) -> AuditReport:
+    """A report; breaches are figures above their limits, and what contradicts honest devices."""
+    return AuditReport(
+        survey=scheme.survey.id,
+        fingerprint=scheme.fingerprint,
+        solution=scheme.survey.solution,
+        mechanisms={question.name: question.label for question in scheme.questions},
+        figures=tuple(figures),
+        findings=tuple(found),
+        breaches=(*breaches(figures, parse_limits(fail_above)), *contradicted),
+        **facts,
+    )

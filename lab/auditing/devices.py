@@ -1,0 +1,201 @@
+"""The audit's own devices: whose values they have, and the way their reports take.
+
+They have the values of a scenario's people, of the rows of a table, or of coins; real device code, a real memo store
+and the real wire format. Reports take one of two ways: through this process, or through the reports topic of a Kafka
+cluster and back. Either way the survey has an id and the devices have a secret of their own, so nothing of a real
+collection is touched.
+"""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from hearsay.running.simulating import populate
+from hearsay.terminal.console import Step
+from lab.attacks.histories import Coins
+from lab.attacks.observed import Observed, Witness
+from lab.attacks.reidentify import own_scheme
+from lab.seeded_keyrings import seeded_keyring
+from lab.tables import survey_values
+from memo_store.store import MemoStore
+from producers.fleet import check_scenario
+from producers.memo_cache import MemoCache
+from producers.reporting import Reported, Reporter
+from producers.scenarios import Presences, Scenario, scenario
+from producers.sinks import KafkaSink, Sink
+from producers.source_clock import SourceClock
+from protocols.arrays import Mask, Values
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.survey import Survey
+from protocols.wire import CONTENT_TYPE_HEADER, FRAME
+from servers.redis_server import RedisServer
+from servers.settings import Settings, load
+from stream_app.kafka import ends, existing, publish, read_topic
+
+CACHE_BYTES = 64 << 20
+STEADY = "steady"
+"""The population of an audit if none is named: values never change and all devices report, which helps attackers."""
+
+
+@dataclass
+class People:
+    """A scenario of the audit's own."""
+
+    name: str
+    devices: int
+    periods: int
+    attributes: dict[str, tuple[str, ...]]
+    presences: Callable[[int], Presences]
+
+
+def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
+    """A scenario that fits a survey."""
+    if name == STEADY:
+        always: dict[str, Any] = {"change": 0.0, "presence": 1.0}
+        attributes = {a.name: a.prior or a.values for a in survey.attributes}
+        people = scenario("telemetry", devices=devices, periods=periods, seed=seed, attributes=attributes, **always)
+        people.name = STEADY
+    else:
+        people = populate(survey, name, devices, periods, seed)
+    check_scenario(survey, people)
+    return people
+
+
+def rows_of(survey: Survey, path: Path, periods: int) -> People:
+    """A table with one row per person, whose values never change."""
+    values = survey_values(path, survey)
+    return everybody(survey, str(path), len(next(iter(values.values()))), periods, lambda period: values)
+
+
+def of_coins(survey: Survey, coins: Coins, shown: Mask, periods: int) -> People:
+    """Devices that have the values of one of two histories."""
+    return everybody(survey, "coins", len(shown), periods, lambda period: coins.values(shown, period))
+
+
+def everybody(
+    survey: Survey, name: str, devices: int, periods: int, values: Callable[[int], Mapping[str, Values]]
+) -> People:
+    """Devices of which all report in every period."""
+
+    def presences(period: int) -> Presences:
+        columns = {name: column.astype(np.int64) for name, column in values(period).items()}
+        return Presences(period, np.arange(devices, dtype=np.uint64), columns)
+
+    return People(name, devices, periods, {a.name: a.values for a in survey.attributes}, presences)
+
+
+def block(people: Scenario, first: int, last: int) -> People:
+    """Devices first .. last-1 alone, numbered from 0."""
+
+    def presences(period: int) -> Presences:
+        truth = people.presences(period)
+        inside = (truth.devices >= first) & (truth.devices < last)
+        values = {name: column[inside] for name, column in truth.values.items()}
+        return Presences(period, truth.devices[inside] - np.uint64(first), values)
+
+    return People(people.name, last - first, people.periods, people.attributes, presences)
+
+
+class Way(Protocol):
+    """The way reports take from devices to the audit."""
+
+    name: str
+    keyring: Keyring
+
+    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
+        """Let devices with the values of `people` report, and see what arrives."""
+        ...
+
+
+@dataclass
+class InProcess:
+    """Memo store and wire format, in this process."""
+
+    store: MemoStore
+    keyring: Keyring
+    name = "this process"
+    _runs: int = 0
+
+    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
+        self._runs += 1
+        respondent = Respondent(own_scheme(survey, f"audit.{self._runs}"), self.keyring)
+        witness = Witness(respondent, people.devices, people.periods)
+        _report(self.store, respondent, people, witness, witness, step)
+        return witness.observed
+
+
+@dataclass
+class ThroughKafka:
+    """The same, through the reports topic of a cluster and back.
+
+    The survey is published under an id of its own, which nobody used before. With the operator's clock key its periods
+    are closed at the end; without it workers keep them open.
+    """
+
+    store: MemoStore
+    keyring: Keyring
+    settings: Settings
+    name = "a Kafka cluster"
+
+    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
+        respondent = Respondent(own_scheme(survey, f"audit.{secrets.token_hex(8)}"), self.keyring)
+        own, topics = respondent.scheme.survey, existing(self.settings.kafka)
+        witness = Witness(respondent, people.devices, people.periods)
+        publish(self.settings.kafka, topics, own)
+        begin = ends(self.settings.kafka, topics.reports)
+        with closing(KafkaSink(self.settings.kafka, topics.reports)) as sink:
+            _report(self.store, respondent, people, sink, witness, step)
+            if self.settings.clock_key is not None:  # so that workers need not keep these periods open
+                SourceClock(own, self.settings.clock_key_bytes(), sink).finish(people.periods - 1)
+        for done, record in enumerate(read_topic(self.settings.kafka, topics.reports, begin)):
+            step(done, done + 1, f"reading {topics.reports}")
+            kinds = dict(record.headers or ())
+            if kinds.get(CONTENT_TYPE_HEADER) == FRAME.encode() and own.id.encode() in record.value:
+                witness.send(0, FRAME, record.value)
+        return witness.observed
+
+
+def _report(
+    store: MemoStore, respondent: Respondent, people: Scenario, sink: Sink, witness: Witness, step: Step
+) -> None:
+    """Let devices report to a sink; the witness learns their values."""
+    memos, devices, periods = store.survey(respondent), people.devices, people.periods
+    cache = MemoCache(memos, respondent.scheme, devices, CACHE_BYTES)
+    reporter = Reporter(respondent, cache, memos.fleet_presence(devices), sink)
+
+    def show(reported: Reported) -> None:
+        done = reported.period * devices + reported.done
+        step(done, periods * devices, f"period {reported.period + 1} of {periods}")
+
+    for period in range(periods):
+        truth = people.presences(period)
+        witness.knows(period, truth.devices, truth.values)
+        reporter.report(truth, show)
+
+
+@contextmanager
+def way_of_reports(kafka: str | None, seed: int) -> Iterator[Way]:
+    """Through this process, or through a cluster, with a memo store for the time of an audit.
+
+    Nothing in the store has to survive, so it does not wait for the disk.
+    """
+    with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as directory:
+        server = RedisServer(Path(directory), options={"appendonly": "no", "appendfsync": "no"}).start()
+        try:
+            with MemoStore(server.url, lasting=False) as store:
+                store.accept_loss()
+                if kafka is None:
+                    yield InProcess(store, seeded_keyring(seed))
+                else:  # where others might read the reports, nobody may know the secret
+                    yield ThroughKafka(store, Keyring(secrets.token_bytes(32)), load().at(kafka))
+        finally:
+            server.stop()

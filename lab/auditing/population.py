@@ -1,0 +1,148 @@
+"""The figures of a measured population: guesses, the true attribute, links and forgeries, block by block of devices."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from math import inf
+
+import numpy as np
+
+from analytics.estimation import norm_sub
+from audit.closed import attribute_inference, best_guess, tuple_guess
+from audit.computed import WHOLE, Priors, asked, shares_known
+from audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
+from audit.report import Attack, Attacker, Figure, Finding
+from lab.attacks.forging import estimated, forged_figures
+from lab.attacks.guessing import KINDS, guess_trials, published_trials, tuple_trials, which_trials
+from lab.attacks.linking import link_figures
+from lab.attacks.observed import Observed
+from lab.attacks.places import place_figures
+from lab.attacks.trials import Trials
+from protocols.arrays import Floats
+from protocols.mechanisms import FreshHash, Hashed, MatrixRound
+from protocols.question import Question
+from protocols.scheme import Scheme
+
+KNOWS = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}
+
+Counted = defaultdict[tuple[str, int], Trials]  # by target or knowledge, and reports
+
+
+@dataclass
+class Population:
+    """Adds up what blocks of devices show. `priors`: the shares that the attacker knows; None: it estimates them."""
+
+    scheme: Scheme
+    only: Collection[Attack]
+    priors: Priors | None
+    alpha: float
+    attacker: Attacker = "best"
+    _devices: int = 0
+    _guesses: Counted = field(default_factory=lambda: defaultdict(Trials))
+    _which: Counted = field(default_factory=lambda: defaultdict(Trials))
+    _once: list[Figure] = field(default_factory=list)
+    _spread: dict[str, Floats] = field(default_factory=dict)
+    _estimates: dict[str, Floats] = field(default_factory=dict)
+    _gaps: list[Reports] = field(default_factory=list)
+
+    def add(self, observed: Observed) -> None:
+        """One block of devices. Links and forgeries are measured in the first one."""
+        self._spread = self._mixed(observed)
+        if not self._devices:
+            self._estimates = {q.name: _published(observed, q) for q in self.scheme.questions}
+            if self.priors is None:
+                self.priors = self._estimates
+            self._once += place_figures(observed) if "place" in self.only else ()
+            self._once += link_figures(observed, self.alpha) if "link" in self.only else ()
+            self._once += forged_figures(observed) if "forge" in self.only else ()
+        self._devices += observed.devices
+        for name in crowds(self.scheme):
+            answering = observed.answering(name) if divided(self.scheme) else True
+            for period in range(observed.periods):
+                gaps = observed.gaps[period][observed.present[period] & answering]
+                self._gaps.append((name, period, *np.unique(gaps, return_counts=True)))
+        for reports in sorted({1, observed.periods}):
+            self._guess(observed, range(reports), self.priors or {})
+
+    def figures(self) -> list[Figure]:
+        """What all blocks together show."""
+        guesses = [self._guessed(*key, trials) for key, trials in self._guesses.items()]
+        which = [self._found(*key, trials) for key, trials in self._which.items()]
+        through_gaps = gap_figures(self.scheme, candidates(self.scheme, self._gaps)) if "link" in self.only else ()
+        return [*guesses, *which, *self._once, *through_gaps]
+
+    def findings(self) -> list[Finding]:
+        """What the author of the survey should know of its crowds."""
+        return list(gap_findings(candidates(self.scheme, self._gaps))) if "link" in self.only else []
+
+    def _mixed(self, observed: Observed) -> dict[str, Floats]:
+        """How values are spread in all blocks so far."""
+        spread, weight = {}, observed.devices / (observed.devices + self._devices)
+        for q in self.scheme.questions:
+            counts = np.bincount(observed.values[q.name][0][observed.present[0]], minlength=q.k)
+            before = (1 - weight) * self._spread[q.name] if self._devices else 0.0
+            spread[q.name] = weight * (counts / max(1, counts.sum())) + before
+        return spread
+
+    def _guess(self, observed: Observed, periods: range, priors: Priors) -> None:
+        questions, reports = self.scheme.questions, len(periods)
+        if "guess" in self.only:
+            for q in asked(self.scheme):
+                self._guesses[q.name, reports] += guess_trials(observed, q, periods, priors.get(q.name))
+            if len(asked(self.scheme)) == len(questions) > 1:
+                self._guesses[WHOLE, reports] += tuple_trials(observed, periods, priors)
+        if "which" in self.only and questions[0].faked:
+            for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
+                self._which[what, reports] += which_trials(observed, spread, periods)
+            if self.attacker == "published" and reports == 1:
+                for kind, trials in published_trials(observed, self._estimates).items():
+                    self._which[kind, 1] += trials
+
+    def _guessed(self, name: str, reports: int, trials: Trials) -> Figure:
+        priors = self.priors or {}
+        if name == WHOLE:
+            targets, prior = self.scheme.questions, next(iter(priors.values()), None)
+            exact = not priors and all(self._best_guess(q, reports, None)[1] for q in targets)
+            best = tuple_guess(self.scheme, reports) if exact else None
+        else:
+            targets, prior = (self.scheme.question(name),), priors.get(name)
+            best, exact = self._best_guess(targets[0], reports, prior)
+        commonest = [self._spread[q.name][int(np.argmax(self._estimates[q.name]))] for q in targets]
+        return trials.figure(
+            self.alpha, attack="guess", target=name, knows=shares_known(prior), reports=reports,
+            luck=float(np.prod([1 / q.k for q in targets])), histogram=float(np.prod(commonest)), best=best,
+            exact=exact, reached=prior is None or name == WHOLE,
+        )  # fmt: skip
+
+    def _best_guess(self, question: Question, reports: int, prior: Floats | None) -> tuple[float | None, bool]:
+        """Computed for the values that the devices have; exact where a guess is as good for any value."""
+        if prior is not None:
+            best, exact = best_guess(self.scheme, question, reports, self._spread[question.name])
+            return best, exact and not question.faked
+        hashed = isinstance(question.mechanism.encoding, FreshHash | Hashed)
+        uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
+        best, exact = best_guess(self.scheme, question, reports)
+        alike = not hashed and not isinstance(question.mechanism.first, MatrixRound) and not uneven_fakes
+        return best, exact and alike
+
+    def _found(self, what: str, reports: int, trials: Trials) -> Figure:
+        questions, luck = self.scheme.questions, 1 / len(self.scheme.questions)
+        best, exact = None, False
+        if reports == 1 and not self.scheme.takes_turns:
+            best, exact = attribute_inference(questions, self._spread)
+        elif self.scheme.survey.longitudinal:
+            best, _ = attribute_inference(questions, self._spread, inf)
+        return trials.figure(
+            self.alpha, attack="which", target="the true attribute", knows=KNOWS[what], reports=reports, luck=luck,
+            histogram=luck, best=best, exact=exact and what == "knows",
+        )  # fmt: skip
+
+
+def _published(observed: Observed, question: Question) -> Floats:
+    """The consistent histogram of the first period, as it would be published."""
+    rows = observed.answering_first(question.name)
+    if not len(rows):
+        return np.full(question.k, 1 / question.k)
+    return norm_sub(estimated(question, observed.answers[question.name][0][rows]))

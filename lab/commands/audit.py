@@ -1,0 +1,222 @@
+"""`hearsay audit`: every attack at its best, computed and measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+from rich.markup import escape
+from rich.table import Table
+
+from hearsay.terminal import console
+from hearsay.terminal.exits import BROKEN, REFUSED
+
+if TYPE_CHECKING:
+    from audit.report import Attack, AuditReport, Figure
+    from producers.scenarios import Scenario
+
+PERIODS = 10
+HEADINGS = {
+    "guess": "Guessing a value",
+    "place": "Averaging places: root mean square distance from the place",
+    "which": "Finding the true attribute among fakes",
+    "link": "Recognising a device by its answers",
+    "reidentify": "Finding people in another table",
+    "epsilon": "Loss: ln of the largest likelihood ratio",
+    "forge": "Forging: how far an estimate moves",
+}
+
+
+def audit(
+    survey: Annotated[
+        str | None,
+        typer.Argument(help="The survey file (YAML); of what was collected, the survey's id.", show_default=False),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="Audit what was collected in this data directory.", show_default=False)
+    ] = None,
+    devices: Annotated[
+        int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
+    ] = None,
+    periods: Annotated[int | None, typer.Option(min=1, help="... that report in so many periods. [10]")] = None,
+    scenario: Annotated[
+        str | None,
+        typer.Option(
+            help="Whose values they have: steady (they never change), telemetry, virtual-humans or commuters. [steady]"
+        ),
+    ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(help="... or a table with one row per person and a column per attribute.")
+    ] = None,
+    background: Annotated[
+        Path | None,
+        typer.Option(help="The table in which people are looked for; by default that of the devices themselves."),
+    ] = None,
+    kafka: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="With devices: send their reports through this cluster. Without: audit what was collected there.",
+        ),
+    ] = None,
+    crowd: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Number of devices that hide one; by default the survey's, or 10,000.", show_default=False
+        ),
+    ] = None,
+    only: Annotated[str, typer.Option(help="Only these attacks: guess, which, link, reidentify, epsilon, forge.")] = "",
+    attacker: Annotated[
+        Literal["best", "published"], typer.Option(help="best, or the weaker attackers of the literature beside it.")
+    ] = "best",
+    prior: Annotated[
+        str, typer.Option(help="What the attacker knows of the shares: even, published, or a JSON file of shares.")
+    ] = "even",
+    fail_above: Annotated[
+        str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
+    ] = "",
+    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="The chance that an interval is wrong.")] = 0.01,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the measured devices.")] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.")] = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Attack a survey as well as anybody can, and show what the attacks reach.
+
+    Without further options all figures are computed. With --devices, --scenario or --csv the attacks are also carried
+    out, on devices that the audit makes itself: their own code, a memo store, and the wire format. Each figure stands
+    beside luck, beside what the published histogram alone tells, and beside the best possible one.
+
+    With --data, or with --kafka and the id of a survey, nothing is attacked: published counts are checked. The audit
+    says of each period whether they can have come from honest devices, among how few reports one hides, and which
+    claims of the survey they contradict.
+
+    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if a measured
+    figure contradicts what is computed: then our own code is wrong.
+
+    Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
+    """
+    from hearsay.survey_files import read_survey
+    from lab.auditing.auditing import Auditing, audit_collected
+    from lab.auditing.devices import STEADY, named, rows_of, way_of_reports
+    from lab.tables import survey_values
+
+    measures = devices is not None or scenario is not None or csv is not None
+    if data is not None or (kafka is not None and not measures):
+        if measures or periods is not None:
+            raise typer.BadParameter(
+                "what was collected has its own devices: leave out --devices, --scenario and --csv"
+            )
+        if kafka is not None and survey is not None and Path(survey).exists():
+            raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+        with console.progress("reading what was collected") as step:
+            report = audit_collected(data, kafka, survey, fail_above, step)
+    elif survey is None:
+        raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
+    elif periods is not None and not measures:
+        raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
+    elif csv is not None and (scenario is not None or devices is not None):
+        raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
+    else:
+        auditing = Auditing(read_survey(Path(survey)), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
+        if measures:
+            with console.progress("measuring") as step, way_of_reports(kafka, seed) as way:
+                if csv is not None:
+                    people: Scenario = rows_of(auditing.survey, csv, periods or PERIODS)
+                else:
+                    lived = periods if scenario not in (None, STEADY) else periods or PERIODS
+                    people = named(auditing.survey, scenario or STEADY, devices, lived, seed)
+                known = None if background is None else survey_values(background, auditing.survey)
+                report = auditing.measured(people, way, step, known)
+        else:
+            report = auditing.computed()
+    _show(report, as_json)
+    if html is not None:  # last: the figures are shown even if the file cannot be written
+        from lab.documents import audit_event
+        from pages.static import static_page
+
+        html.write_text(static_page(f"Audit of {report.survey}", [audit_event(report)]), encoding="utf-8")
+        if not as_json:
+            console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
+    _leave(report)
+
+
+def attacks(text: str) -> tuple[Attack, ...]:
+    """The attacks of `--only`; all by default."""
+    from audit.report import ATTACKS
+
+    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    for word in wanted:
+        if word not in ATTACKS:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(ATTACKS)}", param_hint="--only")
+    return tuple(attack for attack in ATTACKS if not wanted or attack in wanted)
+
+
+def _leave(report: AuditReport) -> None:
+    for sentence in report.breaches:
+        console.err.print(f"[red]not accepted:[/] {escape(sentence)}", soft_wrap=True)
+    for defect in report.defects:
+        console.err.print(f"[red bold]defect:[/] {escape(defect.text)}", soft_wrap=True)
+    if report.defects:
+        console.err.print(
+            f"Without any fault this happens in at most {report.alpha:g} of all audits: repeat it with another --seed, "
+            "or with more devices.",
+            soft_wrap=True,
+        )
+        raise typer.Exit(BROKEN)
+    if report.breaches:
+        raise typer.Exit(REFUSED)
+
+
+def _show(report: AuditReport, as_json: bool) -> None:
+    if as_json:
+        console.print_json(report.model_dump(mode="json"))
+        return
+    asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
+    console.out.print(f"[bold]{report.survey}[/] · {report.solution}: {escape(asked)}; a crowd of {report.crowd:,}")
+    for attack, heading in HEADINGS.items():
+        figures = [figure for figure in report.figures if figure.attack == attack]
+        if figures:
+            console.out.print()
+            console.out.print(_table(heading, figures))
+    if report.integrity:
+        console.out.print()
+        console.out.print(_verdicts(report))
+    for finding in report.findings:
+        console.out.print(f"\n[yellow]![/] [bold]{finding.code}[/]  {escape(finding.text)}", soft_wrap=False)
+
+
+def _table(heading: str, figures: list[Figure]) -> Table:
+    from audit.wording import interval, shown
+
+    table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    measured = any(figure.measured is not None for figure in figures)
+    for place, column in enumerate(("", "reports", "luck", "histogram", *(["attack"] if measured else []), "best")):
+        table.add_column(column, justify="right" if place else "left", no_wrap=0 < place < 4)
+    for figure in figures:
+        best = "" if figure.best is None else ("" if figure.exact else "~ ") + shown(figure, figure.best)
+        cells = ["all" if figure.reports is None else str(figure.reports)]
+        cells += [shown(figure, figure.luck), shown(figure, figure.histogram)]
+        if measured:
+            trials = "" if figure.trials is None else f" of {figure.trials:,.0f}"
+            cells.append(f"{shown(figure, figure.measured)}\n[dim]{interval(figure)}{trials}[/]")
+        table.add_row(f"{escape(figure.target)}\n[dim]{escape(figure.knows)}[/]", *cells, best)
+    return table
+
+
+def _verdicts(report: AuditReport) -> Table:
+    """One row for each collected period: its verdict, its smallest p-value, and the forged share to be noticed."""
+    table = Table(title="Integrity", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
+    for place, column in enumerate(("period", "verdict", "smallest p", "noticed from", "claimed", "reported")):
+        table.add_column(column, justify="left" if place < 2 else "right")
+    for found in report.integrity:
+        one = found.integrity
+        checks = [c for a in one.attributes for c in (a.sum, a.widths, a.negativity, a.jump) if c is not None]
+        shares = [check.smallest for check in checks if check.smallest is not None]
+        flow = ("", "") if one.flow is None else (f"{one.flow.claimed:,}", f"{one.flow.reported:,}")
+        least = min((check.adjusted for check in checks), default=1.0)
+        style = {"consistent": "", "changed": "yellow", "contradicted": "red"}[one.verdict]
+        noticed = f"{min(shares):.1%}" if shares else ""
+        table.add_row(str(found.period), one.verdict, f"{least:.2g}", noticed, *flow, style=style)
+    table.caption = f"p for all periods and checks; {report.alpha:.0%} is the chance of a false alarm ever"
+    return table

@@ -1,0 +1,196 @@
+"""`hearsay evaluate`: compare methods on a population whose truth is known."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, log
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from hearsay.commands.replay import positions_of
+from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from pages.events import Event
+
+
+def _words(text: str) -> list[str]:
+    return [word.strip() for word in text.split(",") if word.strip()]
+
+
+def _budgets(text: str) -> list[float]:
+    """Numbers separated by commas; ln3 is the natural logarithm of 3, as in the papers' budgets."""
+    try:
+        budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in _words(text)]
+    except ValueError:
+        budgets = []
+    if not budgets or not all(0 < budget < inf for budget in budgets):
+        raise typer.BadParameter(f"{text!r}: give budgets above 0, such as 0.5,1,2 or ln2,ln3", param_hint="--eps")
+    return budgets
+
+
+def evaluate(
+    scenario_name: Annotated[
+        str | None,
+        typer.Option(
+            "--scenario",
+            help="telemetry, virtual-humans, commuters or demand. [virtual-humans; with --places commuters]",
+        ),
+    ] = None,
+    csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
+    places: Annotated[
+        Path | None, typer.Option(help="A survey file: its places on a grid are asked, and errors are also in metres.")
+    ] = None,
+    position: Annotated[
+        list[str] | None, typer.Option(help="With --places and --csv: lat,lon=attribute, the columns of positions.")
+    ] = None,
+    metres: Annotated[
+        bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
+    ] = False,
+    attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
+    label: Annotated[
+        str | None,
+        typer.Option(help="With --csv: measure instead what a classifier of this column learns."),
+    ] = None,
+    sensitive: Annotated[
+        str | None, typer.Option(help="With --label: show the gaps between groups of this column.")
+    ] = None,
+    bins: Annotated[
+        int, typer.Option(help="With --label: numbers with more values are cut into so many.", min=2, max=1000)
+    ] = 8,
+    test: Annotated[
+        float, typer.Option(help="With --label: the share of people who do not answer, but are tried on.")
+    ] = 0.3,
+    crosses: Annotated[
+        str, typer.Option(help="Also ask pairs of these, as in age*area, separated by commas; only smp can.")
+    ] = "",
+    devices: Annotated[int | None, typer.Option(help="Number of devices of the scenario.", min=1)] = None,
+    periods: Annotated[int | None, typer.Option(help="Number of periods. [1; with --once all]", min=1)] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Take all people of all periods as one period, each with their first values.")
+    ] = False,
+    eps: Annotated[
+        str, typer.Option(help="Budgets separated by commas (eps_inf; eps of one-shot methods); ln3 is ln(3).")
+    ] = "0.5,1,2,4",
+    alpha: Annotated[float, typer.Option(help="eps_1 is alpha times eps_inf; between 0 and 1.")] = 0.5,
+    methods: Annotated[
+        str, typer.Option(help="longitudinal, one-shot, all; or solutions, mechanisms, names as in smp[l-grr].")
+    ] = "longitudinal",
+    one_in: Annotated[
+        int, typer.Option(help="One-shot methods: a device answers in one of so many periods.", min=1, max=10_000)
+    ] = 1,
+    guarantee: Annotated[
+        Literal["tuple", "attribute"], typer.Option(help="The guarantee of RS+FD and RS+RFD, except as published.")
+    ] = "tuple",
+    published: Annotated[
+        bool, typer.Option("--published", help="Add the variants of the papers, where they differ.")
+    ] = False,
+    prior_eps: Annotated[
+        float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
+    ] = 0.1,
+    corrections: Annotated[
+        str, typer.Option(help="Corrections of raw estimates: raw, norm-sub, clip, likeliest, ibu.")
+    ] = "raw,norm-sub,clip",
+    runs: Annotated[int, typer.Option(help="Runs of each method, each with other noise.", min=1)] = 20,
+    seed: Annotated[int, typer.Option(help="Seed of the population and of the noise.", min=0)] = 0,
+    html: Annotated[Path | None, typer.Option(help="Write a self-contained page with charts to this file.")] = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.
+
+    With --places: also how many metres the estimated map is off, and the error of areas. Budgets are then for the
+    distance that the survey's budgets are for; those of other mechanisms hold between any two cells.
+
+    With --label: accuracy, AUC and gaps of classifiers learnt from crosses with the label and from synthetic records.
+
+    Nothing is sent or stored: the code of the devices answers in memory.
+
+    Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
+    """
+    from dataclasses import replace
+
+    from hearsay.running.simulating import populate
+    from hearsay.survey_files import read_survey
+    from lab.commands.evaluation_tables import print_learnt, print_scores
+    from lab.documents import evaluation_event, learning_event
+    from lab.evaluation.measuring import CORRECTIONS
+    from lab.evaluation.measuring import evaluate as evaluate_methods
+    from lab.evaluation.methods import choose
+    from lab.evaluation.places import Place
+    from lab.evaluation.truth import one_period
+    from lab.learning.comparing import compare
+    from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
+    from lab.tables import survey_values
+    from producers.fleet import check_scenario
+    from producers.scenarios import scenario
+
+    name = scenario_name or ("virtual-humans" if places is None else "commuters")
+    asked, budgets, words = _words(attributes), _budgets(eps), _words(corrections)
+    if not 0 < alpha < 1:
+        raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
+    if (position or metres) and (places is None or csv is None):
+        raise typer.BadParameter("--position and --metres belong to --places with --csv")
+    if places is not None and (label is not None or crosses):
+        raise typer.BadParameter("--places goes with neither --label nor --crosses")
+    if label is None and sensitive is not None:
+        raise typer.BadParameter("--sensitive belongs to --label")
+    if label is not None:
+        if csv is None or crosses or methods not in ("longitudinal", "one-shot") or not 0 < test < 1:
+            raise typer.BadParameter(
+                "--label takes a table (--csv) and --methods longitudinal or one-shot, with --test between 0 and 1; it "
+                "crosses each column with the label by itself"
+            )
+        rounds = alpha if methods == "longitudinal" else None
+        with console.progress("preparing") as step:
+            people, facts = labelled(csv, asked, label, sensitive, bins, test, seed)
+            learnt = compare(people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
+        facts |= {"alpha": rounds, "runs": runs, "seed": seed}
+        shown, page = {**facts, "learnt": [one.record() for one in learnt]}, learning_event(facts, learnt)
+        _show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
+        return
+    for word in words:
+        if word not in CORRECTIONS:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
+    with console.progress("preparing") as step:
+        lived = None if once and periods is None else periods or 1
+        if places is not None:
+            survey = only_places(read_survey(places), asked)
+            if csv is not None:
+                values = survey_values(csv, survey, positions_of(position), metres)
+                truth = one_period({attribute.name: attribute.k for attribute in survey.attributes}, values)
+            else:
+                population = populate(survey, name, devices, lived, seed)
+                check_scenario(survey, population)
+                truth = of_scenario(population, [attribute.name for attribute in survey.attributes], once, step)
+            truth = replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
+        elif csv is not None:
+            truth = of_table(csv, asked)
+        else:
+            truth = of_scenario(scenario(name, devices=devices, periods=lived, seed=seed), asked, once, step)
+        truth = with_crosses(truth, _words(crosses))
+        chosen = choose(_words(methods), bool(truth.places), guarantee, one_in, published)
+        settings: dict[str, Any] = {"alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
+        outcomes = evaluate_methods(truth, chosen, budgets, corrections=words, progress=step, **settings)
+    source = str(csv) if csv is not None else name
+    facts = {"source": source, "once": once, **settings, "attributes": dict(truth.sizes)}
+    facts |= {"people": truth.people.tolist(), "within": {name: place.radius for name, place in truth.places.items()}}
+    shown, page = {**facts, "outcomes": [one.record() for one in outcomes]}, evaluation_event(facts, outcomes)
+    _show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
+
+
+def _show(
+    figures: dict[str, Any], tables: Callable[[], None], as_json: bool, html: Path | None, title: str, event: Event
+) -> None:
+    """Print figures. A page is written last: they are shown even if the file cannot be written."""
+    if as_json:
+        console.print_json(figures)
+    else:
+        tables()
+    if html is not None:
+        from pages.static import static_page
+
+        html.write_text(static_page(title, [event]), encoding="utf-8")
+        if not as_json:
+            console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)

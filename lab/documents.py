@@ -1,0 +1,80 @@
+"""Documents that are pages of their own, as events: an audit, and evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from audit.report import ATTACKS, AuditReport
+from audit.wording import EXPLAINED
+from lab.evaluation.scores import Outcome, Score
+from lab.learning.comparing import Learnt
+from pages.events import Event, Record, event
+
+
+def audit_event(report: AuditReport) -> Event:
+    """The event of an audit: everything its page says."""
+    asked = ", ".join(f"{name} ({mechanism})" for name, mechanism in report.mechanisms.items())
+    measured = "All figures are computed; nothing was measured."
+    if report.devices is not None:
+        measured = (
+            f"Measured with {report.devices:,} devices of the audit's own in {report.periods} periods (values: "
+            f"{report.source}; reports: through {report.path}). No data of real devices was used."
+        )
+    attacks = []
+    for attack in ATTACKS:
+        figures = [figure for figure in report.figures if figure.attack == attack]
+        if figures:
+            heading, text = EXPLAINED[attack]
+            shown = [figure.model_dump(mode="json") | {"value": figure.value} for figure in figures]
+            attacks.append({"attack": attack, "heading": heading, "text": text, "figures": shown})
+    record: Record = {
+        "title": f"Audit of {report.survey}",
+        "lead": [f"{report.solution}: {asked}. One device hides among {report.crowd:,}. {measured}"],
+        "defects": [defect.text for defect in report.defects],
+        "breaches": list(report.breaches),
+        "findings": [finding.model_dump() for finding in report.findings if not finding.defect],
+        "attacks": attacks,
+        "terms": f"Intervals are exact (Clopper and Pearson) and hold with {1 - report.alpha:.3g} each. Ties are "
+        f"shared. Attacker: {report.attacker}. Seed {report.seed}. Fingerprint of the survey: {report.fingerprint}.",
+    }
+    return event("audit", report.survey, record)
+
+
+def evaluation_event(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> Event:
+    """The event of an evaluation; `facts` describes the measurement (source, attributes, people, alpha, runs)."""
+    people = facts["people"]
+    attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
+    record: Record = {
+        "title": "Errors of methods where the truth is known",
+        "lead": [
+            f"Measured on {facts['source']}: {sum(people):,} reports in {len(people)} period(s), {facts['runs']} "
+            f"run(s), eps_1 = {facts['alpha']:g} eps_inf. Attributes (numbers of values): {attributes}."
+        ],
+        "scores": [_score(outcome) for outcome in outcomes if isinstance(outcome, Score)],
+        "infeasible": [outcome.record() for outcome in outcomes if not isinstance(outcome, Score)],
+    }
+    return event("evaluation", None, record)
+
+
+def learning_event(facts: Mapping[str, Any], learnt: Sequence[Learnt]) -> Event:
+    """The event of an evaluation of what can be learnt; `facts` describes the measurement."""
+    attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
+    rounds = "one report each" if facts["alpha"] is None else f"eps_1 = {facts['alpha']:g} eps_inf"
+    record: Record = {
+        "title": f"What a classifier learns about {facts['label']}",
+        "lead": [
+            f"Measured on {facts['source']}: {facts['people']:,} people answer, {rounds}, {facts['runs']} run(s); "
+            f"tried on {facts['tried_on']:,} others. Each attribute is asked together with the label. Attributes "
+            f"(numbers of values): {attributes}."
+        ],
+        "sensitive": facts["sensitive"],
+        "learnt": [one.record() for one in learnt],
+    }
+    return event("learning", None, record)
+
+
+def _score(score: Score) -> Record:
+    method = score.method
+    label = method.name if method.terms in ("exact", "tuple") else f"{method.name}, {method.terms}"
+    return score.record() | {"label": label, "solution": method.solution, "headline": score.headline}

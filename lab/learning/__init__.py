@@ -1,0 +1,1 @@
+"""Learning from tables with known noise: synthetic records, and a classifier. Estimates go in, nothing raw; pure."""

@@ -1,0 +1,121 @@
+"""Naive Bayes from counts of pairs, a classifier that needs no records; and how good a classifier is.
+
+    score of y = ln P(y) + sum over attributes of ln (1 + s R),     R = r / (P(x) P(y))
+
+R is by how much the pair (x, y) is more frequent than if both were independent, from the unbiased table (`contrast`).
+It is shrunk by its signal share s = signal / (signal + noise): the noise is the variance of R, which is known, and the
+signal what the squares of R have beyond it, on average over the table. An attribute that cannot be told from an
+independent one says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from lab.learning.model import Model, contrast
+from lab.learning.tables import Measured, Records, Shares, agree
+from protocols.arrays import Floats, Mask, Values
+
+FLOOR = 1e-4  # of P(x | y) times the number of values: no single answer decides alone
+RATIO = 0.02  # of P(x | y) / P(x), for the same reason
+FEWEST = 30  # people of a group: fewer say nothing about a rate
+
+
+@dataclass(frozen=True, eq=False)
+class NaiveBayes:
+    """`prior[y]` and `ratios[attribute][x, y]` are logarithms; `dropped` attributes say nothing."""
+
+    prior: Floats
+    ratios: Mapping[str, Floats]
+    dropped: tuple[str, ...]
+
+    def scores(self, records: Records) -> Floats:
+        """The score `[record, y]` of each label."""
+        found = np.tile(self.prior, (len(next(iter(records.values()))), 1))
+        for name, ratio in self.ratios.items():
+            found += ratio[records[name]]
+        return found
+
+
+def naive_bayes(measured: Measured, label: str, model: Model | None = None) -> NaiveBayes:
+    """The classifier of `label`, from the pairs that have it. Its `model` says which attributes to drop.
+
+    >>> from lab.learning.tables import counted
+    >>> people = {"x": np.repeat([0, 1], 500), "y": np.repeat([0, 1, 0, 1], [400, 100, 100, 400])}
+    >>> found = naive_bayes(counted({"x": 2, "y": 2}, people, [("x", "y")]), "y")
+    >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
+    [0, 1]
+    """
+    ones = (model.tables if model else agree(measured)).ones
+    prior = np.maximum(ones[label], FLOOR)
+    ratios, dropped = {}, []
+    for pair, shares in measured.pairs.items():
+        if label not in pair:
+            continue
+        name, table = (pair[0], shares) if pair[1] == label else (pair[1], shares.T)
+        if model is not None and not model.associations[pair].dependent:
+            dropped.append(name)
+        else:
+            ratios[name] = _log_ratios(table, np.maximum(ones[name], FLOOR / len(ones[name])), prior)
+    return NaiveBayes(np.log(prior), ratios, tuple(dropped))
+
+
+def _log_ratios(shares: Shares, values: Floats, prior: Floats) -> Floats:
+    even = np.outer(values, prior)
+    ratio = contrast(np.where(shares.known, shares.value, even), values, prior) / even
+    noise = np.maximum(np.nan_to_num(shares.variance), 1e-30) / even**2
+    weight = np.where(shares.known, 1 / noise, 0.0)
+    signal = max(0.0, float((weight * (ratio**2 - noise)).sum() / max(weight.sum(), 1e-30)))
+    return np.asarray(np.log(np.maximum(1 + ratio * signal / (signal + noise), RATIO)))
+
+
+def accuracy(scores: Floats, labels: Values) -> float:
+    """The share of records whose label has the largest score; the first one, where several have."""
+    return float((scores.argmax(axis=1) == labels).mean())
+
+
+def auc(scores: Floats, labels: Values) -> float:
+    """How often a record with a label has a larger score for it than one without; ties count half.
+
+    With more than two labels: each against the others, and their mean. NaN if there is one label only.
+
+    >>> auc(np.log([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]), np.array([0, 0, 1, 1]))
+    0.75
+    """
+    odds = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
+    wanted = [1] if scores.shape[1] == 2 else range(scores.shape[1])
+    found = [_above(odds[:, label], labels == label) for label in wanted if 0 < (labels == label).sum() < len(labels)]
+    return float(np.mean(found)) if found else float("nan")
+
+
+def gaps(scores: Floats, labels: Values, groups: Values, positive: int) -> dict[str, float]:
+    """The largest differences between groups of at least `FEWEST` people.
+
+        parity          in the share that is predicted to be `positive`
+        opportunity     in the same share, of those who are
+        accuracy        in the share that is predicted rightly
+
+    NaN where fewer than two groups are large enough.
+    """
+    predicted = scores.argmax(axis=1)
+    return {
+        "parity": _gap(predicted == positive, groups),
+        "opportunity": _gap((predicted == positive)[labels == positive], groups[labels == positive]),
+        "accuracy": _gap(predicted == labels, groups),
+    }
+
+
+def _gap(happened: Mask, groups: Values) -> float:
+    sizes, hits = np.bincount(groups), np.bincount(groups, weights=happened)
+    large = sizes >= FEWEST
+    return float(np.ptp(hits[large] / sizes[large])) if large.sum() >= 2 else float("nan")
+
+
+def _above(scores: Floats, chosen: Mask) -> float:
+    _, place, count = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(count) - (count - 1) / 2)[place]
+    inside = int(chosen.sum())
+    return float((ranks[chosen].sum() - inside * (inside + 1) / 2) / (inside * (len(scores) - inside)))

@@ -1,0 +1,146 @@
+"""People whose truth is known, for `evaluate`: from a scenario, or from a table of the user."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hearsay.terminal.console import Step
+from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
+from lab.learning.comparing import People, split
+from lab.tables import MOST_VALUES, chosen_columns, encoded, read_table
+from producers.scenarios import Scenario
+from protocols.arrays import Values
+from protocols.errors import ScenarioError
+from protocols.mechanisms import MAX_VALUES
+from protocols.survey import TIMES, Survey
+
+MOST_LABELS = 100
+FEWEST_EACH = 10  # people per value on average: a column with fewer is a name, unless it is asked for
+NO_NUMBER = ("", "?", "NA", "NaN", "nan")  # what stands for an unknown number in a column of numbers
+
+
+def of_scenario(scenario: Scenario, attributes: Sequence[str], as_one: bool, step: Step) -> Truth:
+    """The periods of a scenario, or everybody as one period; of the named attributes, or of all."""
+    chosen = chosen_columns(attributes, list(scenario.attributes), f"scenario {scenario.name}")
+    moments = []
+    for period in range(scenario.periods):
+        step(period, scenario.periods, f"simulating period {period + 1}")
+        moments.append(scenario.presences(period))
+    sizes = {name: len(scenario.attributes[name]) for name in chosen}
+    return Truth(sizes, [everybody_once(moments)] if as_one else moments)
+
+
+def of_table(path: Path, columns: Sequence[str]) -> Truth:
+    """One period from a table with one row per person."""
+    table = read_table(path)
+    sizes, values = {}, {}
+    for name in chosen_columns(columns, table.column_names, str(path)):
+        named, values[name] = encoded(table[name])
+        sizes[name] = len(named)
+        if not 2 <= sizes[name] <= MOST_VALUES:
+            raise ScenarioError(
+                f"{path}: column {name!r} has {sizes[name]:,} different value(s)",
+                f"choose columns with 2 to {MOST_VALUES:,} values with --attributes",
+            )
+    return one_period(sizes, values)
+
+
+def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
+    """The survey with its places alone, or with those that are wanted of them."""
+    there = [attribute.name for attribute in survey.attributes if attribute.placed]
+    if not there:
+        raise ScenarioError(
+            f"survey {survey.id!r} has no places", "give a survey with an attribute that has a grid and geo"
+        )
+    chosen = chosen_columns(wanted, there, f"survey {survey.id}")
+    kept = tuple(attribute for attribute in survey.attributes if attribute.name in chosen)
+    return survey.model_copy(update={"attributes": kept, "crosses": (), "eps": None, "eps_inf": None, "eps_1": None})
+
+
+def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
+    """The truth of pairs of attributes, too: each cross is named like age*area."""
+    pairs = []
+    for name in names:
+        first, times, second = (part.strip() for part in name.partition(TIMES))
+        if not times or first == second or not {first, second} <= set(truth.sizes):
+            raise ScenarioError(
+                f"{name!r} is not a cross of two of the attributes {', '.join(truth.sizes)}", "write it like age*area"
+            )
+        pairs.append((first, second))
+    return crossing(truth, pairs)
+
+
+def labelled(
+    path: Path, columns: Sequence[str], label: str, sensitive: str | None, bins: int, test: float, seed: int
+) -> tuple[People, dict[str, Any]]:
+    """People of a table with a label, of whom the share `test` does not answer; and facts about them."""
+    table = read_table(path)
+    needed = [label, *([sensitive] if sensitive else [])]
+    chosen = chosen_columns([*columns, *needed] if columns else (), table.column_names, str(path))
+    chosen_columns(needed, table.column_names, str(path))
+    sizes, values, binned, left_out = dict[str, int](), {}, [], []
+    for name in chosen:
+        named, places = encoded(table[name])
+        k = len(named)
+        if name not in needed and k > bins and (cut := _cut(named, places, bins)) is not None:
+            places, k = cut, int(cut.max()) + 1
+            binned.append(name)
+        if not 2 <= k <= min(MOST_VALUES, len(table) / FEWEST_EACH) and name not in {*needed, *columns}:
+            left_out.append(name)
+        else:
+            sizes[name], values[name] = k, places
+    _check(path, label, sizes)
+    answer, tried = split(len(table), test, seed)
+    if len(answer) == 0 or len(tried) == 0:
+        raise ScenarioError(f"{path} has {len(table)} rows", "give more people: some answer, others are tried on")
+    train, held_out = ({name: column[rows] for name, column in values.items()} for rows in (answer, tried))
+    people = People(sizes, label, train, held_out, sensitive)
+    return people, {
+        "source": str(path),
+        "label": label,
+        "sensitive": sensitive,
+        "attributes": {name: sizes[name] for name in people.features},
+        "labels": sizes[label],
+        "binned": binned,
+        "left_out": left_out,
+        "people": len(answer),
+        "tried_on": len(tried),
+    }
+
+
+def _check(path: Path, label: str, sizes: dict[str, int]) -> None:
+    labels = sizes[label]
+    if not 2 <= labels <= MOST_LABELS:
+        raise ScenarioError(
+            f"{path}: label {label!r} has {labels:,} different value(s)",
+            f"choose a column with 2 to {MOST_LABELS} values",
+        )
+    if len(sizes) < 2:
+        raise ScenarioError(f"{path} has no column to learn {label!r} from", "give further columns")
+    for name, k in sizes.items():
+        if name != label and (k < 2 or k * labels > MAX_VALUES):
+            raise ScenarioError(
+                f"{path}: column {name!r} has {k:,} different value(s), with the label {k * labels:,} pairs",
+                f"leave it out: 2 values and up to {MAX_VALUES:,} pairs can be asked",
+            )
+
+
+def _cut(named: list[str], places: Values, bins: int) -> Values | None:
+    """Numbers cut at quantiles into so many values, and one more for what is unknown; None if they are no numbers."""
+    words = [word.strip() for word in named]
+    try:
+        numbers = np.array([np.nan if word in NO_NUMBER else float(word) for word in words])
+    except ValueError:
+        return None
+    each = numbers[places]
+    known = np.isfinite(each)
+    if not known.any() or any(word not in NO_NUMBER and not isfinite(float(word)) for word in words):
+        return None
+    ends = np.unique(np.quantile(each[known], np.arange(1, bins) / bins))
+    cells = np.where(known, np.searchsorted(ends, np.nan_to_num(each), side="left"), len(ends) + 1)
+    return np.unique(cells, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,107 @@
+"""The long checks of the audit: `python -m tests.lab`. Not part of the tests: they take minutes.
+
+1. Guesses of 200,000 devices of every mechanism, of 1, 2, 3 and 10 reports: within 4 standard errors of what is exact.
+2. A thousand coin audits of honest devices of each kind of answer: no more false alarms than alpha says.
+3. 10,000 honest periods of each kind of answer: no more small p-values of the checks of integrity than they say.
+4. 200 surveys of 50 periods, with a change of all values: contradicted in at most 1 %, and each changed once.
+5. 25 lives of a survey of the people of each scenario, with the real device code: contradicted in at most 1 %.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from analytics.integrity import ALPHA as INTEGRITY_ALPHA
+from analytics.integrity import integrity_of
+from audit.closed import guess
+from lab.attacks.guessing import guess_trials
+from lab.attacks.trials import Trials
+from protocols.question import Question
+from tests.analytics.integrity_data import honest, zipf
+from tests.analytics.test_integrity import CASES, small_p_values
+from tests.audit.test_honest_lives import LIVES, alarms
+from tests.helpers.surveys import of_size, scheme_with
+from tests.lab.observing import MECHANISMS, observe
+from tests.lab.test_coins import ALPHA, TWO_ROUNDS, proven
+
+DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
+RUNS, COINS = 1000, 1000
+PERIODS, PEOPLE, SURVEYS, LIFE, SEEDS = 10_000, 2000, 200, 50, 25
+
+
+def at_most(share: float, of: int, errors: int = 4) -> float:
+    """How often something may happen that has this chance."""
+    return share * of + errors * sqrt(share * of)
+
+
+def guesses(name: str, terms: dict[str, Any]) -> bool:
+    scheme = scheme_with(of_size(K, mechanism=name), **terms)
+    question, good, found = scheme.questions[0], True, dict.fromkeys((1, 2, 3, 10), Trials())
+    for seed in range(DEVICES // BLOCK):
+        seen = observe(scheme, {"a": np.tile(np.arange(BLOCK) % K, (REPORTS, 1))}, seed=seed)
+        for t in found:
+            found[t] += guess_trials(seen, question, range(t))
+    for t, trials in found.items():
+        exact, share = guess(question, t, scheme.survey.longitudinal), trials.share or 0.0
+        errors = 0.0 if exact is None else (share - exact) / sqrt(exact * (1 - exact) / trials.count)
+        good &= abs(errors) < 4
+        known = "no closed form" if exact is None else f"{exact:.5f}  {errors:+.1f} standard errors"
+        print(f"{name:12} {t:3}  {share:.5f}  {known}")
+    return good
+
+
+def false_alarms(name: str, t: int) -> bool:
+    scheme = scheme_with(of_size(K, mechanism=name), **TWO_ROUNDS)
+    promise = scheme.guarantees.constant(t).whole or 0.0
+    refuted = sum(proven(scheme, COINS, t, seed=seed) > promise for seed in range(RUNS))
+    print(f"{name:12} {t:3}  {refuted} false alarms in {RUNS} audits at alpha = {ALPHA}")
+    return refuted <= at_most(ALPHA, RUNS, errors=3)
+
+
+def honest_periods(name: str, question: Question) -> bool:
+    found = small_p_values(question, PEOPLE, PERIODS)
+    print(f"{name:12} small p-values in {PERIODS} honest periods: {dict(sorted(found.items()))}")
+    return all(times <= at_most(limit, PERIODS) for (_, limit), times in found.items())
+
+
+def surveys_that_alarm(name: str, question: Question) -> bool:
+    rng, contradicted, changed, shares = np.random.default_rng(8), 0, 0, zipf(question.k)
+    for _ in range(SURVEYS):
+        before, seen = {}, set[str]()
+        for period in range(LIFE):
+            now = {"a": honest(question, PEOPLE, shares if period < LIFE // 2 else shares[::-1].copy(), rng)}
+            seen |= {check for _, check in integrity_of(period, now, before, None, {}).alarms}
+            before = now
+        contradicted += bool(seen - {"jump"})
+        changed += "jump" in seen
+    print(f"{name:12} of {SURVEYS} surveys {contradicted} were contradicted, {changed} changed, in {LIFE} periods each")
+    return contradicted <= at_most(INTEGRITY_ALPHA, SURVEYS) and changed == SURVEYS
+
+
+def honest_lives() -> bool:
+    contradicted, lives = 0, SEEDS * len(LIVES)
+    for name in LIVES:
+        found = [alarms(name, PEOPLE, seed) for seed in range(SEEDS)]
+        contradicted += sum(bool(set(one) - {"jump"}) for one in found)
+        print(f"{name:14} alarms in {SEEDS} lives: {dict(sum(found, Counter()))}")
+    print(f"{contradicted} of {lives} lives were contradicted")
+    return contradicted <= at_most(INTEGRITY_ALPHA, lives)
+
+
+def main() -> int:
+    good = [guesses(name, terms) for name, terms in MECHANISMS]
+    good += [false_alarms(name, t) for name in ("l-grr", "l-osue", "loloha") for t in (1, 5)]
+    for name, question in CASES.items():
+        good += [honest_periods(name, question), surveys_that_alarm(name, question)]
+    good.append(honest_lives())
+    print("all as computed" if all(good) else "NOT as computed")
+    return 0 if all(good) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

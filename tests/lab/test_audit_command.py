@@ -1,0 +1,165 @@
+"""`hearsay audit`, as people, programs and CI see it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.report import ATTACKS, AuditReport, schema
+from hearsay.survey_files import example_text
+from hearsay.terminal.exits import BROKEN, REFUSED
+from lab.attacks.coins import experiments
+from protocols.errors import HearsayError
+from tests.helpers.browser import events_in
+from tests.lab.calling import call, figures_of
+
+ROOT = Path(__file__).parents[2]
+SURVEY = """
+{id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: SOLUTION,
+ attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 19}}]}
+"""
+
+
+def written(directory: Path, solution: str) -> Path:
+    path = directory / "survey.yaml"
+    path.write_text(SURVEY.replace("SOLUTION", solution))
+    return path
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    return written(tmp_path, "smp")
+
+
+def reported(survey: Path, options: str = "") -> AuditReport:
+    return AuditReport.model_validate(figures_of(f"audit {survey} {options}"))
+
+
+def attacked(report: AuditReport) -> set[str]:
+    """The attacks that were carried out."""
+    return {figure.attack for figure in report.figures if figure.measured is not None}
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_without_options_everything_is_computed(tmp_path: Path, solution: str) -> None:
+    report = reported(written(tmp_path, solution))
+    attacks = {figure.attack for figure in report.figures}
+    assert attacks == set(ATTACKS) - {"reidentify", "place"} - (set() if solution == "rs+fd" else {"which"})
+    assert all(figure.best is not None and figure.luck is not None for figure in report.figures)
+    assert report.devices is None and report.crowd == 10_000
+
+
+def test_people_get_tables(survey: Path) -> None:
+    shown = call(f"audit {survey} --only guess,link,epsilon,forge")
+    assert shown.exit_code == 0
+    for part in ("Guessing a value", "even shares", "Recognising a device", "the whole tuple", "any two histories"):
+        assert part in shown.output
+
+
+def test_the_published_schema_is_that_of_the_report() -> None:
+    assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m audit.report"
+
+
+def test_devices_are_measured_and_the_same_seed_gives_the_same_bytes(survey: Path) -> None:
+    first, second = (call(f"audit {survey} --devices 1500 --periods 3 --seed 6 --json") for _ in range(2))
+    assert first.exit_code == 0 and first.stdout == second.stdout
+    report = AuditReport.model_validate_json(first.stdout)
+    assert (report.devices, report.periods, report.source) == (1500, 3, "steady")
+    assert attacked(report) == {"guess", "link", "forge", "epsilon", "reidentify"}
+    for figure in report.figures:
+        if figure.unit == "chance" and figure.measured is not None:
+            assert figure.low is not None and figure.high is not None and figure.trials
+            assert figure.low <= figure.measured <= figure.high
+
+
+@pytest.mark.parametrize("scenario", ["telemetry", "steady"])
+def test_values_may_change_and_devices_may_be_absent(tmp_path: Path, scenario: str) -> None:
+    options = f"--scenario {scenario} --devices 1500 --periods 3 --prior published"
+    assert attacked(reported(written(tmp_path, "rs+fd"), options)) == set(ATTACKS) - {"place"}
+
+
+COMMUTERS = """
+{id: town, start: 2026-01-05T00:00:00Z, period: 1h, eps_inf: 2, eps_1: 1, horizon: 24,
+ attributes: [{name: dwell, range: {first: 1, last: 8}, mechanism: l-osue}]}
+"""
+
+
+def test_people_of_every_scenario_are_audited(tmp_path: Path) -> None:
+    path = tmp_path / "survey.yaml"
+    path.write_text(example_text("mobility-week"))
+    festival = reported(path, "--scenario virtual-humans --devices 2000 --only link,guess")
+    path.write_text(COMMUTERS)
+    town = reported(path, "--scenario commuters --devices 1500 --periods 4 --only link,guess")
+    for report, source in ((festival, "virtual-humans"), (town, "commuters")):
+        assert report.source == source and report.defects == ()
+        links = [figure for figure in report.figures if figure.attack == "link" and figure.measured is not None]
+        assert links and all((figure.trials or 0) < (report.devices or 0) for figure in links), "some are absent"
+
+
+def test_a_table_of_people_is_audited_against_another_one(survey: Path, tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    for name, rows in (("people", 400), ("background", 900)):
+        lines = [f"{'abc'[random.integers(3)]},{random.integers(20)}" for _ in range(rows)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["few,many", *lines, ""]))
+    people = tmp_path / "people.csv"
+    report = reported(survey, f"--periods 2 --csv {people} --background {tmp_path}/background.csv")
+    assert report.devices == 400 and any("of 900 records" in figure.target for figure in report.figures)
+    people.write_text("few,many\na,77\n")
+    refused = call(f"audit {survey} --csv {people}").exception
+    assert "1 of 1 rows have no value of 'many' that the survey lists" in str(refused)
+
+
+def test_published_attackers_stand_beside_the_best(survey: Path) -> None:
+    report = reported(survey, "--attacker published --only epsilon")
+    weak = [figure for figure in report.figures if "published attacker" in figure.knows]
+    assert len(weak) == 2 and all((figure.measured or 0) <= (figure.best or 0) for figure in weak)
+
+
+def test_a_limit_that_is_exceeded_ends_with_a_sentence_and_a_code(survey: Path) -> None:
+    assert call(f"audit {survey} --fail-above guess=0.99,link=0.05").exit_code == 0
+    failed = call(f"audit {survey} --fail-above guess=0.5")
+    assert failed.exit_code == REFUSED
+    assert "guess of few (even shares; 10 reports) reaches 0.7" in " ".join(failed.stderr.split())
+
+
+def test_a_figure_that_cannot_be_is_a_defect(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def too_much(scheme: Any, periods: int) -> Any:
+        """A promise that the devices do not keep."""
+        planned = experiments(scheme, periods)
+        return [replace(one, looks=[replace(look, promise=0.1) for look in one.looks]) for one in planned]
+
+    monkeypatch.setattr("lab.auditing.auditing.experiments", too_much)
+    ended = call(f"audit {survey} --devices 2000 --periods 2 --only epsilon")
+    assert ended.exit_code == BROKEN
+    assert "is proven, and 0.1 is promised" in " ".join(ended.stderr.split())
+
+
+def test_shares_come_from_a_file(survey: Path, tmp_path: Path) -> None:
+    shares = tmp_path / "shares.json"
+    shares.write_text(json.dumps({"few": {"a": 0.8, "b": 0.1, "c": 0.1}}))
+    report = reported(survey, f"--prior {shares} --only guess")
+    known = [figure for figure in report.figures if figure.target == "few" and figure.reports == 1]
+    assert known[0].histogram == pytest.approx(0.8) and (known[0].best or 0) >= 0.8
+    for wrong in ("{}x", '{"few": {"a": 1}}', '{"few": {"a": 2, "b": -1, "c": 0}}', '{"none": {}}'):
+        shares.write_text(wrong)
+        assert isinstance(call(f"audit {survey} --prior {shares}").exception, HearsayError)
+
+
+def test_wrong_usage_is_refused(survey: Path) -> None:
+    for options in ("--only luck", "--periods 3", "--csv x.csv --devices 3"):
+        assert call(f"audit {survey} {options}").exit_code == 2
+
+
+def test_the_page_has_every_figure_as_it_was_reported(survey: Path, tmp_path: Path) -> None:
+    target = tmp_path / "audit.html"
+    assert call(f"audit {survey} --html {target} --fail-above guess=0.5").exit_code == REFUSED
+    (told,) = events_in(target.read_text())
+    assert (told["kind"], told["record"]["title"]) == ("audit", "Audit of colours")
+    figures = [figure for attack in told["record"]["attacks"] for figure in attack["figures"]]
+    assert {figure["attack"] for figure in figures} == {figure.attack for figure in reported(survey).figures}
+    assert len(figures) == len(reported(survey).figures) and told["record"]["breaches"]

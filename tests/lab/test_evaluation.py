@@ -1,0 +1,148 @@
+"""Evaluation against what is known: closed forms, exact against published, Norm-Sub against clipping."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from lab.evaluation import measuring
+from lab.evaluation.measuring import evaluate
+from lab.evaluation.methods import METHODS, Method, choose
+from lab.evaluation.scores import Infeasible, Score
+from lab.evaluation.truth import Truth, everybody_once, noisy_priors, one_period
+from producers.scenarios import Presences, scenario
+
+SEED = 6
+
+
+def truth_of(*people: int, **sizes: int) -> Truth:
+    """People whose values are skewed: the first value is the commonest."""
+    moments = []
+    for period, count in enumerate(people):
+        random = np.random.default_rng(period)
+        values = {name: np.minimum(random.geometric(2 / k, count) - 1, k - 1) for name, k in sizes.items()}
+        devices = random.choice(10 * count + 1, count, replace=False).astype(np.uint64)
+        moments.append(Presences(period, devices, values))
+    return Truth(sizes, moments)
+
+
+def scored(truth: Truth, *methods: Method | str, eps: float = 2.0, **options: object) -> list[Score]:
+    named = [one for method in methods for one in (choose([method]) if isinstance(method, str) else [method])]
+    outcomes = evaluate(truth, named, [eps], seed=SEED, **options)  # type: ignore[arg-type]
+    assert all(isinstance(outcome, Score) for outcome in outcomes)
+    return [outcome for outcome in outcomes if isinstance(outcome, Score)]
+
+
+def reason(truth: Truth, name: str, eps: float = 1.0, **options: object) -> str:
+    """Why a method is not possible."""
+    (outcome,) = evaluate(truth, choose([name], placed=True), [eps], runs=1, **options)  # type: ignore[arg-type]
+    assert isinstance(outcome, Infeasible) and "\n" not in outcome.reason
+    return outcome.reason
+
+
+ON_ALL_TERMS = [
+    *(method for method in METHODS if not method.placed),
+    *(method.as_published() for method in METHODS if method.republished),
+    *(method.taking_turns(2) for method in choose(["smp[grr]", "spl[oue]", "rs+fd[grr]"])),
+]
+
+
+@pytest.mark.parametrize("method", ON_ALL_TERMS, ids=lambda method: f"{method.name}, {method.terms}")
+def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
+    """Over periods of different sizes, one of them empty."""
+    (score,) = scored(truth_of(600, 0, 1500, some=6, many=30), method, runs=30)
+    assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.15)
+
+
+def test_taking_turns_costs_a_factor_of_the_turns_and_memos_take_none() -> None:
+    always, memo = (choose([name])[0] for name in ("smp[grr]", "smp[l-grr]"))
+    once, turns = scored(truth_of(20_000, some=6), always, always.taking_turns(5), eps=1.0, runs=1)
+    assert turns.expected / once.expected == pytest.approx(5, rel=0.1) and turns.guarantees.per_window is not None
+    assert memo.taking_turns(5) is memo
+
+
+def test_exact_l_grr_beats_the_published_one_which_wastes_its_budget() -> None:
+    (ours,) = choose(["smp[l-grr]"])
+    exact, published = scored(truth_of(20_000, region=37), ours, ours.as_published(), eps=1.0, runs=1)
+    assert published.expected / exact.expected > 25
+    assert exact.guarantees.per_report.whole == pytest.approx(0.5)
+    assert published.guarantees.per_report.whole == pytest.approx(0.09, abs=0.005)
+
+
+@pytest.mark.long(part="statistics")
+def test_norm_sub_beats_clipping_and_the_raw_estimate_on_the_festival_week() -> None:
+    week = scenario("virtual-humans")
+    truth = Truth(
+        {name: len(values) for name, values in week.attributes.items()},
+        [everybody_once(week.presences(day) for day in range(week.periods))],
+    )
+    for score in scored(truth, "smp[allomfree]", "smp[l-osue]", "smp[l-sue]", "rs+fd[grr]"):
+        assert score.mse["norm-sub"].value < score.mse["raw"].value
+        assert 1.07 < score.mse["clip"].value / score.mse["norm-sub"].value < 1.6
+
+
+def test_allomfree_is_as_good_as_the_better_of_its_parts_for_every_attribute() -> None:
+    truth = truth_of(4000, few=3, many=30)
+    both, grr, osue = scored(truth, "smp[allomfree]", "smp[l-grr]", "smp[l-osue]", runs=40)
+    assert both.mechanisms == {"few": "l-grr", "many": "l-osue"}
+    # The same mechanism with other draws, because each method is a survey of its own.
+    assert both.by_attribute["few"]["raw"] == pytest.approx(grr.by_attribute["few"]["raw"], rel=0.5)
+    assert both.by_attribute["many"]["raw"] == pytest.approx(osue.by_attribute["many"]["raw"], rel=0.15)
+    assert both.expected < min(grr.expected, osue.expected)
+
+
+def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
+    assert reason(truth_of(50, a=3), "smp[l-oue]", alpha=0.9) == (
+        "l-oue cannot reach eps_1 = 0.9 with eps_inf = 1 (choose eps_1 below 0.763383, or another mechanism)"
+    )
+
+
+@pytest.mark.parametrize("name", ["many", "a1", "a77"])
+def test_a_refused_attribute_is_called_by_its_own_name(name: str) -> None:
+    truth = truth_of(3, few=2, **{name: 70_000})
+    assert reason(truth, "rs+fd[grr]").startswith(f"attribute '{name}': grr takes at most")
+    assert "has no grid" in reason(truth, "geo-grid")
+
+
+def test_a_single_attribute_cannot_hide_among_others() -> None:
+    assert "hides one attribute among several" in reason(truth_of(50, a=3), "rs+fd[grr]")
+
+
+@pytest.mark.parametrize(
+    ("eps", "alpha", "said"),
+    [
+        (30.0, 0.5, "eps_inf: 30 protects nothing; choose 0.001 to 20"),
+        (1e-4, 0.5, "eps_inf = 0.0001: should be greater than or equal to 0.001 ("),
+        (1.0, 0.9999, "eps_1: 0.9999 must be below eps_inf = 1, by 0.001 or more; leave it out to send the memo"),
+    ],
+)
+def test_a_budget_that_no_survey_takes_is_reported_with_what_one_would_take(
+    eps: float, alpha: float, said: str
+) -> None:
+    assert reason(truth_of(50, a=3), "smp[l-grr]", eps, alpha=alpha).startswith(said)
+
+
+def test_a_prior_of_a_large_census_is_one_that_a_survey_takes() -> None:
+    """Half a person among two millions is less than a survey's smallest share."""
+    people = np.arange(2_000_000)
+    truth = one_period({"a": 3, "b": 2}, {"a": people * 0, "b": people % 2})
+    priors = noisy_priors(truth, 10.0, np.random.default_rng(1))
+    (method,) = choose(["rs+rfd[grr]"])
+    survey = method.survey(Truth(truth.sizes, truth.moments, priors), 1.0, 0.5)
+    assert survey.attributes[0].prior == pytest.approx({"0": 1, "1": 2e-6, "2": 2e-6}, abs=1e-5)
+
+
+def test_runs_differ_and_the_same_keyring_gives_the_same_figures() -> None:
+    truth = truth_of(500, a=3, b=4)
+    once, again = (scored(truth, "smp[oue]", runs=3)[0] for _ in range(2))
+    assert once.record() == again.record()
+    assert once.mse["raw"].error > 0
+
+
+def test_figures_do_not_depend_on_how_many_devices_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    truth = truth_of(500, a=3, b=4)
+    at_once = scored(truth, "spl[l-osue]", "rs+fd[l-grr]", runs=2)
+    monkeypatch.setattr(measuring, "ROWS", 64)
+    assert [score.record() for score in scored(truth, "spl[l-osue]", "rs+fd[l-grr]", runs=2)] == [
+        score.record() for score in at_once
+    ]

@@ -1,0 +1,185 @@
+"""Attacks carried out on devices: as good as computed, and a client that does something else is found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from audit.closed import guess
+from audit.gaps import candidates
+from audit.report import ATTACKS, Attacker, Figure
+from lab.attacks.coins import experiments
+from lab.attacks.linking import link_figures
+from lab.attacks.trials import Trials, defects
+from lab.auditing.population import Population
+from protocols.arrays import PackedBits
+from protocols.mechanisms import Use, fitting
+from protocols.privacy import first_guess
+from protocols.question import Question
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from tests.audit.test_closed_forms import USES
+from tests.helpers.surveys import of_size, scheme_with
+from tests.lab.observing import MECHANISMS, Answer, honest, observe, tossed, with_coins
+
+ALPHA = 0.001
+
+
+def skewed(scheme: Scheme, n: int, periods: int, seed: int = 0) -> dict[str, Any]:
+    """Values that never change, the first the commonest."""
+    random, values = np.random.default_rng(seed), {}
+    for question in scheme.questions:
+        shares = 1 / np.arange(1, question.k + 1)
+        values[question.name] = np.tile(random.choice(question.k, n, p=shares / shares.sum()), (periods, 1))
+    return values
+
+
+def measured(
+    scheme: Scheme, n: int, periods: int, answer: Answer = honest, published: bool = False, attacker: Attacker = "best"
+) -> list[Figure]:
+    seen = Population(scheme, ATTACKS, None if published else {}, ALPHA, attacker)
+    for block in range(2):
+        seen.add(observe(scheme, skewed(scheme, n // 2, periods, block), answer, block))
+    return seen.figures()
+
+
+def linked(scheme: Scheme, first: Any, second: Any) -> Figure:
+    """How often devices with these values in two periods are recognised."""
+    (figure,) = link_figures(observe(scheme, {"a": np.array([first, second])}), ALPHA)
+    return figure
+
+
+@pytest.mark.parametrize(("name", "terms"), MECHANISMS)
+def test_values_are_guessed_as_often_as_computed(name: str, terms: dict[str, Any]) -> None:
+    scheme = scheme_with(of_size(5, mechanism=name), **terms)
+    figures = measured(scheme, 8000, 4)
+    guesses = [figure for figure in figures if figure.attack == "guess"]
+    assert [figure.reports for figure in guesses] == [1, 4]
+    assert defects(figures, ALPHA) == []
+    assert all(figure.trials == 8000 and figure.histogram and figure.histogram > figure.luck for figure in guesses)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd", "rs+rfd"])
+@pytest.mark.parametrize("published", [False, True], ids=["even shares", "published shares"])
+def test_every_solution_is_attacked_and_nothing_contradicts_what_is_computed(solution: str, published: bool) -> None:
+    prior = {"prior": [0.5, 0.3, 0.2]} if solution == "rs+rfd" else {}
+    attributes = of_size(3, **prior), of_size(3, "b", **prior)
+    scheme = scheme_with(*attributes, solution=solution, eps_inf=2.0, eps_1=1.0)
+    figures = measured(scheme, 8000, 3, published=published)
+    assert defects(figures, ALPHA) == []
+    attacks = {figure.attack for figure in figures}
+    assert attacks == {"guess", "link", "forge"} | ({"which"} if solution.startswith("rs") else set())
+    for figure in figures:
+        if figure.attack == "forge":
+            assert figure.measured == pytest.approx(figure.best, abs=0.03)
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("use", USES)
+def test_every_mechanism_is_attacked_without_contradiction(use: Use) -> None:
+    values = {name: np.tile(np.random.default_rng(1).integers(3, size=600), (3, 1)) for name in "ab"}
+    for solution in ("smp", "spl") if not use.startswith("rs") else (use,):
+        for record in fitting(use):
+            extra: dict[str, Any] = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
+            attributes = [of_size(3, name, mechanism=record.name, **extra) for name in "ab"]
+            scheme = scheme_with(*attributes, **{**USES[use], "solution": solution})
+            seen = Population(scheme, ATTACKS, None, ALPHA, "published")
+            seen.add(observe(scheme, values))
+            figures = seen.figures()
+            for number, experiment in enumerate(experiments(scheme, 3)):
+                shown = tossed(600, number)
+                experiment.add(with_coins(scheme, experiment.coins, shown, 3), shown)
+                figures += experiment.figures(ALPHA / 2)
+            assert defects(figures, ALPHA) == [], record.name
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
+def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((3, 6, 4))]
+    scheme = scheme_with(*attributes, solution="rs+fd", eps_inf=4.0, eps_1=2.0)
+    figures = [figure for figure in measured(scheme, 10_000, 3) if figure.attack == "which"]
+    assert len(figures) == 4, "with known and with estimated shares, of one report and of three"
+    for figure in figures:
+        if figure.reports == 1:
+            assert figure.best is not None and figure.low is not None and figure.high is not None
+            assert figure.low - 0.005 <= figure.best <= figure.high + 0.01
+    one, all_of_them = (max(f.measured or 0 for f in figures if f.reports == t) for t in (1, 3))
+    assert all_of_them > one - 0.01
+
+
+@pytest.mark.parametrize("name", ["grr", "oue-z", "oue-r"])
+def test_published_attackers_find_the_true_attribute_less_often(name: str) -> None:
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((5, 9, 4))]
+    scheme = scheme_with(*attributes, solution="rs+fd", eps=2.0)
+    figures = [figure for figure in measured(scheme, 10_000, 1, attacker="published") if figure.attack == "which"]
+    best, _, *weaker = sorted(figures, key=lambda figure: "published" in figure.knows)
+    assert len(weaker) == 2
+    for figure in weaker:
+        assert figure.measured is not None and best.measured is not None and figure.luck is not None
+        assert figure.luck - 0.02 < figure.measured < best.measured + 0.01
+
+
+@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
+def test_devices_that_take_turns_are_attacked_where_they_answer(solution: str) -> None:
+    scheme = scheme_with(of_size(4), of_size(4, "b"), solution=solution, eps=2.0, one_in=3)
+    figures = measured(scheme, 9000, 4)
+    assert defects(figures, ALPHA) == []
+    one, four = (next(f for f in figures if f.attack == "guess" and f.reports == t) for t in (1, 4))
+    assert one.measured and four.measured and one.best and four.best and one.luck
+    assert one.luck < one.measured < four.measured
+    assert one.best == pytest.approx((guess(scheme.questions[0], 1, memoised=False) or 0) / 3 + 2 / 3 * one.luck)
+    links = [f for f in figures if f.attack == "link" and f.measured is not None]
+    assert links and all(1 / (f.luck or 1) < 9000 / 2 / 2.5 for f in links), "a third of a block answers in a period"
+
+
+def test_small_periods_narrow_the_crowd_through_gaps() -> None:
+    scheme = scheme_with(of_size(4), of_size(4, "b"), eps_inf=2.0, eps_1=1.0, horizon=7)
+    seen = Population(scheme, ["link"], {}, ALPHA)
+    seen.add(observe(scheme, {name: np.zeros((3, 120), dtype=int) for name in "ab"}))
+    gaps = [figure for figure in seen.figures() if "gap" in figure.knows]
+    assert [figure.target for figure in gaps] == ["a", "b"]
+    assert sum(1 / (figure.best or 1) for figure in gaps) == pytest.approx(120), "every device answers one of both"
+    assert [finding.code for finding in seen.findings()] == ["small-crowd"] * 2
+    lonely = scheme_with(of_size(4), eps_inf=2.0, eps_1=1.0, horizon=1)
+    once = np.array([1]), np.array([50])
+    assert not candidates(lonely, [("a", period, *once) for period in range(3)]), "without a horizon a gap says nothing"
+
+
+def swapped(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
+    """Packs bits from the other end of each byte."""
+    layout = question.mechanism.encoding.answer
+    assert isinstance(layout, PackedBits)
+    return layout.pack(layout.unpack(honest(respondent, question, devices, period, values))[:, ::-1])
+
+
+def test_a_client_with_swapped_bits_is_found() -> None:
+    scheme = scheme_with(of_size(8, mechanism="l-osue"), eps_inf=2.0, eps_1=1.0)
+    assert defects(measured(scheme, 4000, 2), ALPHA) == []
+    found = defects(measured(scheme, 4000, 2, swapped), ALPHA)
+    assert {finding.code for finding in found} == {"not-as-computed"} and all(finding.defect for finding in found)
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "k", "expected"), [("l-osue", 100, 0.084), ("l-osue", 360, 0.57), ("l-grr", 100, 0.004)]
+)
+def test_devices_are_recognised_by_their_answers_as_often_as_computed(mechanism: str, k: int, expected: float) -> None:
+    scheme, values = scheme_with(of_size(k, mechanism=mechanism), eps_inf=2.0, eps_1=1.0), np.arange(2000) % k
+    figure = linked(scheme, values, values)
+    assert figure.measured == pytest.approx(expected, abs=0.04)
+    assert figure.best == pytest.approx(first_guess(scheme.questions, 2000))
+    assert figure.luck == 1 / 2000 and figure.trials == 2000
+    assert (linked(scheme, values, (values + 7) % k).measured or 0) < 0.02, "devices whose value changed escape"
+
+
+def test_a_memo_that_is_sent_is_as_good_as_a_name() -> None:
+    values = np.arange(2000) % 40
+    figure = linked(scheme_with(of_size(40, mechanism="oue"), eps_inf=2.0), values, values)
+    assert figure.measured == pytest.approx(0.98, abs=0.02)
+
+
+def test_an_attack_that_always_wins_or_never_has_an_interval() -> None:
+    assert Trials(10, 10).interval(0.01)[1] == 1 and Trials(0, 10).interval(0.01)[0] == 0
+    assert Trials(10, 10).interval(0.01)[0] > 0.5 and Trials().share is None

@@ -1,0 +1,104 @@
+"""Finding people in another table: the likelihood attack, and the published one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hearsay.terminal.console import no_step
+from lab.attacks.reidentify import Search, chosen_attributes, guessed, rank, seen_by_smp, without_noise
+from lab.seeded_keyrings import seeded_keyring
+from protocols.respondent import Respondent
+from tests.helpers.surveys import of_size, scheme_with
+
+SIZES = (5, 8, 3, 6, 4, 7)
+NAMES = [f"a{i}" for i in range(len(SIZES))]
+
+
+def people(n: int, seed: int = 0) -> dict[str, Any]:
+    random = np.random.default_rng(seed)
+    return {name: random.integers(k, size=n) for name, k in zip(NAMES, SIZES, strict=True)}
+
+
+def survey(mechanism: str = "grr", solution: str = "smp", **terms: Any) -> Any:
+    attributes = [of_size(k, name, mechanism=mechanism) for name, k in zip(NAMES, SIZES, strict=True)]
+    return scheme_with(*attributes, solution=solution, **(terms or {"eps": 4.0}))
+
+
+def hits(scheme: Any, attackers: tuple[str, ...] = ("best", "published")) -> list[float]:
+    table, keyring = people(2000), seeded_keyring(3)
+    found = []
+    for attacker in attackers:
+        search = Search(scheme.survey, table, table, attacker, 0.01, 1)  # type: ignore[arg-type]
+        (first, *others), findings = search.run(keyring, no_step)
+        assert first.trials == 1000 and first.measured is not None
+        assert len(others) == (7 if scheme.survey.solution == "smp" else 3), "first 1 and 10; all columns, and some"
+        assert {finding.code for finding in findings} == {"anonymity-sets"}
+        found.append(first.measured)
+    return found
+
+
+@pytest.mark.long(part="statistics")
+def test_for_direct_answers_counting_equal_values_is_the_best_attack() -> None:
+    best, published = hits(survey("grr"))
+    assert best == pytest.approx(published, abs=0.02)
+    assert best > 20 / 2000, "ten times luck"
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("mechanism", ["oue", "sue"])
+def test_for_bits_likelihoods_find_more_than_counting(mechanism: str) -> None:
+    best, published = hits(survey(mechanism))
+    assert best >= published - 2 * (published / 1000) ** 0.5
+    assert best > 1.2 * published
+
+
+@pytest.mark.long(part="statistics")
+def test_among_fakes_no_attribute_needs_to_be_guessed() -> None:
+    best, published = hits(survey("grr", "rs+fd", eps=6.0))
+    assert best >= published - 2 * (published / 1000) ** 0.5
+
+
+def test_split_budgets_and_memos_are_attacked_too() -> None:
+    (whole,) = hits(survey("l-grr", "spl", eps_inf=24.0, eps_1=12.0), ("best",))
+    assert whole > 5 / 2000
+
+
+def test_without_noise_everybody_who_is_unique_is_found() -> None:
+    scheme = survey("grr", eps=20.0)
+    table, devices = people(3000), np.arange(300, dtype=np.uint64)
+    targets = {name: column[:300] for name, column in table.items()}
+    respondent = Respondent(scheme, seeded_keyring(0))
+    every = np.repeat(np.arange(6)[:, None], 300, axis=1)  # one attribute after the other
+    seen = seen_by_smp(respondent, every, devices, targets)
+    hits, _ = rank(seen, targets, table, NAMES)
+    assert hits[1].share == pytest.approx(without_noise(targets, table, NAMES, 1), abs=0.01)
+    assert hits[10].share == 1.0
+    assert rank(seen, targets, table, NAMES[:2])[0][1].share == pytest.approx(
+        without_noise(targets, table, NAMES[:2], 1), abs=1e-3
+    )
+    assert rank(guessed(seen, np.random.default_rng(0)), targets, table, NAMES)[0][10].share == 1.0
+
+
+def test_without_answers_only_luck_is_left() -> None:
+    table = people(500)
+    targets = {name: column[:50] for name, column in table.items()}
+    hits, crowds = rank([], targets, table, NAMES)
+    assert hits[1].share == pytest.approx(1 / 500) and hits[10].share == pytest.approx(10 / 500)
+    assert set(crowds) == {250.0}
+
+
+def test_a_target_that_the_background_lacks_is_never_found() -> None:
+    table, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
+    assert rank([], strangers, table, ["a0"])[0][10].right == 0
+
+
+def test_nobody_answers_an_attribute_twice_if_the_choice_is_uniform() -> None:
+    random = np.random.default_rng(2)
+    picks, asked = chosen_attributes(random, 400, 6, "uniform")
+    assert all(len(set(column)) == 5 for column in picks.T)
+    assert all(3 <= len(subset) <= 5 for subset in asked)
+    again, _ = chosen_attributes(random, 400, 6, "non-uniform")
+    assert any(len(set(column)) < 5 for column in again.T)
