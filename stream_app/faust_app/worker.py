@@ -14,7 +14,6 @@ from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
-from stream_app.faust_app.overrides.connections import copy_less
 from stream_app.faust_app.overrides.worker import run_until_signalled
 from stream_app.kafka.rights import check_rights
 from stream_app.kafka.roles import roles
@@ -44,7 +43,6 @@ def run_worker(options: WorkerOptions, health: Health) -> None:
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
     account_for_all_offsets(BatchLimits(options.kafka.max_batch_bytes, options.topics.reports))
-    copy_less()
     app = StreamApp(options, health)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
     run_until_signalled(app.faust_app)

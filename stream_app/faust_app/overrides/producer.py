@@ -14,7 +14,6 @@ from faust.exceptions import ProducerSendError
 from faust.transport.drivers.aiokafka import Producer
 
 from stream_app.faust_app.broker.retrying import retry_while_unavailable
-from stream_app.faust_app.overrides.large_records import write_large_records
 
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 """What a broker says of a batch that is larger than its topic, or it, allows; and aiokafka of a record."""
@@ -57,7 +56,6 @@ class RetryingProducer(Producer):
         accumulator = producer._message_accumulator
         accumulator._batch_ttl = math.inf
         accumulator._append_batch = partial(_append_batch, accumulator, accumulator._append_batch)
-        write_large_records(producer)
         producer.start = partial(retry_while_unavailable, producer.start)
         return producer
 

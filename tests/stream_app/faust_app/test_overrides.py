@@ -16,16 +16,13 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-import aiokafka.conn
 import faust
 import mode
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
 from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
-from aiokafka.producer.message_accumulator import BatchBuilder
 from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust.tables.manager import TableManager
 from faust.tables.recovery import Recovery
@@ -65,21 +62,20 @@ class Used:
         return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
 
 
-async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher, AIOKafkaConnection]:
+async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher]:
     address = "127.0.0.1:1"
     consumer, producer = AIOKafkaConsumer(bootstrap_servers=address), AIOKafkaProducer(bootstrap_servers=address)
     fetches = Fetcher(consumer._client, consumer._subscription)
     await fetches.close()
     await consumer.stop()
     await producer.stop()
-    return consumer, producer, fetches, AIOKafkaConnection("127.0.0.1", 1)
+    return consumer, producer, fetches
 
 
 @cache
 def used() -> list[Used]:
-    consumer, producer, fetches, connection = asyncio.run(_unconnected())
+    consumer, producer, fetches = asyncio.run(_unconnected())
     fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
-    builder = BatchBuilder(1, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
     return [
         # app.py
@@ -97,13 +93,6 @@ def used() -> list[Used]:
         Used(fetched, "next_fetch_offset", "say where to fetch on"),
         Used(_MemoryRecordsPy(b""), "_next_slice", "weigh a batch before it is opened"),
         Used(_MemoryRecordsPy, "_cache_next", "go on to the next batch"),
-        # connections.py
-        Used(aiokafka.conn, "AIOKafkaProtocol", "receive large responses in memory of their own"),
-        Used(aiokafka.conn, "AIOKafkaConnection", "give views of fetched records, and write pieces"),
-        Used(aiokafka.conn, "io", "give views of fetched records"),
-        Used(AIOKafkaConnection, "_handle_frame", "give views of fetched records"),
-        Used(connection, "_requests", "know which request a response answers"),
-        Used(connection, "_writer", "write pieces"),
         # leader_epochs.py
         Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
         Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
@@ -131,12 +120,6 @@ def used() -> list[Used]:
         Used(Consumer, "highwaters", "ask for the ends of changelogs over a connection of its own"),
         Used(Consumer, "earliest_offsets", "ask for the beginnings of changelogs over a connection of its own"),
         Used(app.topics, "_tp_index", "find the queue of the agent that reads a partition"),
-        # large_records.py
-        Used(BatchBuilder, "_set_producer_state", "know the sequence number of a batch"),
-        Used(BatchBuilder, "_build", "refer to large records instead of copying them"),
-        Used(builder, "_relative_offset", "count the record of a batch"),
-        Used(producer._message_accumulator, "_batch_size", "make batches as large as aiokafka's"),
-        Used(producer._message_accumulator, "create_builder", "refer to large records instead of copying them"),
         # producer.py
         Used(Producer, "_settings_extra", "make the producer idempotent"),
         Used(Producer, "_new_producer", "let the producer wait for a broker"),
