@@ -3,7 +3,6 @@
 from stream_app.faust_app.broker.acceptance import accept, stuck_partitions
 from stream_app.faust_app.broker.asides import AsideSurvey, aside_surveys, resume_surveys
 from stream_app.faust_app.broker.checking import check_cluster
-from stream_app.faust_app.monitoring.logs import configure_logs
 from stream_app.faust_app.monitoring.web import Health, pages
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.worker import run_worker, wait_for_topics
@@ -15,7 +14,6 @@ __all__ = [
     "accept",
     "aside_surveys",
     "check_cluster",
-    "configure_logs",
     "pages",
     "resume_surveys",
     "run_worker",
