@@ -14,20 +14,19 @@ import time
 import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
-from stream_app.faust_app.overrides.consumer import LONG_POLL_SECONDS
-from stream_app.faust_app.overrides.gathering import FEW_BYTES, MOST_SECONDS
+from stream_app.faust_app.overrides.consumer import GATHER_SECONDS, LONG_POLL_SECONDS
 
 STAGES = 3
 """A flush has tokens, then counters, then positions: each is confirmed before the next is sent ..."""
 KEY, RECORD = b"bare", bytes(600)
 """... in records of about this size."""
 WRITE_SECONDS = 5
-"""A worker writes what trickles after so long, and takes it every second, as long as there is something to take."""
+"""A worker writes what trickles after so long, and takes it several times a second."""
 
 
 async def main(broker: str, reports: str, written: str, seconds: float) -> None:
-    options = {"fetch_max_wait_ms": int(1000 * LONG_POLL_SECONDS), "fetch_min_bytes": FEW_BYTES}
-    consumer = AIOKafkaConsumer(bootstrap_servers=broker, enable_auto_commit=False, **options)
+    wait = int(1000 * LONG_POLL_SECONDS)
+    consumer = AIOKafkaConsumer(bootstrap_servers=broker, enable_auto_commit=False, fetch_max_wait_ms=wait)
     producer = AIOKafkaProducer(bootstrap_servers=broker, acks="all", enable_idempotence=True)
     await consumer.start()
     await producer.start()
@@ -38,11 +37,9 @@ async def main(broker: str, reports: str, written: str, seconds: float) -> None:
     began, before = time.monotonic(), time.process_time()
     while time.monotonic() - began < seconds:
         taken = 0
-        for _ in range(WRITE_SECONDS):
-            few = len(await consumer.getmany())
-            await asyncio.sleep(MOST_SECONDS)
-            consumer._fetcher._fetch_max_wait_ms = int(1000 * (MOST_SECONDS if few else LONG_POLL_SECONDS))
-            taken += few
+        for _ in range(int(WRITE_SECONDS / GATHER_SECONDS)):
+            taken += len(await consumer.getmany())
+            await asyncio.sleep(GATHER_SECONDS)
         for _ in range(STAGES if taken else 0):
             await asyncio.gather(*[await producer.send(written, RECORD, KEY, partition) for partition in partitions])
     print((time.process_time() - before) / (time.monotonic() - began), flush=True)

@@ -4,9 +4,9 @@ A worker without reports has a cost of its own: it polls its partitions and its 
 what it would have taken is subtracted from what the turn's reports took, until the worker has nothing left to write.
 The reports are spread over 4 partitions.
 
-An idle worker polls ten times a second, so that it learns soon of a report. While reports trickle it polls once a
-second: at low rates, a worker that counts takes less than an idle one, and the difference is negative. A bare loop
-(bench/_loop.py) takes and writes as often, and does nothing else: what it takes in all is shown beside the worker.
+A worker polls ten times a second, so that it learns soon of a report, and takes reports that trickle four times a second.
+It writes them every few seconds, so at low rates a report costs a part of a flush. A bare loop (bench/_loop.py) takes and
+writes as often, and does nothing else: what it takes in all is shown beside the worker.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ TURNS = 5
 RATES = (8, 40, 200)
 BACKLOG = 10_000
 MICROSECONDS = 50.0
+"""What a report of a backlog may cost."""
 
 
 def run() -> Table:
@@ -68,7 +69,7 @@ def measure(kafka: KafkaSettings, directory: Path) -> Table:
         shown = ("", "") if loop is None else (f"{1e3 * median(one.share for one in some):.1f}", f"{1e3 * loop:.1f}")
         flushes = median(one.flushes for one in some) / sent
         table.row(name, *shown, f"{median(each):.0f} ({min(each):.0f} to {max(each):.0f})", f"{flushes:.3f}")
-        if median(each) > MICROSECONDS:
+        if loop is None and median(each) > MICROSECONDS:
             table.missed.append(f"{name}: {median(each):.0f} us, wanted at most {MICROSECONDS:.0f}")
     return table
 

@@ -14,7 +14,7 @@ from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerError
-from servers.kafka_attempts import attempted
+from servers.kafka_clients import attempted
 from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
 from servers.private_files import UMASK, write_private

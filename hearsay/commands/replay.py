@@ -85,7 +85,9 @@ def replay(
     from hearsay.running.replaying import replay_events, show_summary, summary_json
     from hearsay.survey_files import read_survey
     from producers.replay import ANY_ORDER, ColumnMapping, FileFormat, Options
+    from servers.logs import configure_logs
 
+    configure_logs("WARNING")
     if kafka is not None and capture is not None:
         raise typer.BadParameter("choose one of --kafka and --capture")
     survey = read_survey(survey_file)

@@ -87,7 +87,9 @@ def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str
     from hearsay.running.data_directory import DataDirectory
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
+    from servers.logs import configure_logs
 
+    configure_logs("WARNING")
     data = directory_of(survey.id, named)
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
         report = simulate(survey, scenario, data, kafka, step, stop)

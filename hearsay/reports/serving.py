@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
-import sys
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import structlog
 import uvloop
 
 from analytics.mobility import MobilityReport
@@ -25,10 +23,13 @@ from pages.dashboard import Dashboard, Source, Wanted
 from pages.events import Event
 from protocols.errors import ServerError, SettingsError, SurveyError
 from protocols.survey import Survey
+from servers.logs import configure_logs
 from servers.ports import is_loopback
 from servers.settings import load
-from stream_app.kafka import TopicFollower, Topics
 from stream_app.local import DirectoryFollower
+
+if TYPE_CHECKING:
+    from stream_app.kafka import TopicFollower
 
 END_SECONDS = 5.0
 """How long open requests may take when the dashboard ends."""
@@ -72,6 +73,8 @@ class Published:
         if self._kafka is None:
             assert self._root is not None
             return DirectoryFollower(self._root / COLLECTOR)
+        from stream_app.kafka import TopicFollower, Topics  # `hearsay serve` does without Kafka
+
         settings = load().at(self._kafka).kafka
         return TopicFollower(settings, Topics(settings.prefix))
 
@@ -110,7 +113,7 @@ def serve(
             "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
         )
     published.check(surveys)
-    _configure_logs()
+    configure_logs()
     connections = most_connections()
     app = application(published, surveys, None if token is None else token.get_secret_value())
     called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
@@ -154,20 +157,6 @@ async def listening(
         dashboard.end_streams()
         await listener.stop()
         await dashboard.stop()
-
-
-def _configure_logs() -> None:
-    """One JSON object a line, on standard error. What the Kafka client says over and over is left out."""
-    logging.getLogger("kafka").setLevel(logging.CRITICAL)
-    structlog.configure(
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso"),
-            structlog.processors.format_exc_info,
-            structlog.processors.JSONRenderer(),
-        ],
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
 
 
 async def _serve(

@@ -3,7 +3,6 @@
 from stream_app.faust_app.broker.acceptance import accept, stuck_partitions
 from stream_app.faust_app.broker.asides import AsideSurvey, aside_surveys, resume_surveys
 from stream_app.faust_app.broker.checking import check_cluster
-from stream_app.faust_app.monitoring.logs import configure_logs
 from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
 from stream_app.faust_app.monitoring.web import Health, pages
 from stream_app.faust_app.options import WorkerOptions
@@ -17,7 +16,6 @@ __all__ = [
     "accept",
     "aside_surveys",
     "check_cluster",
-    "configure_logs",
     "note_forecasts",
     "note_verdict",
     "owner_of",

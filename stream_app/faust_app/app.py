@@ -15,14 +15,14 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
+from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.app import FaustApp, Hooks
-from stream_app.faust_app.overrides.table import StateTable
+from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
 from stream_app.faust_app.watchdog import run_watchdog
@@ -44,6 +44,8 @@ group's leader then assigns no partition, until it asks again."""
 BUFFERED_BATCHES = 4
 """How many fetches of a partition may wait in memory for its agent."""
 BATCH_BYTES = 1 << 20
+REQUEST_BYTES = 8 * RECORD_BYTES
+"""What is larger than a topic allows is for the broker to refuse: what aiokafka refuses ends the process."""
 FETCHED_RECORDS = 2000
 """How many records are unpacked at once: as objects, small ones take up many times their bytes."""
 BEAT_SECONDS = 1.0
@@ -57,29 +59,30 @@ class StreamApp:
         topics = self._topics = options.topics
         self._health = health
         self._offsets = Offsets(options.kafka)
-        hooks = Hooks(self._start, self._offsets.stop)
-        app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._offsets, hooks)
+        app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._start)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
         writer = Writer(app, topics, options.clock_key)
         watch = self._watch = LogWatch(options.kafka)
         counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
+        counted = StateTable(options.kafka, self._offsets, COUNTING_TABLE, topics.counting_changelog)
+        merged = StateTable(options.kafka, self._offsets, MERGING_TABLE, topics.merging_changelog)
         self._counting = PartitionTasks[PartitionCounter](
-            app, topics.reports, writer, watch, counting.make, counting.apply
+            app, topics.reports, counted, writer, watch, counting.make, counting.apply
         )
-        self._merging = PartitionTasks[Merger](app, topics.partials, writer, watch, merging.make, merging.apply)
+        self._merging = PartitionTasks[Merger](app, topics.partials, merged, writer, watch, merging.make, merging.apply)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
         self._memory = MemoryReleaser()
-        self._tables: list[StateTable] = []
-        self._attach(self._counting, COUNTING_TABLE, topics.partitions)
-        self._attach(self._merging, MERGING_TABLE, topics.merge_partitions)
+        for tasks in (self._counting, self._merging):
+            app.agent(app.topic(tasks.topic, acks=False), name=tasks.table.name, concurrency=1)(tasks.consume)
         app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         app.timer(TICK_SECONDS)(self._tick)
         app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
         app.timer(RELEASE_SECONDS)(self._release_memory)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_partitions_assigned.connect(self._assigned)
+        app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
         REGISTRY.register(
             StateCollector(
@@ -91,27 +94,13 @@ class StreamApp:
             )
         )
 
-    def _attach(self, tasks: PartitionTasks[Any], name: str, partitions: int) -> None:
-        """Add a table for the state of the tasks, and an agent that gives them records."""
-
-        async def recovered(partitions: set[int]) -> None:
-            await self._surveys.catch_up()
-            await tasks.open(partitions, table)
-            RECOVERY_SECONDS.labels(name).set(time.monotonic() - self._assigned_at)
-
-        app = self.faust_app
-        table = StateTable(app, name, partitions, recovered)
-        self._tables.append(table)
-        app.tables.add(table)
-        app.agent(app.topic(tasks.topic, acks=False), name=name, concurrency=1)(tasks.consume)
-
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
         self._health.merging = lambda: frozenset(merger.owner for merger in self._merging.readers)
         self.faust_app.add_future(self._keep_beating())
-        changelogs = [table.changelog_name for table in self._tables]
-        await self._offsets.start([self._counting.topic, self._merging.topic, *changelogs])
+        tasks = self._counting, self._merging
+        await self._offsets.start(topic for one in tasks for topic in (one.topic, one.table.changelog))
         self.faust_app.add_future(self._surveys.follow())
         self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
         self.faust_app.add_future(self._check_logs())
@@ -130,8 +119,8 @@ class StreamApp:
 
     def _recovery_progress(self) -> object:
         """A value that changes while recovery makes progress; None once this worker has recovered."""
-        app = self.faust_app
-        return None if self._is_open() else (app.consumer_generation_id, app.recovered_offsets)
+        recovered = self._counting.table.recovered_records + self._merging.table.recovered_records
+        return None if self._is_open() else (self.faust_app.consumer_generation_id, recovered)
 
     async def _broker_answers(self) -> None:
         await self._offsets.ends([TP(self._counting.topic, 0)])
@@ -166,6 +155,17 @@ class StreamApp:
     async def _assigned(self, *args: Any, **kwargs: Any) -> None:
         self._assigned_at = time.monotonic()
 
+    async def _recover(self, *args: Any, **kwargs: Any) -> None:
+        """Recover what is assigned. Faust lets records flow after this, if nothing was assigned anew meanwhile."""
+        with fatal("recovering"):
+            await self._surveys.catch_up()
+            await asyncio.gather(self._open(self._counting), self._open(self._merging))
+            self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
+
+    async def _open(self, tasks: PartitionTasks[Any]) -> None:
+        await tasks.open(tp.partition for tp in self.faust_app.consumer.assignment() if tp.topic == tasks.topic)
+        RECOVERY_SECONDS.labels(tasks.table.name).set(time.monotonic() - self._assigned_at)
+
     async def _revoked(self, *args: Any, **kwargs: Any) -> None:
         self._counting.close()
         self._merging.close()
@@ -173,6 +173,7 @@ class StreamApp:
     async def _leaving(self, *args: Any, **kwargs: Any) -> None:
         await self._counting.finish()
         await self._merging.finish()
+        await self._offsets.stop()
 
 
 def _settings(options: WorkerOptions) -> dict[str, Any]:
@@ -187,7 +188,7 @@ def _settings(options: WorkerOptions) -> dict[str, Any]:
         "consumer_metadata_max_age_ms": int(METADATA_SECONDS * 1000),
         "broker_max_poll_records": FETCHED_RECORDS,
         "producer_acks": -1,
-        "producer_max_request_size": RECORD_BYTES,
+        "producer_max_request_size": REQUEST_BYTES,
         "producer_max_batch_size": BATCH_BYTES,
         "producer_request_timeout": REQUEST_SECONDS,
         "topic_allow_declare": False,

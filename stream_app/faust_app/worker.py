@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+import faust
 import structlog
 import uvloop
 
@@ -14,8 +15,6 @@ from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
-from stream_app.faust_app.overrides.connections import copy_less
-from stream_app.faust_app.overrides.worker import run_until_signalled
 from stream_app.kafka.rights import check_rights
 from stream_app.kafka.roles import roles
 from stream_app.kafka.topics import Topics, check_partitions, existing
@@ -44,7 +43,8 @@ def run_worker(options: WorkerOptions, health: Health) -> None:
     uvloop.install()
     load_loops()  # before partitions are assigned and wait for it
     account_for_all_offsets(BatchLimits(options.kafka.max_batch_bytes, options.topics.reports))
-    copy_less()
-    app = StreamApp(options, health)
     log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
-    run_until_signalled(app.faust_app)
+    app = StreamApp(options, health)
+    worker = faust.Worker(app.faust_app, redirect_stdouts=False, override_logging=False, quiet=True)
+    worker.spinner = None  # it would write between the lines of the log
+    worker.execute_from_commandline()

@@ -12,8 +12,9 @@ import structlog
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.counting.judging import is_letter, shortened
+from stream_app.counting.state import partition_of_key
+from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.overrides.producer import TOO_LARGE
-from stream_app.faust_app.overrides.table import StateTable
 from stream_app.kafka.topics import Topics
 from stream_app.log.asides import survey_of
 from stream_app.log.flushes import Flush, Output, Write
@@ -112,8 +113,8 @@ class Writer:
 
     async def _send(self, item: Write | Output, table: StateTable) -> Any:
         if isinstance(item, Write):
-            partition = table.partition_for_key(item.key)
-            return await self._app.producer.send(table.changelog_name, item.key, item.value, partition, None, None)
+            partition = partition_of_key(item.key)
+            return await self._app.producer.send(table.changelog, item.key, item.value, partition, None, None)
         topic = self._topics.named(item.topic)
         owner = owner_of(item.key.decode(), self._topics.merge_partitions) if item.topic == "partials" else None
         return await self._app.producer.send(topic, item.key, item.value, owner, None, list(item.headers))

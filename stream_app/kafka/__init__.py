@@ -8,8 +8,7 @@ from stream_app.kafka.results import KafkaMessages, last_finals
 from stream_app.kafka.rights import allowed, check_rights
 from stream_app.kafka.roles import Right, Role, roles
 from stream_app.kafka.sizes import check_sizes
-from stream_app.kafka.strimzi import resources
-from stream_app.kafka.topics import Topics, check, cluster_id, create, existing
+from stream_app.kafka.topics import Topic, Topics, check, cluster_id, create, existing
 
 __all__ = [
     "RESUBMITTED",
@@ -20,6 +19,7 @@ __all__ = [
     "Refusals",
     "Right",
     "Role",
+    "Topic",
     "TopicFollower",
     "Topics",
     "allowed",
@@ -38,6 +38,5 @@ __all__ = [
     "published_in",
     "read_topic",
     "records",
-    "resources",
     "roles",
 ]

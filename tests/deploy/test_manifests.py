@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import yaml
 
+from hearsay.commands.operations.topics import resources
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, resources, roles
+from stream_app.kafka import Topics, roles
 from tests.deploy.test_deploy import COMPOSE, DEPLOY, MANIFESTS, ROOT, settings
 from tests.helpers.command_line import resolve
 

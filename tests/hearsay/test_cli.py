@@ -18,8 +18,10 @@ import pytest
 from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
 from hearsay.terminal.explaining import explain
+from protocols.wire import REPORT
 from servers.ports import free_port
 from stream_app.kafka import Topics
+from stream_app.local.log import LocalLog
 from tests.helpers.browser import events_in
 from tests.helpers.nursery import run as hearsay
 from views import MobilityResult
@@ -91,6 +93,12 @@ def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.Capture
     assert "ValueError: of all things" in capsys.readouterr().err
 
 
+MODULES = """
+import atexit, sys
+atexit.register(lambda: print(*sys.modules, sep=","))
+from hearsay.cli import main
+main()
+"""
 HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
 
 
@@ -118,6 +126,56 @@ def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: 
     loaded = {line.rpartition("|")[2].strip() for line in called.stderr.splitlines()}
     assert "typer" in loaded
     assert not loaded & heavy
+
+
+@pytest.mark.parametrize(
+    ("words", "runs", "others"),
+    [
+        (["serve", "{survey}", "--data={data}", "--port=0"], "Collecting", {"kafka", "aiokafka", "faust", "mode"}),
+        (["gateway", "--port=0"], "waiting for the broker", {"faust", "mode"}),
+    ],
+    ids=["serve", "gateway"],
+)
+def test_a_server_loads_no_library_of_another(words: list[str], runs: str, others: set[str], tmp_path: Path) -> None:
+    survey = tmp_path / "survey.yaml"
+    survey.write_text(re.sub("^clock: .*", "clock: wall", example_text("telemetry"), flags=re.M))
+    given = [word.format(survey=survey, data=tmp_path / "data") for word in words]
+    with subprocess.Popen(
+        [sys.executable, "-c", MODULES, *given],
+        env=os.environ | NOBODY,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None and server.stderr is not None
+            assert any(runs in line for line in server.stderr), "it ended"
+            server.terminate()
+            shown, _ = server.communicate(timeout=60)
+        finally:
+            server.kill()  # leaving the block waits for it
+    modules = shown.splitlines()[-1].split(",")
+    assert "structlog" in modules
+    assert not others & set(modules)
+
+
+def test_a_damaged_log_is_said_on_standard_error(tmp_path: Path) -> None:
+    survey = tmp_path / "survey.yaml"
+    survey.write_text(example_text("telemetry"))
+    words = "run", str(survey), "--devices=50", "--periods=1", f"--data={tmp_path / 'data'}"
+    assert hearsay(*words).returncode == 0
+    path = next((tmp_path / "data").rglob("0.log"))
+    log = LocalLog(path, 0)
+    for _ in range(2):
+        log.append(REPORT, b"not a report")
+    log.sync()
+    log.close()
+    data = bytearray(path.read_bytes())
+    data[data.index(b"not a report")] ^= 1
+    path.write_bytes(data)
+    again = hearsay(*words)
+    assert again.returncode == 0
+    assert "a record is damaged" in again.stderr and "a record is damaged" not in again.stdout
 
 
 def test_the_options_of_topics_have_the_defaults_of_topics() -> None:
@@ -254,15 +312,9 @@ def test_a_report_is_a_page_and_tables(data: Path, tmp_path: Path) -> None:
 
 def test_tables_are_written_without_importing_what_only_other_programs_need(data: Path, tmp_path: Path) -> None:
     pytest.importorskip("pandas", reason="pyarrow can import it only where it is installed")
-    program = """
-import atexit, sys
-atexit.register(lambda: print(*sys.modules, sep=","))
-from hearsay.cli import main
-main()
-"""
     words = ["report", "--data", str(data), "--csv", str(tmp_path), "--parquet", str(tmp_path)]
     shown = subprocess.run(
-        [sys.executable, "-c", program, *words], capture_output=True, text=True, timeout=120, check=True
+        [sys.executable, "-c", MODULES, *words], capture_output=True, text=True, timeout=120, check=True
     ).stdout
     modules = shown.splitlines()[-1].split(",")
     assert "pyarrow" in modules

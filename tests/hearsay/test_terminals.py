@@ -22,8 +22,8 @@ from hearsay.terminal.console import SafeConsole
 from hearsay.terminal.exits import REFUSED
 from hearsay.terminal.explaining import explain
 from protocols.errors import SurveyError
+from servers.logs import configure_logs
 from servers.printable import UNSAFE, printable
-from stream_app.faust_app import configure_logs
 
 HOSTILE = "before\x1b]0;title\x07\x1b[2J\x9b31m\u202eafter"
 

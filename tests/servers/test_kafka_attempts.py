@@ -17,7 +17,7 @@ from aiokafka.errors import KafkaError
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from protocols.errors import ServerUnavailable
-from servers import kafka_attempts
+from servers import kafka_clients
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 from tests.helpers.certificates import Authority
@@ -90,7 +90,7 @@ def test_certificates_that_do_not_fit_leave_nothing_open(client: Callable[..., A
 
 
 def shake_hands_with_a_silent_server(client: Callable[..., Any], tmp_path: Path) -> None:
-    kafka_attempts.SPARE_SECONDS = 0.1
+    kafka_clients.SPARE_SECONDS = 0.1
     silent: list[socket.socket] = []
     with listening(silent.append) as address:
         settings = KafkaSettings(bootstrap=address, security="SSL", ssl_ca=Authority(tmp_path).certificate)

@@ -76,16 +76,21 @@ def gateway(
     """
     if context.invoked_subcommand is not None:
         return
+    import signal
+    import sys
+
     from hearsay.serving.exposure import Exposure, per_minute
     from hearsay.serving.on_kafka import serve_kafka
+    from servers.logs import configure_logs
     from servers.settings import load
-    from stream_app.faust_app import configure_logs
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
         tuple(name or ()), per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
+    # While it waits for a broker: the first process of a container ignores SIGTERM unless it handles it.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
     serve_kafka(load(), prefix, exposure, hold, hold_data, say)
 
 

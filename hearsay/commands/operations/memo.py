@@ -100,8 +100,10 @@ def _opened(data: Path | None) -> tuple[DataDirectory | None, Settings]:
     """The data directory, or none if only HEARSAY_REDIS_URL names the store; and the settings."""
     from hearsay.places import known_directory
     from hearsay.running.data_directory import DataDirectory
+    from servers.logs import configure_logs
     from servers.settings import load
 
+    configure_logs("WARNING")
     settings = load()
     if data is None and settings.redis.url is not None:
         return None, settings

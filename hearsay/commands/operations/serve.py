@@ -93,7 +93,7 @@ def serve(
     from hearsay.serving.exposure import Exposure, per_minute
     from hearsay.serving.local import serve_surveys
     from hearsay.survey_files import read_survey
-    from stream_app.faust_app import configure_logs
+    from servers.logs import configure_logs
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
+
+if TYPE_CHECKING:
+    from stream_app.kafka import Role, Topic, Topics
 
 app = typer.Typer(help="Create or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
@@ -18,6 +22,7 @@ RetentionDays = Annotated[
 ]
 # The defaults of `Topics`, which is slow to import.
 PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
+STRIMZI_API = "kafka.strimzi.io/v1"
 
 Partitions = Annotated[
     int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
@@ -109,10 +114,58 @@ def print_strimzi(
     """
     import yaml
 
-    from stream_app.kafka import Topics, resources
+    from stream_app.kafka import Topics
 
     topics = Topics(prefix, partitions, merge_partitions, retention_days)
     options = f"--prefix {prefix} --partitions {partitions} --merge-partitions {merge_partitions}"
     options += f" --retention-days {retention_days} --replication {replication} --cluster {cluster}"
     typer.echo(f"# Made by: hearsay topics strimzi {options}")
     typer.echo(yaml.safe_dump_all(resources(topics, cluster, replication), sort_keys=False, width=120), nl=False)
+
+
+def resources(topics: Topics, cluster: str, replication: int) -> list[dict[str, Any]]:
+    """A KafkaTopic for each topic, as `hearsay topics create` would make it, and a KafkaUser for each role.
+
+    `cluster` is the name of the Kafka resource.
+    """
+    from stream_app.kafka import roles
+
+    labels = {"strimzi.io/cluster": cluster}
+    made = [_topic(topic, replication) for topic in topics.all()]
+    made += [_user(role, topics.prefix) for role in roles(topics)]
+    for resource in made:
+        resource["metadata"]["labels"] = dict(labels)
+    return made
+
+
+def _topic(topic: Topic, replication: int) -> dict[str, Any]:
+    name = _name(topic.name)
+    spec: dict[str, Any] = {"partitions": topic.partitions, "replicas": replication, "config": topic.configs}
+    if name != topic.name:
+        spec = {"topicName": topic.name, **spec}
+    return {"apiVersion": STRIMZI_API, "kind": "KafkaTopic", "metadata": {"name": name}, "spec": spec}
+
+
+def _user(role: Role, prefix: str) -> dict[str, Any]:
+    acls = [
+        {
+            "resource": {"type": right.resource, "name": right.name, "patternType": "literal"},
+            "operations": list(right.operations),
+        }
+        for right in role.rights
+    ]
+    return {
+        "apiVersion": STRIMZI_API,
+        "kind": "KafkaUser",
+        "metadata": {"name": _name(f"{prefix}-{role.name}")},
+        "spec": {"authentication": {"type": "scram-sha-512"}, "authorization": {"type": "simple", "acls": acls}},
+    }
+
+
+def _name(text: str) -> str:
+    """A name that Kubernetes accepts.
+
+    >>> _name("hearsay.reports"), _name("City_2.reports")
+    ('hearsay.reports', 'city-2.reports')
+    """
+    return re.sub(r"[^a-z0-9.-]", "-", text.lower())

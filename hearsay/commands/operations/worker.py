@@ -48,8 +48,9 @@ def worker(
 
     from hearsay.serving.worker_pages import serve_pages
     from hearsay.serving.worker_views import making_views
+    from servers.logs import configure_logs
     from servers.settings import load
-    from stream_app.faust_app import WorkerOptions, configure_logs, run_worker, wait_for_topics
+    from stream_app.faust_app import WorkerOptions, run_worker, wait_for_topics
 
     settings = load()
     clock_key, presence_key = settings.clock_key_bytes(), settings.presence_key_bytes()

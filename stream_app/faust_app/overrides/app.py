@@ -1,61 +1,59 @@
-"""Faust's app, with our consumer, producer and table recovery in the place of its own."""
+"""Faust's app, with our consumer and producer in the place of its own."""
 
 from __future__ import annotations
 
 import logging
+import os
+import threading
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, cast
 
 import faust
+import structlog
+from faust.transport.drivers.aiokafka import Transport
 
-from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.overrides.consumer import BatchConsumer, BatchTransport
+from stream_app.faust_app.crash import EXIT
+from stream_app.faust_app.overrides.consumer import BatchConsumer
 from stream_app.faust_app.overrides.producer import RetryingProducer
-from stream_app.faust_app.overrides.recovery import StateTableManager
+
+LEAVE_SECONDS = 10.0
+"""How long leaving may take, with the broker away for instance, before the process ends anyway."""
+
+log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Hooks:
-    """What is called when Faust's app starts (before recovery), and when it has stopped."""
+class BatchTransport(Transport):
+    """Faust's transport, with our consumer and producer."""
 
-    start: Callable[[], Awaitable[None]]
-    stop: Callable[[], Awaitable[None]]
+    Consumer = BatchConsumer
+    Producer = RetryingProducer
 
 
 class FaustApp(faust.App):
-    """An app that reads in batches, writes idempotently, and asks for offsets over connections of their own."""
+    """An app that reads in batches and writes idempotently. `start` is called before partitions are assigned."""
 
     logger = logging.getLogger("faust.app")
 
-    def __init__(self, name: str, settings: Mapping[str, Any], offsets: Offsets, hooks: Hooks) -> None:
-        super().__init__(name, **settings, TableManager=StateTableManager)
-        self.offsets = offsets
-        self._our_hooks = hooks
+    def __init__(self, name: str, settings: Mapping[str, Any], start: Callable[[], Awaitable[None]]) -> None:
+        super().__init__(name, **settings)
+        self._start_ours = start
+        self.transport = BatchTransport(self.conf.broker_consumer, self)
 
     @property
     def batch_consumer(self) -> BatchConsumer:
         return cast(BatchConsumer, self.consumer)
 
-    @property
-    def recovered_offsets(self) -> int:
-        """Grows with every changelog record that is recovered."""
-        recovery = cast(StateTableManager, self.tables).recovery
-        return sum(offset or 0 for offset in recovery.active_offsets.values())
-
     async def on_start(self) -> None:
         await super().on_start()
-        await self._our_hooks.start()
+        await self._start_ours()
 
     async def on_stop(self) -> None:
+        """Leave the group and close connections: Faust would wait for a broker without end."""
+        log.info("leaving")
+        deadline = threading.Timer(LEAVE_SECONDS, os._exit, [EXIT if self.crashed else 0])
+        deadline.daemon = True
+        deadline.start()
         await super().on_stop()
-        await self._our_hooks.stop()
-
-    def _new_transport(self) -> BatchTransport:
-        return BatchTransport(self.conf.broker_consumer, self)
-
-    def _new_producer(self) -> RetryingProducer:
-        return RetryingProducer(self.producer_transport, loop=self.loop, beacon=self.beacon)
 
     def _create_directories(self) -> None:
         """Faust would make a data directory, but nothing is kept on this machine."""

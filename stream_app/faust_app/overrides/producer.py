@@ -2,52 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 import math
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
-from faust.exceptions import ProducerSendError
 from faust.transport.drivers.aiokafka import Producer
 
-from stream_app.faust_app.broker.retrying import retry_while_unavailable
-from stream_app.faust_app.overrides.large_records import write_large_records
-
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
-"""What a broker says of a batch that is larger than its topic, or it, allows; and aiokafka of a record."""
+"""What a broker says of a batch that is larger than its topic, or it, allows."""
 
 
 class RetryingProducer(Producer):
     """Faust's producer; a retry is never a second record, and records wait for as long as the broker is unavailable."""
 
     logger = logging.getLogger("faust.producer")
-
-    async def send(
-        self,
-        topic: str,
-        key: bytes | None,
-        value: bytes | None,
-        partition: int | None,
-        timestamp: float | None,
-        headers: Any,
-        *,
-        transactional_id: str | None = None,
-    ) -> Awaitable[Any]:
-        """As Faust's. What aiokafka refuses as too large is returned as failed, like what a broker refuses."""
-        try:
-            confirmation: Awaitable[Any] = await super().send(
-                topic, key, value, partition, timestamp, headers, transactional_id=transactional_id
-            )
-        except ProducerSendError as error:
-            if not isinstance(error.__cause__, TOO_LARGE):
-                raise
-            refused = asyncio.get_running_loop().create_future()
-            refused.set_exception(error.__cause__)
-            return refused
-        return confirmation
 
     def _settings_extra(self) -> dict[str, Any]:
         return {"enable_idempotence": True}
@@ -57,8 +28,6 @@ class RetryingProducer(Producer):
         accumulator = producer._message_accumulator
         accumulator._batch_ttl = math.inf
         accumulator._append_batch = partial(_append_batch, accumulator, accumulator._append_batch)
-        write_large_records(producer)
-        producer.start = partial(retry_while_unavailable, producer.start)
         return producer
 
 

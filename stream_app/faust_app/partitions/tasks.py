@@ -17,10 +17,10 @@ from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
+from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
-from stream_app.faust_app.overrides.table import StateTable
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.partitions.turns import Turns
 from stream_app.faust_app.writing import Writer
@@ -52,9 +52,17 @@ class PartitionTasks(Generic[R]):
     """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
 
     def __init__(
-        self, app: FaustApp, topic: str, writer: Writer, watch: LogWatch, make: Make[R], apply: Apply[R]
+        self,
+        app: FaustApp,
+        topic: str,
+        table: StateTable,
+        writer: Writer,
+        watch: LogWatch,
+        make: Make[R],
+        apply: Apply[R],
     ) -> None:
         self.topic = topic
+        self.table = table
         self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
         self._watch = watch
         self.is_open = False
@@ -102,20 +110,23 @@ class PartitionTasks(Generic[R]):
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
 
-    async def open(self, partitions: Iterable[int], table: StateTable) -> None:
-        """Recover the readers of newly assigned partitions from the table, and read on at their next offsets."""
+    async def open(self, partitions: Iterable[int]) -> None:
+        """Recover the readers of the assigned partitions from the changelog, and read on at their next offsets."""
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
-        begins = await self._app.offsets.begins(tps)
+        await self.table.recover([tp.partition for tp in tps], lambda: assignment == self._assignments)
+        if assignment != self._assignments:
+            return  # revoked in the meantime: the next assignment calls this again
+        begins = await self.table.offsets.begins(tps)
         made = await asyncio.gather(
-            *(asyncio.to_thread(self._make, tp.partition, table.records(tp.partition), begins[tp]) for tp in tps)
+            *(asyncio.to_thread(self._make, tp.partition, self.table.records(tp.partition), begins[tp]) for tp in tps)
         )
         readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
         look, faults = await self._watch.faults(self.topic, readings)
         self._watch.check_same(self.topic, look)
         if assignment != self._assignments:
-            return  # revoked in the meantime: the next assignment calls this again
+            return
         readers = dict(zip(tps, made, strict=True))
         for tp in (tp for tp in tps if tp.partition in look.views):
             readers[tp].adopt(look.views[tp.partition].topic)
@@ -129,8 +140,8 @@ class PartitionTasks(Generic[R]):
             fault = faults.get(tp.partition)
             if reader.missing and fault is None:
                 log.error("records are missing", what=reader.missing)
-            self._tasks[tp.partition] = PartitionTask(tp, reader, table, self._writer, fault)
-        self._acknowledged = dict(starts)
+            self._tasks[tp.partition] = PartitionTask(tp, reader, self.table, self._writer, fault)
+        self._acknowledged = {}  # the group's offsets may be others than those of the state
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
 

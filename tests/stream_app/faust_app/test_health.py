@@ -111,7 +111,7 @@ def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
 
     async def main() -> None:
         tasks = PartitionTasks[Any](
-            cast(Any, SimpleNamespace(consumer_generation_id=1)), "reports", _none, _none, _none, apply
+            cast(Any, SimpleNamespace(consumer_generation_id=1)), "reports", _none, _none, _none, _none, apply
         )
         task = SimpleNamespace(next_offset=0, attempts=0, fault=None, tp=TP("reports", 0), note_read=note_read)
         tasks._tasks[0] = cast(Any, task)

@@ -16,19 +16,12 @@ from functools import cache
 from pathlib import Path
 from types import FunctionType, ModuleType
 
-import aiokafka.conn
 import faust
-import mode
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.conn import AIOKafkaConnection
 from aiokafka.consumer import fetcher
-from aiokafka.consumer.fetcher import Fetcher, PartitionRecords
-from aiokafka.consumer.subscription_state import Assignment, TopicPartitionState
-from aiokafka.producer.message_accumulator import BatchBuilder
+from aiokafka.consumer.fetcher import PartitionRecords
 from aiokafka.record.memory_records import _MemoryRecordsPy
-from faust.tables.manager import TableManager
-from faust.tables.recovery import Recovery
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
 from kafka import KafkaAdminClient
 
@@ -38,6 +31,7 @@ import stream_app.faust_app.overrides
 from stream_app.kafka import decompression
 
 LIBRARIES = {"faust": "faust-streaming", "mode": "mode-streaming", "aiokafka": "aiokafka", "kafka": "kafka-python"}
+DECISION = Path(__file__).parents[3] / "docs" / "decisions" / "0006-what-we-changed-in-faust.md"
 OVERRIDES = stream_app.faust_app.overrides.__name__
 
 
@@ -65,26 +59,21 @@ class Used:
         return f"{library} no longer has {self.class_name}.{self.name}, which we used to {self.used_to}"
 
 
-async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer, Fetcher, AIOKafkaConnection]:
+async def _unconnected() -> tuple[AIOKafkaConsumer, AIOKafkaProducer]:
     address = "127.0.0.1:1"
     consumer, producer = AIOKafkaConsumer(bootstrap_servers=address), AIOKafkaProducer(bootstrap_servers=address)
-    fetches = Fetcher(consumer._client, consumer._subscription)
-    await fetches.close()
     await consumer.stop()
     await producer.stop()
-    return consumer, producer, fetches, AIOKafkaConnection("127.0.0.1", 1)
+    return consumer, producer
 
 
 @cache
 def used() -> list[Used]:
-    consumer, producer, fetches, connection = asyncio.run(_unconnected())
+    consumer, producer = asyncio.run(_unconnected())
     fetched = PartitionRecords(TopicPartition("t", 0), None, [], 0, None, None, True, 0)
-    builder = BatchBuilder(1, 0)
     app = faust.App("unconnected", broker="kafka://127.0.0.1:1", autodiscover=False)
     return [
         # app.py
-        Used(faust.App, "_new_transport", "have our consumer made instead of Faust's"),
-        Used(faust.App, "_new_producer", "have our producer made instead of Faust's"),
         Used(faust.App, "_create_directories", "have no data directory made"),
         # batches.py
         Used(fetcher, "PartitionRecords", "account for every offset of a fetch"),
@@ -97,67 +86,27 @@ def used() -> list[Used]:
         Used(fetched, "next_fetch_offset", "say where to fetch on"),
         Used(_MemoryRecordsPy(b""), "_next_slice", "weigh a batch before it is opened"),
         Used(_MemoryRecordsPy, "_cache_next", "go on to the next batch"),
-        # connections.py
-        Used(aiokafka.conn, "AIOKafkaProtocol", "receive large responses in memory of their own"),
-        Used(aiokafka.conn, "AIOKafkaConnection", "give views of fetched records, and write pieces"),
-        Used(aiokafka.conn, "io", "give views of fetched records"),
-        Used(AIOKafkaConnection, "_handle_frame", "give views of fetched records"),
-        Used(connection, "_requests", "know which request a response answers"),
-        Used(connection, "_writer", "write pieces"),
         # leader_epochs.py
         Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
         Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
         # consumer.py
-        Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls and let it wait for a broker"),
-        Used(AIOKafkaConsumerThread, "_seek_wait", "leave partitions alone that stand where they should"),
-        Used(consumer, "_fetch_max_wait_ms", "shorten long polls"),
-        Used(fetches, "_fetch_max_wait_ms", "let brokers hold back fetches while reports trickle"),
-        Used(consumer, "_fetcher", "let brokers hold back fetches while reports trickle"),
-        Used(AIOKafkaConsumerThread, "_consumer", "let brokers hold back fetches while reports trickle"),
-        Used(Consumer, "_thread", "let brokers hold back fetches while reports trickle"),
-        Used(consumer, "_fetch_min_bytes", "fetch reports that trickle together"),
-        Used(consumer, "start", "let a consumer wait for a broker when it starts"),
-        Used(consumer, "_subscription", "know a partition's position without asking the broker"),
-        Used(Assignment, "state_value", "know a partition's position without asking the broker"),
-        Used(TopicPartitionState, "position", "know a partition's position without asking the broker"),
-        Used(TopicPartitionState, "has_valid_position", "know whether a partition's position is known"),
+        Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls"),
+        Used(consumer, "_fetch_max_wait_ms", "shorten its long polls"),
         Used(Consumer, "_new_consumer_thread", "have our consumer thread made instead of Faust's"),
         Used(Consumer, "_drain_messages", "read in batches"),
         Used(Consumer, "_get_active_partitions", "fetch from the partitions that are not paused"),
         Used(Consumer, "_getmany", "fetch records"),
-        Used(Consumer, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
         Used(Consumer, "_to_message", "make the message in which a batch travels to its agent"),
         Used(Consumer, "_commit", "set the group's offsets to what the state contains"),
-        Used(Consumer, "highwaters", "ask for the ends of changelogs over a connection of its own"),
-        Used(Consumer, "earliest_offsets", "ask for the beginnings of changelogs over a connection of its own"),
+        Used(Consumer, "perform_seek", "read on at the offsets of the state, and not at the group's"),
         Used(app.topics, "_tp_index", "find the queue of the agent that reads a partition"),
-        # large_records.py
-        Used(BatchBuilder, "_set_producer_state", "know the sequence number of a batch"),
-        Used(BatchBuilder, "_build", "refer to large records instead of copying them"),
-        Used(builder, "_relative_offset", "count the record of a batch"),
-        Used(producer._message_accumulator, "_batch_size", "make batches as large as aiokafka's"),
-        Used(producer._message_accumulator, "create_builder", "refer to large records instead of copying them"),
         # producer.py
         Used(Producer, "_settings_extra", "make the producer idempotent"),
-        Used(Producer, "_new_producer", "let the producer wait for a broker"),
-        Used(producer, "start", "let a producer wait for a broker when it starts"),
+        Used(Producer, "_new_producer", "change the producer before it starts"),
         Used(producer, "_message_accumulator", "keep records for as long as the broker is away"),
         Used(producer._message_accumulator, "_batch_ttl", "keep records for as long as the broker is away"),
         Used(producer._message_accumulator, "_append_batch", "go on after a batch that the broker refuses"),
         Used(producer._message_accumulator, "_txn_manager", "go on after a batch that the broker refuses"),
-        # recovery.py
-        Used(Recovery, "signal_recovery_end", "let the signal stay until the next recovery"),
-        Used(Recovery, "on_recovery_completed", "let sources flow only when everything is in place"),
-        Used(Recovery, "_set_recovery_started", "know when a recovery starts"),
-        Used(Recovery, "_set_recovery_ended", "mark a recovery as ended"),
-        Used(Recovery, "_wait", "wait for a broker for as long as it takes"),
-        Used(Recovery, "_seek_offsets", "fetch nothing while changelogs are set to where they are read from"),
-        Used(Recovery, "_generation_id", "take changelog records of the present assignment only"),
-        Used(Recovery, "_is_changelog_tp", "distinguish changelogs from topics that agents read"),
-        Used(faust.App, "_fetcher", "start the fetcher after a recovery"),
-        Used(TableManager, "_recovery", "have our recovery made instead of Faust's"),
-        # worker.py
-        Used(mode.Worker, "_schedule_shutdown", "end within a deadline of a signal"),
     ]
 
 
@@ -165,9 +114,14 @@ def test_the_libraries_still_have_every_name_that_we_use() -> None:
     assert not [complaint for name in used() if (complaint := name.complaint())]
 
 
+def test_the_decision_names_every_one_of_them() -> None:
+    missing = {name.name for name in used() if f"`{name.name}`" not in DECISION.read_text()}
+    assert not missing
+
+
 def test_a_name_that_is_gone_is_named_with_its_library_and_its_use() -> None:
-    assert Used(Recovery, "_gone", "recover").complaint() == (
-        "faust-streaming no longer has faust.tables.recovery.Recovery._gone, which we used to recover"
+    assert Used(faust.App, "_gone", "start").complaint() == (
+        "faust-streaming no longer has faust.app.base.App._gone, which we used to start"
     )
 
 
