@@ -19,6 +19,7 @@ from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
+from protocols.survey.visitors import Visitors
 from protocols.survey_text.area_groups import fill_in_cells
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 from protocols.survey_text.value_files import ReadBeside, fill_in_values
@@ -31,6 +32,7 @@ INSIDE: dict[str, type[BaseModel]] = {
     "grid": Grid,
     "geo": Reach,
     "geo_inf": Reach,
+    "visitors": Visitors,
 }
 KINDS = {
     "tuple_type": "should be a list",
@@ -80,6 +82,10 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     try:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
+        if survey.visitors is not None:
+            raise SurveyError(
+                "visitors: calendar visitors are not counted by this release", "leave it out, and choose a horizon"
+            )
     except ValidationError as error:
         raise SurveyError(
             f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"

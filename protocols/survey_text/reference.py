@@ -15,6 +15,7 @@ from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
 from protocols.survey.outlook import ForecastPlan
 from protocols.survey.roles import ROLES
+from protocols.survey.visitors import Visitors
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -64,6 +65,7 @@ def reference() -> str:
             "pair, and `memo_cap` counts pairs. Crosses need `solution: smp`, have at most 65,536 pairs, and are",
             "refused where their answers would link reports in a crowd of `devices` ([pairs](pairs.md)).",
             "",
+            *_table("`visitors`", Visitors),
             *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
             *_table("`grid`", Grid),
