@@ -159,6 +159,8 @@ def _kind(entry: dict[str, Any]) -> str:
         return "two numbers"
     if entry.get("type") == "array":
         return "a list, see below" if "$ref" in entry.get("items", ()) else "a list of names"
+    if isinstance(entry.get("type"), list):
+        return "a name"
     if entry.get("format") == "date-time":
         return "a moment"
     return "a duration" if "examples" in entry else words[entry["type"]] + bounds
