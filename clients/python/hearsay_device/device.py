@@ -249,7 +249,9 @@ class Device:
             "cells": {}, "stays": {}, **before, "owed": [], "fingerprint": terms.fingerprint, "terms": data.decode(),
             "credential": credential, "key": self._period_key(terms.id, period), "key_period": period,
         }  # fmt: skip
-        asked = self._respondent(document, joined).asked
+        respondent = self._respondent(document, joined)
+        asked = respondent.asked
+        respondent.draw_keys()
         for each in asked:
             line = joined["asked"].setdefault(each.id, each.line())
             line["reserved"] = reserved(terms, each) if pinned else 0.0
@@ -325,7 +327,9 @@ class Device:
         late: tuple[int, ...] = ()
         copied = False
         with self._state.change() as document:
-            waiting = [(owed["period"], owed["not_before"]) for owed in self._joined(document, survey)["owed"]]
+            joined = self._joined(document, survey)
+            begun = self._period(_terms(joined))  # of a period that has not begun, the clock was ahead
+            waiting = [(each["period"], each["not_before"]) for each in joined["owed"] if each["period"] <= begun]
         for period, not_before in waiting:
             self._wait(max(0.0, not_before - self._now()))
             late += self._drop_late(survey)

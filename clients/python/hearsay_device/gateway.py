@@ -95,6 +95,8 @@ class Gateway:
             connection.request(method, self._at.path + path, body, headers)
             answer = connection.getresponse()
             content = answer.read(most + 1)
+            if over or (answer.length and len(content) <= most):
+                raise HTTPException("cut")
         except ssl.SSLCertVerificationError as error:
             refuse(
                 "certificate", f"{self.address}: its certificate is not trusted: {error.verify_message}",

@@ -64,6 +64,13 @@ class Respondent:
             questions = (questions[self.sampled],)
         return tuple(self._asked(self._id(question), (question,)) for question in questions)
 
+    def draw_keys(self) -> None:
+        """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
+        self.answers_in(0)
+        for each in self.asked:
+            self._key(each.id, "memo")
+            self._key(each.id, "unlisted")
+
     def _asked(self, known: str, questions: tuple[Question, ...]) -> Asked:
         states = max(question.states for question in questions)
         return Asked(known, questions, not self.terms.longitudinal, min(states, self.terms.memo_cap or states))

@@ -140,7 +140,9 @@ def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Do
             stays = base.execute("select attribute, cell from stays where survey = ?", (survey,))
             begin = 0 if settled is None else settled + 1
             owed = base.execute("select period, report, says from owed where survey = ?", (survey,))
-            asked = Respondent(terms, key_of(document, entropy), listed=True).asked
+            respondent = Respondent(terms, key_of(document, entropy), listed=True)
+            respondent.draw_keys()
+            asked = respondent.asked
             document["surveys"][survey] = {
                 "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
                 "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin,
