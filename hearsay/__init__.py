@@ -20,9 +20,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearsay.library.answering import Fleet
     from hearsay_device.device import Device
     from hearsay_device.limits import Limits
+
+    from hearsay.library.answering import Fleet
     from hearsay.library.estimating import estimate, estimate_counts
     from hearsay.library.evaluating import evaluate
     from hearsay.library.planning import load_survey, plan

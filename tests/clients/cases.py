@@ -130,7 +130,7 @@ FEW = {"eps_inf": 0.5, "eps_1": 0.3}
 
 
 def scenarios() -> Iterator[dict[str, Any]]:
-    """What a device of a person allows, in order: joins, reports, refusals; under the default limits if none are given."""
+    """What a device of a person allows, in order: joins, refusals; under the default limits if there are none."""
     ours = scheme_with(COLOURS, **PERSON, id="ours", horizon=7)
     values = [{"colour": colour} for colour in ("red", "blue", "mauve", "red", "grey")]
     yield {
@@ -219,9 +219,10 @@ def scenarios() -> Iterator[dict[str, Any]]:
         "schemes": [own],
         "steps": [
             _settle(0, own, values[0]), _join(-1, own), _settle(-1, own, values[0]), _settle(5, own, values[0]),
-            _settle(3, own, values[0]), _settle(5, own, values[1]), {"now": _at(3), "do": "forget_clock", "survey": "own"},
-            _settle(3, own, values[0]), _settle(7, own, values[0]), {"now": _at(7), "do": "leave", "survey": "own"},
-            _settle(8, own, values[0]), _join(9, own), _settle(9, own, values[0]),
+            _settle(3, own, values[0]), _settle(5, own, values[1]),
+            {"now": _at(3), "do": "forget_clock", "survey": "own"}, _settle(3, own, values[0]),
+            _settle(7, own, values[0]), {"now": _at(7), "do": "leave", "survey": "own"}, _settle(8, own, values[0]),
+            _join(9, own), _settle(9, own, values[0]),
         ],
     }  # fmt: skip
 

@@ -19,6 +19,7 @@ from tests.clients.test_device import CAPPED, Clock, refused
 from tests.clients.vectors import ANY
 from tests.helpers.surveys import of_size, scheme_with
 
+ANYTHING = Limits(**ANY)
 VALUES = {"a": 1, "b": 1}
 
 
@@ -105,9 +106,7 @@ def test_answers_that_are_no_terms_get_nothing(tmp_path: Path, answer: Handle, c
     _gets_nothing(tmp_path, answer, code, timeout=1 if code == "timeout" else 60)
 
 
-def _gets_nothing(
-    tmp_path: Path, answer: Handle, code: str, limits: Limits = Limits(**ANY), timeout: float = 60
-) -> None:
+def _gets_nothing(tmp_path: Path, answer: Handle, code: str, limits: Limits = ANYTHING, timeout: float = 60) -> None:
     with gateway(answer) as running, Device(tmp_path / "device", now=Clock(), limits=limits) as device:
         with refused(code):
             device.send(running.address, "test", VALUES, timeout=timeout)

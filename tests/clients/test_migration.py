@@ -45,7 +45,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
     assert SECRET not in path.read_bytes() and SECRET.hex().encode() not in path.read_bytes()
     stored = json.loads(sqlite3.connect(path).execute("select document from state").fetchone()[0])
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
-    for survey, scheme in old.items():
+    for scheme in old.values():
         theirs = Respondent(scheme, Keyring(SECRET))
         ours = Answering(read_terms(scheme.terms), key_of(stored, lambda _: bytes(32)), listed=True)
         if scheme.sampling:
@@ -69,7 +69,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
 
 def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
     base = sqlite3.connect(path)
-    owed = {survey: report for survey, report in base.execute("select survey, report from owed")}
+    owed = dict(base.execute("select survey, report from owed").fetchall())
     base.close()
     moment = [at(3)]
     with Device(path, now=lambda: moment[0], limits=Limits(**ANY)) as device:

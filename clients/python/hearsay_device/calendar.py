@@ -32,8 +32,9 @@ class Calendar:
         self, start: int, period: int, offsets: Sequence[tuple[int, int]] | None = None, until: int = EVER
     ) -> None:
         self.start, self.period = start, period
-        since, self._offset = zip(*(offsets or [(0, 0)]))
-        self._since = [-EVER, *since[1:]]
+        given = offsets or [(0, 0)]
+        self._since = [-EVER, *(since for since, _ in given[1:])]
+        self._offset = [ahead for _, ahead in given]
         # The latest local time that clocks have shown before the end of each stretch of one offset.
         ends = (since + ahead for since, ahead in zip(self._since[1:], self._offset))
         self._ends = [*accumulate(ends, max), EVER]

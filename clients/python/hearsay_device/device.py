@@ -351,8 +351,8 @@ class Device:
                 refuse("ahead", f"{gateway.address}: period {period} of survey {survey!r} has not begun there",
                        "look at this machine's clock; if it was wrong, set it and call forget_clock")  # fmt: skip
             if outcome == "late":
-                refuse("late", f"{gateway.address}: period {period} of survey {survey!r} is closed there, but not by this "
-                       "machine's clock", f"look at the clock; {LATER} until it is late here, too")  # fmt: skip
+                refuse("late", f"{gateway.address}: period {period} of survey {survey!r} is closed there, but not by "
+                       "this machine's clock", f"look at the clock; {LATER} until it is late here, too")  # fmt: skip
             copied = copied or (outcome == "repeat" and not again)
             delivered.append(period)
         return delivered, late, copied

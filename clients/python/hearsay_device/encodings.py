@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import mul
 from typing import Any, Union
 
 from hearsay_device.draws import Draws
@@ -213,7 +214,7 @@ class Hashed(Direct):
         return uniform(len(self._rows)).one(draws)
 
     def cell(self, value: int, trait: int) -> int:
-        return sum(one * other for one, other in zip(self._rows[trait], self._points[value])) % self.k
+        return int(sum(map(mul, self._rows[trait], self._points[value])) % self.k)
 
     def to_survey(self, memo: int, trait: int, order: Sequence[int]) -> tuple[int, int]:
         return memo, trait

@@ -100,7 +100,7 @@ def reserved(terms: Terms, asked: Asked) -> float:
 
 def committed(document: Document, survey: str) -> float:
     """What a survey was charged in the last year, or has reserved, whichever is more."""
-    return max(_spent(document, survey), sum(line["reserved"] for line in _lines(document, survey)))
+    return max(_spent(document, survey), sum(float(line["reserved"]) for line in _lines(document, survey)))
 
 
 def value(document: Document, name: str) -> float:
@@ -118,7 +118,7 @@ def value(document: Document, name: str) -> float:
             first = min(firsts, default=None)
             if (first is not None and first > document["day"] - YEAR) or (first is None and line["reserved"]):
                 constants[question] = line["constant"]
-    return total + sum(constants.values())
+    return total + sum(map(float, constants.values()))
 
 
 def week(document: Document) -> float:
@@ -154,7 +154,7 @@ def _lines(document: Document, survey: str, question: str | None = None) -> Iter
 
 def _spent(document: Document, survey: str, question: str | None = None) -> float:
     return sum(
-        amount
+        float(amount)
         for day, of, asked, amount in document["charges"]
         if day > document["day"] - YEAR and of == survey and question in (None, asked)
     )

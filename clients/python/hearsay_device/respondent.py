@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import floor, inf, isfinite
+from math import floor, inf, isfinite, nan
 from numbers import Real
 from typing import Any, Callable
 
@@ -143,16 +143,16 @@ def place_of(attribute: Attribute, given: Any, last: int | None) -> int | None:
     """The place of a value in the survey's list; None if it is not listed. Never an error."""
     if attribute.grid is not None and isinstance(given, Mapping):
         return attribute.grid.cell_of(given, last)
-    number, text = (given, None) if isinstance(given, Real) and not isinstance(given, bool) else (None, given)
     if isinstance(given, bool):
-        text = "true" if given else "false"
-    elif number is not None and isfinite(number) and number == floor(number) and abs(number) <= 1 << 53:
-        text = str(int(number))
-    if isinstance(text, str) and text in attribute.places:
-        return attribute.places[text]
-    if number is None and isinstance(text, str) and re.fullmatch("-?[0-9]{1,15}", text):
-        number = int(text)
-    if attribute.span is None or number is None or number != number:
+        given = "true" if given else "false"
+    number = float(given) if isinstance(given, Real) else nan
+    if isfinite(number) and number == floor(number) and abs(number) <= 1 << 53:
+        given = str(int(number))
+    if isinstance(given, str) and given in attribute.places:
+        return attribute.places[given]
+    if isinstance(given, str) and re.fullmatch("-?[0-9]{1,15}", given):
+        number = float(given)
+    if attribute.span is None or number != number:
         return None
     low, high, step = attribute.span
-    return int((floor(min(max(number, low), high)) - low) // step)
+    return (floor(min(max(number, low), high)) - low) // step

@@ -274,7 +274,7 @@ def _grid(given: Any) -> Grid:
     _need(columns * rows <= MAX_VALUES and _number(given["cell"]) and given["cell"] > 0, "grid")
     at, origin = (tuple(given[key]) if key in given else None for key in ("at", "origin"))
     _need(all(pair is None or (len(pair) == 2 and all(map(_number, pair))) for pair in (at, origin)), "grid")
-    return Grid(columns, rows, given["cell"], origin or (0.0, 0.0), at, _text(given.get("crs", "local")))  # type: ignore[arg-type]
+    return Grid(columns, rows, given["cell"], origin or (0.0, 0.0), at, _text(given.get("crs", "local")))
 
 
 def _rate(given: Any, grid: Grid | None) -> float:
