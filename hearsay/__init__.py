@@ -20,15 +20,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearsay_device.device import Device
-    from hearsay_device.limits import Limits
-
     from hearsay.library.answering import Fleet
     from hearsay.library.estimating import estimate, estimate_counts
     from hearsay.library.evaluating import evaluate
     from hearsay.library.planning import load_survey, plan
     from hearsay.library.results import read_results, run
     from hearsay.library.synthesizing import synthesize
+    from hearsay_device.device import Device
+    from hearsay_device.limits import Limits
     from protocols.errors import HearsayError
     from protocols.survey import Survey
 else:

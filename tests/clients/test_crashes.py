@@ -13,8 +13,8 @@ from threading import Event
 from typing import Any
 
 import pytest
-from hearsay_device import Device, Limits
 
+from hearsay_device import Device, Limits
 from tests.clients.gateways import TAKEN, answering, gateway
 from tests.clients.test_device import CAPPED, Clock
 from tests.clients.vectors import ANY

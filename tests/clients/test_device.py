@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hearsay_device import Device, DeviceError, Limits, Recorder
 
 import hearsay
+from hearsay_device import Device, DeviceError, Limits, Recorder
 from protocols.wire import Frame, decode_report
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
 from tests.clients.vectors import ANY

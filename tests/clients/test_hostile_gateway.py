@@ -11,8 +11,8 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
-from hearsay_device import Device, DeviceError, Limits
 
+from hearsay_device import Device, DeviceError, Limits
 from protocols.wire.terms import MAX_TERMS_BYTES
 from tests.clients.gateways import Handle, answering, gateway
 from tests.clients.test_device import CAPPED, Clock, refused

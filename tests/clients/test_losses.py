@@ -6,9 +6,9 @@ import json
 from math import inf, log, log2
 
 import pytest
+
 from hearsay_device.losses import cost, loss, report_loss, require_within_budgets, shared_bits
 from hearsay_device.terms import read_terms
-
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms import FreshHash
 from protocols.mechanisms.rounds import Flip

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from hearsay_device import Device, Limits
 from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.state import key_of
 from hearsay_device.terms import read_terms
-
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.wire import decode_terms

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hearsay_device import Device, DeviceError, Limits
 from pydantic import ValidationError
 
+from hearsay_device import Device, DeviceError, Limits
 from protocols.errors import SurveyError
 from protocols.mechanisms import RECORDS
 from protocols.scheme import Scheme
@@ -19,8 +19,8 @@ from tests.clients.gateways import answering, gateway
 from tests.clients.vectors import ANY, entropy_of
 from tests.helpers.surveys import scheme_with
 
-SURVEYS = 60
-DAYS = (0, 1, 1, 3, 9, 40, 400)
+SURVEYS = 40
+DAYS = (0, 1, 1, 3, 40, 400)
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 GRID = {"at": [47.2, 6.0], "cell": "500m", "columns": 3, "rows": 2}
 WRONG: list[Any] = [None, "", "zzz", -1, 10**9, 2.5, float("nan"), float("inf"), True, [], {}, {"x": 1}, b"a", object()]
@@ -95,7 +95,7 @@ def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(tmp_pa
     names = [attribute.name for attribute in scheme.survey.attributes]
     listed = [[dict.fromkeys(names, "v0")] * len(DAYS)]
     chosen = [*WRONG, "v0", "v1", 0, 1, "x1y1", {"x": 600.0, "y": 10.0}]
-    drawn = [[{name: dice.choice(chosen) for name in names} for _ in DAYS] for _ in range(3)]
+    drawn = [[{name: dice.choice(chosen) for name in names} for _ in DAYS] for _ in range(2)]
     histories = [*listed, *drawn, [{} for _ in DAYS]]
     seen = [observed(tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)]
     for other in seen[1:]:

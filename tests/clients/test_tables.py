@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import doctest
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+
+import hearsay_device
 from hearsay_device.draws import Draws
 from hearsay_device.terms import read_terms
-
 from protocols.randomness.keystream import Draws as FleetDraws
 from protocols.scheme import Scheme
 from tests.clients.cases import table_cases
@@ -45,3 +49,12 @@ def _first_round(question: Any, cell: int, own: bool, draws: FleetDraws) -> Any:
         return question.mechanism.memoise(np.array([cell]), draws)
     hide, noise = question.mechanism.encoding.hide, question.mechanism.first
     return hide(np.array([cell]), np.array([own]), question.fake_kind, question.fake, noise, draws)
+
+
+def test_examples_compute_what_they_show() -> None:
+    tried = 0
+    for path in Path(hearsay_device.__path__[0]).glob("[a-z]*.py"):
+        found = doctest.testmod(import_module(f"hearsay_device.{path.stem}"))
+        assert found.failed == 0, path.name
+        tried += found.attempted
+    assert tried > 10

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hearsay_device import Device, DeviceError, Limits, terms
 
+from hearsay_device import Device, DeviceError, Limits, terms
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Cross, Survey

@@ -19,7 +19,6 @@ from hearsay_device.calendar import UNITS
 from hearsay_device.draws import next_key, parts
 from hearsay_device.questions import order_of, question_id, sample_id, tuple_id
 from hearsay_device.terms import read_terms
-
 from protocols.scheme import Scheme
 from tests.clients.cases import hostile_changes, hostile_terms, scenarios, table_cases, zone_year
 

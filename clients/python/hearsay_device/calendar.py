@@ -59,7 +59,7 @@ class Calendar:
         """The day, week, month and year that a period belongs to: those of the local day on which it begins.
 
         >>> Calendar(1774652400, DAY, [(1774566000, 3600)], 1775000000).units(2)
-        (20541, 2934, (2026, 3), 2026)
+        (20542, 2935, (2026, 3), 2026)
         """
         day = self._reached(self.begin(period)) // DAY
         at = _EPOCH + timedelta(days=day)

@@ -7,25 +7,27 @@ same bytes are sent again, or none. Whether, when and how often it sends is neve
 from __future__ import annotations
 
 import json
-import secrets
+import os
 import time
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from math import floor, log2
 from pathlib import Path
-from typing import Any, Callable
+from typing import TYPE_CHECKING, Any, Callable
 
 from hearsay_device.calendar import DAY
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.gateway import LATER, Gateway
 from hearsay_device.limits import WEEK, Document, Limits, chance, charge, committed, reserved, value
 from hearsay_device.losses import hidden_bits, report_loss, require_within_budgets, shared_bits
 from hearsay_device.questions import question_id
 from hearsay_device.respondent import Asked, Respondent, place_of
 from hearsay_device.state import Entropy, State, key_of
 from hearsay_device.terms import Terms, read_terms
+
+if TYPE_CHECKING:
+    from hearsay_device.gateway import Gateway
 
 TIMEOUT_SECONDS = 20.0
 LONGEST_DELAY = 2.0  # seconds between settling and sending, so that how long settling took does not show
@@ -73,7 +75,7 @@ class Device:
         limits: Limits | None = None,
         now: Callable[[], float] = time.time,
         wait: Callable[[float], None] = time.sleep,
-        entropy: Entropy = lambda _: secrets.token_bytes(32),
+        entropy: Entropy = lambda _: os.urandom(32),
     ) -> None:
         self._limits, self._now, self._wait, self._entropy = limits or Limits(), now, wait, entropy
         self._state = State(Path(path), entropy, self._day)
@@ -104,6 +106,8 @@ class Device:
         from this machine only, or with `trust_first_use`. Earlier reports that are still owed are sent first. `timeout`
         is for each request, in seconds; `bearer` is a credential, if one is needed.
         """
+        from hearsay_device.gateway import Gateway  # half of what importing this package would cost
+
         gateway = Gateway(url, timeout, bearer)
         with self._state.change() as document:
             joined = document["surveys"].get(survey, {}).get("terms")
@@ -331,7 +335,7 @@ class Device:
             begun = self._period(_terms(joined))  # of a period that has not begun, the clock was ahead
             waiting = [(each["period"], each["not_before"]) for each in joined["owed"] if each["period"] <= begun]
         for period, not_before in waiting:
-            self._wait(max(0.0, not_before - self._now()))
+            self._wait(min(LONGEST_DELAY, max(0.0, not_before - self._now())))
             late += self._drop_late(survey)
             with self._state.change() as document:
                 owed = next((each for each in document["surveys"][survey]["owed"] if each["period"] == period), None)
@@ -352,7 +356,7 @@ class Device:
                        "look at this machine's clock; if it was wrong, set it and call forget_clock")  # fmt: skip
             if outcome == "late":
                 refuse("late", f"{gateway.address}: period {period} of survey {survey!r} is closed there, but not by "
-                       "this machine's clock", f"look at the clock; {LATER} until it is late here, too")  # fmt: skip
+                       "this machine's clock", "look at the clock; it is sent again until then")  # fmt: skip
             copied = copied or (outcome == "repeat" and not again)
             delivered.append(period)
         return delivered, late, copied

@@ -6,8 +6,6 @@ import hmac
 from dataclasses import dataclass, field, replace
 from struct import pack, unpack
 
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-
 LANE = 1 << 24  # block numbers of a lane
 WHOLE, SHARED, FURTHER = range(3)
 
@@ -54,6 +52,8 @@ class Draws:
     def _blocks(self, lane: int, first: int, count: int) -> bytes:
         start = (self.lane + lane) * LANE + first
         counters = b"".join(pack("<QII", 0, self.tweak, start + i) for i in range(count))
+        from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # when it is first needed
+
         # ECB over counters that all differ is AES-CTR, read in any order.
         cipher = Cipher(algorithms.AES(self.key), modes.ECB()).encryptor()
         return cipher.update(counters) + cipher.finalize()

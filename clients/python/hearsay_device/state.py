@@ -92,7 +92,9 @@ class State:
             (text,) = self._base.execute("select document from state").fetchone()
             document = json.loads(text)
             yield document
-            self._base.execute("update state set document = ?", (json.dumps(document),))
+            changed = json.dumps(document)
+            if changed != text:
+                self._base.execute("update state set document = ?", (changed,))
 
 
 def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate
@@ -136,7 +135,8 @@ def _kept(owned: Integers, filled: int) -> list[int]:
 
 def _independent(bits: Sequence[float]) -> list[float]:
     """The distribution of a byte whose bits are 1 with these probabilities, each chance rounded once."""
-    found = [Fraction(1)]
-    for one in map(Fraction, bits):
-        found = [rest * (1 - one) for rest in found] + [rest * one for rest in found]
-    return [float(chance) for chance in found]
+    found, scale = [1], 1
+    for one, whole in (bit.as_integer_ratio() for bit in bits):
+        found = [rest * (whole - one) for rest in found] + [rest * one for rest in found]
+        scale *= whole
+    return [chance / scale for chance in found]  # a quotient of whole numbers is rounded once
