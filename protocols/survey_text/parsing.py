@@ -15,11 +15,11 @@ from pydantic_core import ErrorDetails
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute, Span
+from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
-from protocols.survey.visitors import Visitors
 from protocols.survey_text.area_groups import fill_in_cells
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 from protocols.survey_text.value_files import ReadBeside, fill_in_values

@@ -34,7 +34,7 @@ def test_the_program_of_the_readme_is_counted_and_needs_nothing_of_hearsay(tmp_p
     text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:00:00Z"))
     (tmp_path / "survey.yaml").write_text(text)
     scheme = Scheme(parse_survey(text))
-    (program,) = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
+    (program,) = re.findall(r"```py\n(.*?)```", README.read_text(), re.DOTALL)
     assert len(program.splitlines()) <= 10
     with nursery() as parent:
         arguments = ["serve", str(tmp_path / "survey.yaml"), "--data", str(tmp_path / "data")]
