@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Callable
 from hearsay_device.calendar import DAY
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.limits import WEEK, Document, Limits, chance, charge, committed, reserved, value
+from hearsay_device.limits import WEEK, Document, Limits, chance, charge, committed, recent_charges, reserved, value
 from hearsay_device.losses import hidden_bits, report_loss, require_within_budgets, shared_bits
 from hearsay_device.questions import question_id
 from hearsay_device.respondent import Asked, Respondent, place_of
@@ -210,7 +210,8 @@ class Device:
         what they were charged, and what surveys have reserved. `shared`: surveys that ask the same.
         """
         with self._state.change() as document:
-            surveys, recent = document["surveys"], document["charges"]
+            document["day"] = max(document["day"], self._day)
+            surveys, recent = document["surveys"], recent_charges(document)
             names = {name for joined in surveys.values() for line in joined["asked"].values() for name in line["reads"]}
             asking: dict[str, list[str]] = {}
             for survey in sorted(surveys):

@@ -83,8 +83,12 @@ def charge(document: Document, survey: str, asked: Asked) -> None:
     amount = asked.constant if asked.fresh else shared_cost(asked, after) - shared_cost(asked, before)
     own["answers"] += 1
     own["first"] = document["day"] if own["first"] is None else own["first"]
-    recent = [each for each in document["charges"] if each[0] > document["day"] - YEAR]
-    document["charges"] = [*recent, [document["day"], survey, asked.id, amount]]
+    document["charges"] = [*recent_charges(document), [document["day"], survey, asked.id, amount]]
+
+
+def recent_charges(document: Document) -> list[list[Any]]:
+    """Those of the last year."""
+    return [each for each in document["charges"] if each[0] > document["day"] - YEAR]
 
 
 def shared_cost(asked: Asked, cells: int) -> float:
@@ -153,8 +157,5 @@ def _lines(document: Document, survey: str, question: str | None = None) -> Iter
 
 
 def _spent(document: Document, survey: str, question: str | None = None) -> float:
-    return sum(
-        float(amount)
-        for day, of, asked, amount in document["charges"]
-        if day > document["day"] - YEAR and of == survey and question in (None, asked)
-    )
+    charges = recent_charges(document)
+    return sum(float(amount) for _, of, asked, amount in charges if of == survey and question in (None, asked))
