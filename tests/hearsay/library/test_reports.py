@@ -154,14 +154,14 @@ def test_a_report_that_is_there_twice_counts_once() -> None:
 
 
 def test_an_attribute_without_answers_has_no_estimates(tmp_path: Path) -> None:
-    table = hearsay.estimate(survey(), report_of(survey(), SECRET, tmp_path, colour="red", hour=3))
+    table = hearsay.estimate(survey(), report_of(survey(), tmp_path / "device", colour="red", hour=3))
     silent = {row["attribute"] for row in table.to_pylist() if row["n"] == 0 and row["estimate"] is row["low"] is None}
     assert len(silent) == 1 and len(table) == 27
     assert len(hearsay.estimate(survey(), [])) == 0
 
 
 def test_reports_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> None:
-    report = report_of(survey(), SECRET, tmp_path, colour="red", hour=3)
+    report = report_of(survey(), tmp_path / "device", colour="red", hour=3)
     with pytest.raises(WireError, match="report 1: wrong-fingerprint"):
         hearsay.estimate(survey(), [report, report.replace(Scheme(survey()).fingerprint.encode(), b"0" * 32)])
     with pytest.raises(WireError, match="report 0: undecodable"):
