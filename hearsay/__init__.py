@@ -21,20 +21,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from hearsay.library.answering import Fleet
-    from hearsay.library.device.device import Device
-    from hearsay.library.device.limits import Limits
     from hearsay.library.estimating import estimate, estimate_counts
     from hearsay.library.planning import load_survey, plan
     from hearsay.library.results import read_results, run
+    from hearsay_device.device import Device
+    from hearsay_device.limits import Limits
     from lab.library import evaluate, synthesize  # for type checkers only
     from protocols.errors import HearsayError
     from protocols.survey import Survey
 else:
     _MODULES = {
-        "Device": "hearsay.library.device.device",
+        "Device": "hearsay_device.device",
         "Fleet": "hearsay.library.answering",
         "HearsayError": "protocols.errors",
-        "Limits": "hearsay.library.device.limits",
+        "Limits": "hearsay_device.limits",
         "Survey": "protocols.survey",
         "estimate": "hearsay.library.estimating",
         "estimate_counts": "hearsay.library.estimating",

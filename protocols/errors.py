@@ -28,19 +28,9 @@
 
 from __future__ import annotations
 
-
-class HearsayError(Exception):
-    """The root: catch this to catch everything hearsay raises on purpose."""
-
-    retriable = False
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
-
-    def __str__(self) -> str:
-        return f"{self.message} ({self.hint})" if self.hint else self.message
+# A device is a package of its own, and has the root of the tree: it needs nothing of the others.
+from hearsay_device.errors import DeviceError as DeviceError
+from hearsay_device.errors import HearsayError as HearsayError
 
 
 class SurveyError(HearsayError):
@@ -105,14 +95,6 @@ class DeliveryError(HearsayError):
     """Reports did not reach their sink."""
 
     retriable = True
-
-
-class DeviceError(HearsayError):
-    """A person's device refuses. `code` says why, for programs (docs/device-protocol.md)."""
-
-    def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(message, hint)
-        self.code = code
 
 
 class ReplayError(HearsayError):

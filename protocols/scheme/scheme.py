@@ -24,7 +24,7 @@ from protocols.scheme.choosing import Choosing
 from protocols.survey.model import Survey
 
 PRESENCE_ONLY = ""  # stands for an attribute's name where a report answers none; no attribute has it
-TERMS_VERSION = 1  # raised when the same resolved terms come to mean something else
+TERMS_VERSION = 2  # raised when devices must know a new key; a survey without the new keys keeps its fingerprint
 
 
 class Scheme:
@@ -57,7 +57,7 @@ class Scheme:
         """
         sampled = digest(self.sampled.integers) if self.sampling else None
         resolved = {
-            "version": TERMS_VERSION,
+            "version": TERMS_VERSION if self.survey.has_new_keys else 1,
             "declared": self.survey.declared_terms,
             "sampled": sampled,
             "questions": [question.terms for question in self.questions],

@@ -88,6 +88,11 @@ class Attribute(Strict):
     values: tuple[Name, ...] = Field(
         (), max_length=MOST_VALUES, description="the possible answers, each by its name as written, at least two"
     )
+    other: Name | None = Field(
+        None,
+        description="which of the values stands for all that are not listed, and for a missing one; left out: each "
+        "device draws one for life",
+    )
     range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
     grid: Grid | None = Field(None, description="instead of values: places, as the cells of a grid")
     geo: Reach | None = Field(
@@ -149,6 +154,8 @@ class Attribute(Strict):
             check_role(self.role, self.values)
         except ValueError as error:
             raise ValueError(f"{where}, role {self.role}: {error}") from None
+        if self.other is not None and self.other not in self.values:
+            raise ValueError(f"{where}: other is {self.other!r}, which is not among the values; list it, too")
         for group, members in self.groups.items():
             self._check_group(f"{where}: group {group!r}", members)
         if self.prior is not None:

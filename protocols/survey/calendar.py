@@ -13,11 +13,13 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from math import ceil
-from typing import NamedTuple, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
+from protocols.survey.attribute import Strict, refuse_twice
 from protocols.survey.zones import TimeZone
 
 MAX_PERIOD = (1 << 32) - 1  # stands for none
@@ -181,3 +183,23 @@ def _span(calendar: Calendar, duration: timedelta) -> int:
 def calendar_of(start: datetime, ahead: timedelta, period: timedelta, zone: TimeZone | None) -> Calendar:
     """The calendar of these terms, kept. Starts that are `ahead` of UTC by different times are equal as instants."""
     return Calendar(start, period, zone)
+
+
+Unit = Literal["day", "week", "month", "year", "ever"]
+SHORTER: dict[Unit, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
+"""Periods of so many days or more are never twice in the same unit."""
+
+
+class Visitors(Strict):
+    """Calendar visitors: the units in which unique devices are counted, by flags that a report has instead of a gap."""
+
+    units: tuple[Unit, ...] = Field(
+        min_length=1, max_length=5, description="day, week (from Monday), month, year or ever, as many as are counted"
+    )
+
+    def check(self, period: timedelta) -> None:
+        """Raise ValueError if a unit is named twice, or is never longer than a period."""
+        refuse_twice(self.units, "visitors: the list has", "name each unit once")
+        for unit in self.units:
+            if unit != "ever" and period >= timedelta(days=SHORTER[unit]):
+                raise ValueError(f"visitors: no {unit} has two periods; leave it out, or choose a shorter period")

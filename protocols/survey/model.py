@@ -15,7 +15,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import FILE_PATTERN, Attribute, Strict, refuse_twice
-from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, calendar_of, micros
+from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, Visitors, calendar_of, micros
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.durations import Duration, format_duration
 from protocols.survey.names import Text
@@ -103,6 +103,11 @@ class Survey(Strict):
     horizon: int = Field(
         1, ge=1, le=65535, description="longest window, in periods, in which unique devices can be counted"
     )
+    visitors: Visitors | None = Field(
+        None,
+        description="instead of a horizon: unique devices of calendar units, which reports carry flags for; devices "
+        "report it, and this release does not count it yet",
+    )
     clock: Literal["wall", "source"] = Field(
         "wall", description="who closes periods: the time of day, or the simulation or replay the reports come from"
     )
@@ -158,6 +163,10 @@ class Survey(Strict):
         self._check_budgets()
         self._check_solution()
         self._check_questions()
+        if self.visitors is not None:
+            self.visitors.check(self.period)
+            if self.horizon > 1:
+                raise ValueError(f"horizon: {self.horizon} counts by gaps, and visitors by the calendar; leave one out")
         counters = self.horizon * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
             raise ValueError(
@@ -288,6 +297,11 @@ class Survey(Strict):
     def sends_memo(self) -> bool:
         """Whether devices send the memo itself, with no noise of its own for each report."""
         return self.longitudinal and self.eps_1 is None and not any(a.geo is not None for a in self.attributes)
+
+    @property
+    def has_new_keys(self) -> bool:
+        """Whether it has keys that came with version 2 of the terms."""
+        return self.visitors is not None or any(attribute.other is not None for attribute in self.attributes)
 
     @property
     def declared_terms(self) -> dict[str, Any]:

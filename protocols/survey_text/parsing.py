@@ -15,6 +15,7 @@ from pydantic_core import ErrorDetails
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute, Span
+from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
@@ -31,6 +32,7 @@ INSIDE: dict[str, type[BaseModel]] = {
     "grid": Grid,
     "geo": Reach,
     "geo_inf": Reach,
+    "visitors": Visitors,
 }
 KINDS = {
     "tuple_type": "should be a list",
@@ -80,6 +82,10 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     try:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
+        if survey.visitors is not None:
+            raise SurveyError(
+                "visitors: calendar visitors are not counted by this release", "leave it out, and choose a horizon"
+            )
     except ValidationError as error:
         raise SurveyError(
             f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"

@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
 from protocols.survey.attribute import Attribute, Span
+from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
@@ -64,6 +65,7 @@ def reference() -> str:
             "pair, and `memo_cap` counts pairs. Crosses need `solution: smp`, have at most 65,536 pairs, and are",
             "refused where their answers would link reports in a crowd of `devices` ([pairs](pairs.md)).",
             "",
+            *_table("`visitors`", Visitors),
             *_table("`forecast`", ForecastPlan),
             *_table("`range`", Span),
             *_table("`grid`", Grid),
@@ -157,6 +159,8 @@ def _kind(entry: dict[str, Any]) -> str:
         return "two numbers"
     if entry.get("type") == "array":
         return "a list, see below" if "$ref" in entry.get("items", ()) else "a list of names"
+    if isinstance(entry.get("type"), list):
+        return "a name"
     if entry.get("format") == "date-time":
         return "a moment"
     return "a duration" if "examples" in entry else words[entry["type"]] + bounds

@@ -160,7 +160,6 @@ class StreamApp:
         with fatal("recovering"):
             await self._surveys.catch_up()
             await asyncio.gather(self._open(self._counting), self._open(self._merging))
-            self._forecasts.catch_up(survey for reader in self._merging.readers for survey in reader.statuses)
 
     async def _open(self, tasks: PartitionTasks[Any]) -> None:
         await tasks.open(tp.partition for tp in self.faust_app.consumer.assignment() if tp.topic == tasks.topic)

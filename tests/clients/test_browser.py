@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from tests.clients.test_device import CAPPED
-from tests.clients.vectors import FILE
 from tests.helpers.browser import find_browser
 from tests.helpers.http_server import served
 from tests.helpers.node import LIBRARY, require_packages
 
+FILE = LIBRARY / "tests" / "vectors.json"
 PATIENCE_SECONDS = 180
 
 

@@ -1,27 +1,31 @@
-"""Devices that are killed while they send: the next process sends the same bytes, whatever the value is by then."""
+"""Devices that stop at any moment: the next process sends the same bytes or none, whatever the value is by then."""
 
 from __future__ import annotations
 
 import shutil
+import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from threading import Event
+from typing import Any
 
 import pytest
 
+from hearsay_device import Device, Limits
 from tests.clients.gateways import TAKEN, answering, gateway
-from tests.clients.test_device import CAPPED
+from tests.clients.test_device import CAPPED, Clock
+from tests.clients.vectors import ANY
 from tests.helpers.node import LIBRARY, node
 
 PATIENCE_SECONDS = 120
 PYTHON = """
 import sys
-from datetime import UTC, datetime
-import hearsay
-with hearsay.Device(sys.argv[2], now=lambda: datetime(2026, 1, 1, 12, tzinfo=UTC)) as device:
-    print(device.send(sys.argv[1], "test", {"a": sys.argv[3]}))
+from hearsay_device import Device, Limits
+with Device(sys.argv[2], limits=Limits(value=9, year=99), now=lambda: 1767268800.0) as device:
+    print(device.send(sys.argv[1], "test", {"a": sys.argv[3]}).period)
 """
 JAVASCRIPT = f"""
 import {{ Device }} from "{LIBRARY}/src/index.js";
@@ -30,6 +34,60 @@ const [gateway, state, a] = process.argv.slice(-3);
 const device = new Device(new FileStorage(state), {{ now: () => Date.parse("2026-01-01T12:00:00Z") }});
 console.log((await device.send(gateway, "test", {{ a }})).period);
 """
+
+
+class Watched:
+    """A connection to a database that tells after every statement that it was executed."""
+
+    def __init__(self, base: sqlite3.Connection, executed: Callable[[], None]) -> None:
+        self._base, self._executed = base, executed
+
+    def execute(self, *statement: Any) -> Any:
+        found = self._base.execute(*statement)
+        self._executed()
+        return found
+
+    def close(self) -> None:
+        self._base.close()
+
+
+def test_whatever_is_on_disk_when_a_device_stops_is_enough_for_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files after each statement of two reports, as a loss of power would leave them.
+
+    A failure would be: other bytes for a period that was sent before; no report at all; or a charge that is missing.
+    """
+    clock, moments, first = Clock(), [], tmp_path / "first"
+    first.mkdir()
+    connect = sqlite3.connect
+    with gateway(answering(200, CAPPED.terms)) as running:
+
+        def keep() -> None:
+            copy = tmp_path / f"after {len(moments)}"
+            shutil.copytree(first, copy)
+            moments.append((copy, clock.day, list(running.posted)))
+
+        monkeypatch.setattr(sqlite3, "connect", lambda *a, **o: Watched(connect(*a, **o), keep))
+        with Device(first / "device", limits=Limits(**ANY), now=clock, wait=clock.waited.append) as device:
+            for clock.day in (0, 1):
+                device.send(running.address, "test", {"a": 1})
+        monkeypatch.undo()
+        assert len(moments) > 40
+        for copy, clock.day, posted in moments:
+            running.posted.clear()
+            with Device(copy / "device", limits=Limits(**ANY), now=clock, wait=clock.waited.append) as device:
+                sent = device.send(running.address, "test", {"a": 7})
+                year = device.explain()["year"]
+            assert sent.period == clock.day
+            for report in posted:
+                assert [each for each in running.posted if _period(each) == _period(report)] in ([], [report])
+            assert {_period(each) for each in [*posted, *running.posted]} >= {clock.day}
+            assert year["answers"] == 1 + clock.day and year["charged"] == pytest.approx(2 * (1 + clock.day))
+
+
+def _period(report: bytes) -> int:
+    return int(report.split(b'"period":"')[1][:8], 16)
 
 
 @pytest.mark.parametrize("language", ["python", "javascript"])

@@ -1,20 +1,20 @@
-"""The device for one person's machine: what it settles, sends, holds and refuses."""
+"""The device for one person's machine: what it settles, sends, charges and refuses."""
 
 from __future__ import annotations
 
 import json
+import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import hearsay
-from hearsay.library.device.state import Report
-from protocols.errors import DeviceError, SettingsError, StateError
+from hearsay_device import Device, DeviceError, Limits, Recorder
 from protocols.wire import Frame, decode_report
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
 from tests.clients.vectors import ANY
@@ -23,18 +23,19 @@ from tests.helpers.surveys import of_size, scheme_with
 CAPPED = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, horizon=4)
 ONCE = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="1h")
 TERMS = answering(200, CAPPED.terms)
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
+NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 REFUSING = answering(503)
 
 
 class Clock:
-    """Noon of a day, or whatever is set."""
+    """Noon of a day, or whatever is set; waiting takes no time."""
 
     def __init__(self) -> None:
         self.day = 0.0
+        self.waited: list[float] = []
 
-    def __call__(self) -> datetime:
-        return NOON + timedelta(days=self.day)
+    def __call__(self) -> float:
+        return (NOON + timedelta(days=self.day)).timestamp()
 
 
 @pytest.fixture
@@ -42,16 +43,17 @@ def clock() -> Clock:
     return Clock()
 
 
-Opening = Callable[..., hearsay.Device]
+Opening = Callable[..., Device]
 
 
 @pytest.fixture
 def opened(tmp_path: Path, clock: Clock) -> Iterator[Opening]:
     """Opens devices over one file, and closes them."""
-    devices: list[hearsay.Device] = []
+    devices: list[Device] = []
 
-    def open_device(name: str = "device.db", **options: Any) -> hearsay.Device:
-        devices.append(hearsay.Device(tmp_path / name, now=clock, **{"limits": ANY, **options}))
+    def open_device(name: str = "device", **options: Any) -> Device:
+        own = {"limits": Limits(**ANY), "now": clock, "wait": clock.waited.append}
+        devices.append(Device(tmp_path / name, **{**own, **options}))
         return devices[-1]
 
     yield open_device
@@ -63,244 +65,295 @@ def refused(code: str) -> Any:
     return pytest.raises(DeviceError, check=lambda error: error.code == code)
 
 
-def read(report: bytes) -> Any:
+def reasoned(reason: str) -> Handle:
+    return answering(422, json.dumps({"reason": reason}).encode())
+
+
+def periods(posted: list[bytes]) -> list[int]:
+    return [int(json.loads(report)["period"], 16) for report in posted]
+
+
+def gap_of(report: bytes) -> int:
     frame = decode_report(report, {"test": CAPPED}.get)
     assert isinstance(frame, Frame), frame
-    return frame
+    return int(frame.gaps[0])
+
+
+def test_it_is_the_class_of_hearsay() -> None:
+    assert hearsay.Device is Device and hearsay.Limits is Limits
+    assert issubclass(DeviceError, hearsay.HearsayError)
 
 
 def test_a_report_is_the_same_for_the_rest_of_its_period_whatever_the_values(opened: Opening) -> None:
     device = opened()
-    device.join(CAPPED.terms)
+    device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     shown = device.preview("test", {"a": 1})
     first = device.settle("test", {"a": 1})
     assert shown == first == device.settle("test", {"a": 7}) == device.preview("test", {"a": 7})
     assert opened().settle("test", {"a": 3}) == first
+    assert device.owed("test") == [first]
     assert list(first.says) == ["a"] and len(first.says["a"]) == 1
-
-
-def test_a_person_can_see_a_report_before_anything_is_sent(opened: Opening) -> None:
-    with gateway(TERMS) as running:
-        device = opened()
-        device.join_from(running.address, "test")
-        shown = device.preview("test", {"a": 1})
-        assert running.posted == []
-        device.send(running.address, "test", {"a": 1})
-    assert running.posted == [shown.report]
 
 
 def test_a_preview_stores_nothing(opened: Opening) -> None:
     device = opened()
-    device.join(CAPPED.terms)
+    device.join(CAPPED.terms, pin=CAPPED.fingerprint)
+    before = device.explain()
     shown = {device.preview("test", {"a": value}).report for value in range(9)}
-    assert len(shown) > 1
+    assert len(shown) > 1 and device.explain() == before and device.owed("test") == []
     assert device.settle("test", {"a": 5}).report in shown
 
 
-def test_a_period_is_reported_once_and_earlier_ones_not_at_all(opened: Opening, clock: Clock) -> None:
-    device = opened()
-    device.join(CAPPED.terms)
-    clock.day = 3
-    device.settle("test", {"a": 1})
-    device.confirm("test", 3)
-    for clock.day in (3, 2):
+def test_settling_does_not_wait_for_delivery_and_gaps_count_what_was_settled(opened: Opening, clock: Clock) -> None:
+    device, gaps = opened(), []
+    device.join(CAPPED.terms, pin=CAPPED.fingerprint)
+    for clock.day in (0, 1, 2, 9):
+        gaps.append(gap_of(device.settle("test", {"a": 1}).report))
+    assert gaps == [4, 1, 1, 4]
+    for clock.day in (9, 8):
+        device.confirm("test", 9)
         with refused("reported"):
             device.settle("test", {"a": 1})
 
 
-def test_the_gap_counts_from_the_last_report_that_arrived(opened: Opening, clock: Clock) -> None:
-    device, gaps = opened(), []
-    device.join(CAPPED.terms)
-    for clock.day in (0, 1, 2, 9):
-        report = device.settle("test", {"a": 1})
-        gaps.append(int(read(report.report).gaps[0]))
-        if clock.day != 1:  # this one is never confirmed, and late on day 2
-            device.confirm("test", report.period)
-    assert gaps == [4, 1, 2, 4]
-
-
-def test_a_device_holds_its_last_memo_from_its_cap_on(opened: Opening, clock: Clock) -> None:
-    """The same secret without a history: from the second memo on, a device reports as if it had that value for good."""
-    secret = bytes(range(32))
-    changing, constant = opened("changing.db", secret=secret), opened("constant.db", secret=secret)
-    for device in (changing, constant):
-        device.join(CAPPED.terms)
-    for day, value in enumerate([1, 2, 3, 1, 4]):
-        clock.day = day
-        reports = [device.settle("test", {"a": each}) for device, each in ((changing, value), (constant, 2))]
-        for device in (changing, constant):
-            device.confirm("test", day)
-        if day > 0:
-            assert reports[0] == reports[1]
-
-
-def test_an_unconfirmed_report_is_sent_again_as_it_was_also_by_a_later_process(opened: Opening) -> None:
-    status: list[Handle] = [REFUSING]
-    with gateway(TERMS, lambda request: status[0](request)) as running:
-        with refused("gateway"):
-            opened().send(running.address, "test", {"a": 1})
-        status[0] = TAKEN
+def test_sending_twice_in_a_period_is_already_reported(opened: Opening) -> None:
+    with gateway(TERMS) as running:
         device = opened()
-        assert device.send(running.address, "test", {"a": 5}) == 0
-        with refused("reported"):
-            device.send(running.address, "test", {"a": 5})
-    assert len(running.posted) == 2 and running.posted[0] == running.posted[1]
+        first, again = (device.send(running.address, "test", {"a": 1}, pin=CAPPED.fingerprint) for _ in range(2))
+    assert (first.period, first.status) == (0, "reported")
+    assert (again.period, again.status) == (0, "already reported")
+    assert len(running.posted) == 1
 
 
-def test_an_unconfirmed_report_is_sent_first_while_its_grace_lasts_and_never_after(
+def test_owed_reports_are_sent_oldest_first_as_they_were_until_their_grace_is_over(
     opened: Opening, clock: Clock
 ) -> None:
     status: list[Handle] = [REFUSING]
     with gateway(answering(200, ONCE.terms), lambda request: status[0](request)) as running:
-        device = opened()
         with refused("gateway"):
-            device.send(running.address, "test", {"a": 1})
-        clock.day = 12.5 / 24  # half an hour after midnight
-        with refused("owed"):
-            device.settle("test", {"a": 1})
+            opened().send(running.address, "test", {"a": 1})
+        clock.day = 12.5 / 24  # half an hour after midnight, within grace
+        with refused("gateway"):
+            opened().send(running.address, "test", {"a": 1})
+        assert periods(running.posted) == [0, 0]
         status[0] = TAKEN
-        device.send(running.address, "test", {"a": 1})
-        assert [json.loads(report)["period"] for report in running.posted] == ["00000000", "00000000", "00000001"]
+        assert opened().send(running.address, "test", {"a": 3}).period == 1
+        assert periods(running.posted) == [0, 0, 0, 1] and len(set(running.posted)) == 2
         status[0], clock.day = REFUSING, 2
         with refused("gateway"):
-            device.send(running.address, "test", {"a": 1})
-        status[0], clock.day = TAKEN, 3
-        device.send(running.address, "test", {"a": 1})
-        assert [json.loads(report)["period"] for report in running.posted[3:]] == ["00000002", "00000003"]
+            opened().send(running.address, "test", {"a": 1})
+        status[0], clock.day = TAKEN, 5
+        sent = opened().send(running.address, "test", {"a": 1})
+    assert (sent.status, sent.dropped) == ("reported", (2,))
+    assert periods(running.posted)[4:] == [2, 5]
 
 
-@pytest.mark.parametrize(("reason", "code"), [("repeat", None), ("late", "late")])
-def test_what_a_collector_has_it_has_and_what_is_late_it_does_not_get_again(
-    opened: Opening, reason: str, code: str | None
-) -> None:
-    with gateway(TERMS, answering(409, json.dumps({"reason": reason}).encode())) as running:
-        device = opened()
-        if code is None:
-            device.send(running.address, "test", {"a": 1})
-        else:
+def test_a_gateway_that_says_late_or_early_gets_the_same_bytes_again(opened: Opening, clock: Clock) -> None:
+    """It may be a lie, or a clock."""
+    answers = iter([reasoned("late"), reasoned("too-far-ahead"), REFUSING, TAKEN])
+    with gateway(TERMS, lambda request: next(answers)(request)) as running:
+        for code in ("late", "ahead", "gateway"):
             with refused(code):
-                device.send(running.address, "test", {"a": 1})
-        with refused("reported"):
+                opened().send(running.address, "test", {"a": 1})
+        assert opened().send(running.address, "test", {"a": 1}).status == "reported"
+    assert len(running.posted) == 4 and len(set(running.posted)) == 1
+
+
+def test_a_repeat_is_delivered_and_at_the_first_attempt_a_copy_may_be_in_use(opened: Opening, clock: Clock) -> None:
+    answers = iter([reasoned("repeat"), REFUSING, reasoned("repeat")])
+    with gateway(TERMS, lambda request: next(answers)(request)) as running:
+        device = opened()
+        first = device.send(running.address, "test", {"a": 1})
+        clock.day = 1
+        with refused("gateway"):
             device.send(running.address, "test", {"a": 1})
-    assert len(running.posted) == 1
+        second = device.send(running.address, "test", {"a": 1})
+    assert (first.status, first.copied, second.status, second.copied) == ("reported", True, "reported", False)
 
 
-def test_a_report_whose_period_was_closed_before_it_was_sent_is_an_error_and_never_sent(
-    opened: Opening, clock: Clock
-) -> None:
-    class Slow(dict[str, int]):
-        def __getitem__(self, name: str) -> int:
-            clock.day = 2  # what follows takes two days
-            return super().__getitem__(name)
+def test_what_is_owed_is_sent_also_if_nothing_more_may_be_settled(opened: Opening, clock: Clock) -> None:
+    status: list[Handle] = [REFUSING]
+    long = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="3d")
+    with gateway(answering(200, long.terms), lambda request: status[0](request)) as running:
+        device = opened(limits=Limits(year=1.4))
+        with refused("gateway"):
+            device.send(running.address, "test", {"a": 1})
+        status[0], clock.day = TAKEN, 1
+        with refused("limit"):
+            device.send(running.address, "test", {"a": 1})
+    assert periods(running.posted) == [0, 0]
 
+
+def test_sending_waits_for_a_moment_that_was_drawn_when_the_report_was_settled(opened: Opening, clock: Clock) -> None:
     with gateway(TERMS) as running:
         device = opened()
-        with refused("late"):
-            device.send(running.address, "test", Slow(a=1))
-        assert running.posted == []
-        assert device.send(running.address, "test", {"a": 1}) == 2
-    assert len(running.posted) == 1
+        for clock.day in range(6):
+            device.send(running.address, "test", {"a": 1})
+    assert len(set(clock.waited)) == 6 and all(0 <= seconds <= 2 for seconds in clock.waited)
 
 
-def test_a_report_that_another_process_of_the_device_delivered_meanwhile_is_reported(
-    opened: Opening, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with gateway(TERMS) as running:
-        device, other = opened(), opened()
-        settle = device.settle
-
-        def settle_and_wait(survey: str, values: dict[str, int]) -> Report:
-            settled = settle(survey, values)
-            other.send(running.address, "test", {"a": 1})
-            return settled
-
-        monkeypatch.setattr(device, "settle", settle_and_wait)
-        assert device.send(running.address, "test", {"a": 1}) == 0
-    assert len(running.posted) == 1
+def test_a_clock_that_was_far_ahead_can_be_forgotten(opened: Opening, clock: Clock) -> None:
+    with gateway(TERMS, lambda request: (TAKEN if clock.day < 50 else reasoned("too-far-ahead"))(request)) as running:
+        device = opened()
+        device.send(running.address, "test", {"a": 1})
+        clock.day = 100
+        with refused("ahead"):
+            device.send(running.address, "test", {"a": 1})
+        clock.day = 2
+        assert device.send(running.address, "test", {"a": 1}).status == "already reported"
+        device.forget_clock("test")
+        assert device.send(running.address, "test", {"a": 1}).status == "reported"
+    assert periods(running.posted) == [0, 100, 2] and gap_of(running.posted[-1]) == 2
 
 
-@pytest.mark.parametrize("values", [{}, {"a": "very personal"}])
-def test_values_that_the_survey_does_not_have_are_refused_and_not_repeated(
-    opened: Opening, values: dict[str, str]
-) -> None:
-    device = opened()
-    device.join(CAPPED.terms)
-    with refused("value") as caught:
-        device.settle("test", values)
-    assert "personal" not in str(caught.value)
-
-
-def test_a_survey_that_has_not_begun_or_was_not_joined_is_not_answered(opened: Opening, clock: Clock) -> None:
-    device = opened()
-    clock.day = -1
+def test_a_device_that_has_left_keeps_what_it_has_spent(opened: Opening, clock: Clock, tmp_path: Path) -> None:
+    device = opened(limits=Limits(**{**ANY, "year": 12}))
+    device.join(CAPPED.terms, pin=CAPPED.fingerprint)
+    device.settle("test", {"a": 1})
+    assert device.explain()["year"]["committed"] == pytest.approx(4)
+    device.leave("test")
+    assert device.explain()["year"]["committed"] == pytest.approx(2)
     with refused("unknown"):
         device.settle("test", {"a": 1})
-    device.join(CAPPED.terms)
-    with refused("early"):
+    stored = json.loads(sqlite3.connect(tmp_path / "device").execute("select document from state").fetchone()[0])
+    assert (stored["surveys"]["test"]["terms"], stored["surveys"]["test"]["key"]) == (None, None)
+    device.join(CAPPED.terms, pin=CAPPED.fingerprint)
+    with refused("reported"):
+        device.confirm("test", 0)
         device.settle("test", {"a": 1})
 
 
-@pytest.mark.parametrize("limits", [{"report": 0.9}, {"life": 3.9}, {"total": 3.9}])
-def test_terms_beyond_a_limit_are_refused(opened: Opening, limits: dict[str, float]) -> None:
-    device = opened(limits=hearsay.Limits(**limits))
-    with refused("limit"):
+def test_terms_are_pinned_or_trusted_and_never_change(opened: Opening) -> None:
+    other = scheme_with(of_size(9), eps_inf=2, eps_1=0.9, memo_cap=2)
+    device = opened()
+    with refused("pin"):
         device.join(CAPPED.terms)
-    with refused("unknown"):
-        device.settle("test", {"a": 1})
-
-
-def test_limits_are_finite_by_default_and_always(opened: Opening) -> None:
-    with refused("limit"):
-        opened(limits=None).join(scheme_with(of_size(300), eps_inf=2, eps_1=1).terms)
-    for bad in (float("inf"), float("nan"), 0.0):
-        with pytest.raises(SettingsError, match="finite"):
-            hearsay.Limits(total=bad)
-
-
-def test_what_other_surveys_may_reveal_counts_too(opened: Opening) -> None:
-    other = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, id="other")
-    device = opened(limits=hearsay.Limits(report=1, life=4, total=7.9))
-    device.join(CAPPED.terms)
-    device.join(CAPPED.terms)
-    with refused("limit"):
-        device.join(other.terms)
-    assert opened(limits=hearsay.Limits(total=8)).join(other.terms) == "other"
-
-
-def test_answers_without_memos_add_up_until_a_limit_is_reached(opened: Opening, clock: Clock) -> None:
-    device = opened(limits=hearsay.Limits(life=2))
-    device.join(ONCE.terms)
-    for clock.day in (0, 2):
-        device.settle("test", {"a": 1})
-    clock.day = 4
-    for _ in range(2):
-        with refused("limit"):
-            device.settle("test", {"a": 1})
+    with refused("pin"):
+        device.join(CAPPED.terms, pin=other.fingerprint)
+    device.join(CAPPED.terms, trust_first_use=True)
+    with refused("changed"):
+        device.join(other.terms, pin=other.fingerprint)
+    with gateway(TERMS) as running, refused("pin"):
+        device.send(running.address, "test", {"a": 1}, pin=other.fingerprint)
+    assert running.posted == []
 
 
 def test_processes_of_one_device_settle_one_report(tmp_path: Path, clock: Clock) -> None:
-    with closing(hearsay.Device(tmp_path / "device.db", now=clock, limits=ANY)) as device:
-        device.join(CAPPED.terms)
+    with Device(tmp_path / "device", now=clock, limits=Limits(**ANY)) as device:
+        device.join(CAPPED.terms, pin=CAPPED.fingerprint)
 
     def settle(value: int) -> bytes:
-        with closing(hearsay.Device(tmp_path / "device.db", now=clock, limits=ANY)) as other:
+        with Device(tmp_path / "device", now=clock, limits=Limits(**ANY)) as other:
             return other.settle("test", {"a": value}).report
 
     with ThreadPoolExecutor(4) as pool:
         assert len(set(pool.map(settle, range(4)))) == 1
 
 
-def test_the_file_of_a_device_is_its_owners_and_has_a_secret_of_its_own(tmp_path: Path, opened: Opening) -> None:
-    reports = []
-    for name in ("one.db", "other.db"):
-        device = opened(name)
-        device.join(CAPPED.terms)
-        reports.append(json.loads(device.settle("test", {"a": 1}).report)["token"])
-        assert (tmp_path / name).stat().st_mode & 0o777 == 0o600
-    assert reports[0] != reports[1]
+def test_the_file_of_a_device_is_its_owners_also_if_it_was_not_before(tmp_path: Path, opened: Opening) -> None:
+    opened()
+    (tmp_path / "device").chmod(0o644)
+    opened()
+    assert (tmp_path / "device").stat().st_mode & 0o777 == 0o600
 
 
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "device.db").write_text("not a database, but long enough to be looked at as one")
-    with pytest.raises(StateError, match="cannot be used"):
-        hearsay.Device(tmp_path / "device.db")
+    (tmp_path / "device").write_text("not a database, but long enough to be looked at as one")
+    (tmp_path / "newer").touch()
+    base = sqlite3.connect(tmp_path / "newer")
+    base.execute("create table state (document text)")
+    base.execute("""insert into state values ('{"format": 9}')""")
+    base.commit()
+    base.close()
+    for name in ("device", "newer", "no/such/folder"):
+        with refused("state"):
+            Device(tmp_path / name)
+
+
+def test_limits_are_finite(opened: Opening) -> None:
+    for bad in ({"year": float("inf")}, {"value": float("nan")}, {"report": 0.0}, {"shortest": 59}):
+        with refused("settings"):
+            Limits(**bad)  # type: ignore[arg-type]
+
+
+def test_what_an_app_may_send_is_compared_with_a_survey_before_it_is_released(opened: Opening) -> None:
+    scheme = scheme_with({"name": "dish", "values": ["soup", "salad"]}, of_size(5, "b"), eps=1)
+    found = opened().check(scheme.terms, {"dish": ["soup", "Salad", None], "b": [0, 4, 9, "many"], "more": [1]})
+    assert found == {"dish": ["Salad", None], "b": ["many"]}
+    assert opened().check(scheme.terms, {"dish": ["soup"]}) == {"b": [None]}
+
+
+@pytest.mark.parametrize(("rule", "value"), [("first", "b"), ("last", "a"), ("most frequent", "a"), ("longest", "b")])
+def test_a_recorder_makes_one_value_of_many_events(rule: str, value: str) -> None:
+    recorder = Recorder(rule)
+    assert recorder.value is None
+    for each, seconds in (("b", 9.0), ("a", 2.0), ("c", 1.0), ("a", 3.0)):
+        recorder.add(each, seconds)
+    again = Recorder(rule, state=json.loads(json.dumps(recorder.state)))
+    assert recorder.value == again.value == value
+    recorder.clear()
+    assert recorder.value is None
+
+
+def test_a_recorder_counts_in_buckets() -> None:
+    recorder = Recorder("count", buckets={"none": 0, "1-9": 1, "10 or more": 10})
+    said = [recorder.value]
+    for _ in range(10):
+        recorder.add()
+        said.append(recorder.value)
+    assert said == ["none", *["1-9"] * 9, "10 or more"]
+    with refused("settings"):
+        Recorder("count", buckets={"some": 1})
+
+
+ADDRESSES = {
+    "no address": ("collect.example", "address"),
+    "in the clear": ("http://collect.example", "address"),
+    "nobody there": ("http://127.0.0.1:9", "unreachable"),
+    "no such host": ("https://no-such-host.invalid", "unreachable"),
+}
+
+
+@pytest.mark.parametrize(("address", "code"), ADDRESSES.values(), ids=ADDRESSES)
+def test_addresses_that_cannot_be_used_are_told_apart(opened: Opening, address: str, code: str) -> None:
+    with refused(code) as caught:
+        opened().send(address, "test", {"a": 1}, pin=CAPPED.fingerprint, bearer="secret", timeout=20)
+    assert address.rpartition("/")[2] in str(caught.value) and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: int) -> None:
+    with gateway(answering(status)) as running, refused("credential") as caught:
+        opened().send(running.address, "test", {"a": 1})
+    assert "credential refused" in str(caught.value) and running.address in str(caught.value)
+
+
+def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, opened: Opening, clock: Clock) -> None:
+    """What is stored after a report was settled and delivered does not have the key that its noise came from."""
+    device = opened()
+    device.join(ONCE.terms, trust_first_use=True)
+    before = json.loads(sqlite3.connect(tmp_path / "device").execute("select document from state").fetchone()[0])
+    key = before["surveys"]["test"]["key"]
+    sent = [device.settle("test", {"a": 2}).report]
+    device.confirm("test", 0)
+    clock.day = 1
+    device.settle("test", {"a": 3})
+    device.confirm("test", 1)
+    raw = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert key.encode() not in raw and bytes.fromhex(key) not in raw
+    assert json.loads(sent[0])["token"].encode() not in raw
+
+
+def test_two_copies_of_a_file_do_not_share_noise_over_two_values(tmp_path: Path, opened: Opening) -> None:
+    """Under one noise, the difference of two answers would be that of two truths."""
+    same = 0
+    for number in range(40):
+        one = opened(f"one {number}")
+        one.join(ONCE.terms, trust_first_use=True)
+        shutil.copy(tmp_path / f"one {number}", tmp_path / f"other {number}")
+        other = opened(f"other {number}")
+        answers = [
+            json.loads(each.settle("test", {"a": a}).report)["answers"]["a"] for each, a in ((one, 1), (other, 3))
+        ]
+        same += (int(answers[1], 16) - int(answers[0], 16)) % 4 == 2
+    assert same < 25  # of 40, about 13 by luck

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
-from math import log
+from math import inf, log, log2
 
 import pytest
 
-from hearsay.library.device.limits import Spending
+from hearsay_device.losses import cost, loss, report_loss, require_within_budgets, shared_bits
+from hearsay_device.terms import read_terms
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms import FreshHash
 from protocols.mechanisms.rounds import Flip
+from protocols.privacy.crowd import trait_values
+from protocols.privacy.linking import pair_information
 from protocols.randomness.sampling import Table, eight_bits
 from tests.clients.cases import cases
 from tests.helpers.node import LIBRARY, node
@@ -21,9 +24,35 @@ def test_javascript_devices_compute_the_losses_that_plans_show() -> None:
     run = node(LIBRARY / "tests" / "losses.js", stdin="\n".join(scheme.terms.decode() for _, scheme in named))
     assert run.returncode == 0, run.stderr
     for (name, scheme), line in zip(named, run.stdout.splitlines(), strict=True):
-        computed, planned = json.loads(line), Spending.of(scheme)
-        assert computed["report"] == pytest.approx(planned.report, rel=1e-9), name
-        assert computed["life"] == (None if planned.life is None else pytest.approx(planned.life, rel=1e-9)), name
+        computed, life = json.loads(line), scheme.guarantees.renaming
+        assert computed["report"] == pytest.approx(scheme.guarantees.per_report.whole, rel=1e-9), name
+        assert computed["life"] == (None if life is None else pytest.approx(life.whole, rel=1e-9)), name
+
+
+def test_python_devices_compute_the_losses_that_plans_show() -> None:
+    for name, scheme in cases():
+        terms, promise = read_terms(scheme.terms), scheme.guarantees
+        assert report_loss(terms) == pytest.approx(promise.per_report.whole, rel=1e-9), name
+        require_within_budgets(terms)
+        if promise.renaming is None:
+            continue
+        costs = [cost(each, cells) for each, cells in zip(terms.questions, promise.values, strict=True)]
+        assert promise.renaming.whole == pytest.approx((sum if terms.solution == "spl" else max)(costs), rel=1e-9), name
+        ever = [loss(each, inf).whole for each in terms.questions]
+        assert max(ever) == pytest.approx(max(promise.per_attribute(inf)) if not terms.hides else max(ever)), name
+
+
+def test_python_devices_see_the_bits_that_link_two_answers() -> None:
+    """Of two surveys with the same rounds: what plans say of two reports of one survey, or more."""
+    compared = 0
+    for name, scheme in cases():
+        if not scheme.survey.longitudinal:
+            continue
+        for each, ours in zip(scheme.questions, read_terms(scheme.terms).questions, strict=True):
+            known = pair_information(each) + log2(trait_values(each))
+            assert shared_bits(ours, ours) >= known * (1 - 1e-9), name
+            compared += ours.kind == "direct" and shared_bits(ours, ours) == pytest.approx(known)
+    assert compared > 5
 
 
 def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None:

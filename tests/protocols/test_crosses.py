@@ -20,6 +20,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import decode_terms
+from tests.clients.vectors import ANY, entropy_of
 from tests.helpers.surveys import scheme_with
 
 AGE = {"name": "age", "values": ["young", "middle", "old"], "groups": {"grown": ["middle", "old"]}}
@@ -136,13 +137,12 @@ def test_every_new_pair_has_a_memo_and_counts_for_the_cap(tmp_path: Path) -> Non
     scheme = scheme_with(AGE, AREA, eps_inf=20, memo_cap=2, crosses=pairs)
     assert scheme.guarantees.values == (2, 2, 2)
     moment, said = [scheme.survey.start], []
-    anything = hearsay.Limits(report=100, life=100, total=100)
-    with hearsay.Device(tmp_path / "d.db", limits=anything, secret=bytes(32), now=lambda: moment[0]) as device:
-        device.join(scheme.terms)
+    options: dict[str, Any] = {"limits": hearsay.Limits(**ANY), "entropy": entropy_of("pairs")}
+    with hearsay.Device(tmp_path / "d.db", now=lambda: moment[0].timestamp(), **options) as device:
+        device.join(scheme.terms, trust_first_use=True)
         for area in ("north", "west", "east", "north"):
             report = device.settle(scheme.survey.id, {"age": "young", "area": area})
             said.append(report.says)
-            device.confirm(scheme.survey.id, report.period)
             moment[0] += scheme.survey.period
     held = ["young*north", "young*west", "young*west", "young*west"]
     assert said == [{"age*area": (pair,)} for pair in held]

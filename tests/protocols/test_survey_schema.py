@@ -78,7 +78,16 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
     schema = json.loads(json.dumps(json_schema()))
     assert list(schema["properties"]) == list(Survey.model_fields)
     assert schema["additionalProperties"] is False
-    assert set(schema["$defs"]) == {"Attribute", "Cross", "ForecastPlan", "Grid", "Reach", "Span", "TimeZone"}
+    assert set(schema["$defs"]) == {
+        "Attribute",
+        "Cross",
+        "ForecastPlan",
+        "Grid",
+        "Reach",
+        "Span",
+        "TimeZone",
+        "Visitors",
+    }
     assert schema["properties"]["grace"]["default"] == "0s"
 
 

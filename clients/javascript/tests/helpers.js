@@ -5,7 +5,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { Device, MemoryStorage } from "../src/index.js";
 
-export const vectors = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+export const vectors = JSON.parse(readFileSync(new URL("./vectors.json", import.meta.url), "utf8"));
 export const ANY = { report: 1e6, life: 1e6, total: 1e6 };
 export const bytes = (text) => new TextEncoder().encode(text);
 export const named = (name) => vectors.cases.find((each) => each.name === name);

@@ -8,7 +8,7 @@ import hearsay
 
 SECRET = bytes(range(32))
 KEY = bytes(32)
-ANY = hearsay.Limits(report=1000, life=1000, total=1000)
+ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
 COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
 HOURS = list(range(24)) * 417
 

@@ -1,0 +1,82 @@
+"""Many events of a period become the one value of its report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hearsay_device.errors import refuse
+
+RULES = ("first", "last", "most frequent", "longest", "count")
+
+
+class Recorder:
+    """What happened since it was cleared, as one value.
+
+    `rule` says which: the `first` or the `last` value, the `most frequent` one, the one with the `longest` time, or how
+    many events there were (`count`), by the buckets of `buckets`: from how many events on a value is the report's. Of
+    several it is the one that came first. If nothing happened it is None, which is a value like any other: `send` it.
+
+    >>> used = Recorder("most frequent")
+    >>> for feature in ("search", "share", "search"):
+    ...     used.add(feature)
+    >>> used.value
+    'search'
+    >>> starts = Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
+    >>> starts.value
+    'none'
+    >>> starts.add()
+    >>> starts.value
+    'few'
+
+    `state` is what it has, as JSON can write it: keep it, if the app may be restarted within a period, and erase it
+    with `clear` when `send` has returned.
+    """
+
+    def __init__(
+        self, rule: str, *, buckets: Mapping[str, int] | None = None, state: Mapping[str, Any] | None = None
+    ) -> None:
+        if rule not in RULES:
+            refuse("settings", f"a recorder cannot record the {rule!r}", f"write one of {', '.join(RULES)}")
+        if (rule == "count") != bool(buckets):
+            refuse("settings", "buckets belong to the rule 'count'", "give both, or none of them")
+        self._rule, self._buckets = rule, dict(buckets or {})
+        if self._buckets and min(self._buckets.values()) != 0:
+            refuse("settings", "no bucket begins with 0 events", "name what stands for nothing happening")
+        self._weights: dict[str, float] = {}
+        self._last: str | None = None
+        self._events = 0
+        if state is not None:
+            self._weights = {str(value): float(weight) for value, weight in state["weights"].items()}
+            self._last, self._events = state["last"], int(state["events"])
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {"weights": dict(self._weights), "last": self._last, "events": self._events}
+
+    def add(self, value: object = "", seconds: float = 0.0) -> None:
+        """An event; `seconds` is how long it lasted, for the rule `longest`."""
+        self._events += 1
+        if self._rule == "count":
+            return
+        name = str(value)
+        if self._rule in ("first", "last"):
+            self._weights.setdefault(name if self._last is None else next(iter(self._weights)), 1.0)
+        else:
+            self._weights[name] = self._weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
+        self._last = name
+
+    @property
+    def value(self) -> str | None:
+        """What `send` is to be given."""
+        if self._rule == "count":
+            return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
+        if not self._weights:
+            return None
+        if self._rule == "first":
+            return next(iter(self._weights))
+        return self._last if self._rule == "last" else max(self._weights, key=self._weights.__getitem__)
+
+    def clear(self) -> None:
+        self._weights.clear()
+        self._last, self._events = None, 0

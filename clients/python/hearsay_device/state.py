@@ -1,0 +1,164 @@
+"""The state of a device: one JSON document in one SQLite file. Every change is durable before anything is sent.
+
+    {"format": 3, "day": last day, "keys": {id: key}, "kept": {id and purpose: key of version 0.1},
+     "surveys": {id: Joined as a dictionary}, "charges": [[day, survey, question, amount], ...]}
+
+It has no list of memos: that would be a list of true values. Cells are stored only where a cap needs them. What is
+deleted is overwritten; flash memory may keep old pages nevertheless.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Callable
+
+from hearsay_device.draws import derived
+from hearsay_device.errors import DeviceError, refuse
+from hearsay_device.respondent import Respondent
+from hearsay_device.terms import read_terms
+
+FORMAT = 3
+PATIENCE_SECONDS = 30
+Entropy = Callable[[str], bytes]
+"""32 bytes for a name. A device takes them from the system, a test from anywhere."""
+Document = dict[str, Any]
+
+
+class State:
+    """The file of a device."""
+
+    def __init__(self, path: Path, entropy: Entropy, day: int) -> None:
+        try:
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+            path.chmod(0o600)
+            self._base = sqlite3.connect(str(path), timeout=PATIENCE_SECONDS, isolation_level=None)
+        except (OSError, sqlite3.Error) as error:
+            refuse("state", f"{path} cannot be opened: {error}", "name a file that can be written")
+        try:
+            self._base.execute("pragma secure_delete = on")
+            self._base.execute("pragma synchronous = extra")
+            with self._transaction():
+                self._prepare(entropy, day)
+            with self.change() as document:
+                if document["format"] != FORMAT:
+                    refuse("state", f"{path} is of another release of hearsay", "use that release, or a new file")
+        except sqlite3.Error as error:
+            self.close()
+            refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
+        except DeviceError:
+            self.close()
+            raise
+
+    def _prepare(self, entropy: Entropy, day: int) -> None:
+        """Make the table of a new file, or of one that version 0.1 has written."""
+        tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
+        if "state" in tables:
+            return
+        document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
+        if tables:
+            document = _moved(self._base, document, entropy)
+            for table in tables:
+                self._base.execute(f"drop table {table}")
+        self._base.execute("create table state (document text not null)")
+        self._base.execute("insert into state values (?)", (json.dumps(document),))
+
+    def close(self) -> None:
+        self._base.close()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        try:
+            self._base.execute("begin immediate")
+        except sqlite3.OperationalError as error:
+            if "locked" in str(error):
+                refuse("state", "another process uses this device's file and does not finish", "wait, or stop it")
+            raise
+        try:
+            yield
+        except BaseException:
+            self._base.execute("rollback")
+            raise
+        self._base.execute("commit")
+
+    @contextmanager
+    def change(self) -> Iterator[Document]:
+        """The document; what is changed in it inside is stored, all or nothing. Other processes wait."""
+        with self._transaction():
+            (text,) = self._base.execute("select document from state").fetchone()
+            document = json.loads(text)
+            yield document
+            changed = json.dumps(document)
+            if changed != text:
+                self._base.execute("update state set document = ?", (changed,))
+
+
+def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
+    """By an id and a purpose: the AES key. The key of an id is drawn at its first use."""
+
+    def key(known: str, *purpose: str) -> bytes:
+        kept = document["kept"].get(" ".join([known, *purpose]))
+        if kept is not None:
+            return bytes.fromhex(kept)
+        if known not in document["keys"]:
+            document["keys"][known] = entropy(known).hex()
+        return derived(bytes.fromhex(document["keys"][known]), *purpose)[:16]
+
+    return key
+
+
+def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Document:
+    """The document of a file of version 0.1, which has one secret for life.
+
+    Memos stay what they are: the keys that they were drawn with are kept, and the secret is not.
+    """
+    form, secret = base.execute("select format, secret from device").fetchone()
+    if form != 2:
+        return {**document, "format": form}
+
+    def keep(known: str, purpose: str, *old: str) -> None:
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old)[:16].hex()
+
+    columns = "id, fingerprint, terms, answers, settled, delivered"
+    for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
+        with suppress(DeviceError):  # terms that this version does not answer
+            terms = read_terms(bytes(data))
+            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
+            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
+            for name in (question.name for question in terms.questions):
+                for purpose in ("memo", "trait"):
+                    old = (purpose, survey, fingerprint, name)
+                    keep(f"{survey} {name}", purpose, *old)
+                    keep(survey, f"{purpose} {survey} {name}", *old)
+            cells: dict[str, list[int]] = {}
+            for name, cell in base.execute(
+                "select attribute, cell from cells where survey = ? order by place", (survey,)
+            ):
+                cells.setdefault(name, []).append(cell)
+            stays = base.execute("select attribute, cell from stays where survey = ?", (survey,))
+            begin = 0 if settled is None else settled + 1
+            owed = base.execute("select period, report, says from owed where survey = ?", (survey,))
+            respondent = Respondent(terms, key_of(document, entropy), listed=True)
+            respondent.draw_keys()
+            asked = respondent.asked
+            document["surveys"][survey] = {
+                "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
+                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin,
+                "settled": settled, "attempted": delivered, "cells": cells, "stays": dict(stays.fetchall()),
+                "asked": {each.id: each.line(answers, document["day"] if answers else None) for each in asked},
+                "owed": [
+                    {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
+                     "not_before": 0, "attempted": True, "refused": False}
+                    for period, report, says in owed
+                ],
+            }  # fmt: skip
+            document["charges"] += [
+                [document["day"], survey, each.id, answers * each.constant if each.fresh else each.cost(answers)]
+                for each in asked
+                if answers
+            ]
+    return document

@@ -1,0 +1,99 @@
+"""A file of version 0.1, written by that version: its memos stay, and its secret goes.
+
+It has six surveys, each answered on the first three days of 2026 with the values 1, 2 and 3 (of places: 600, 1,300 and
+2,000 m east, 700 m north), and the reports of the third day are owed. The secret is the numbers from 0 to 31.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sqlite3
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hearsay_device import Device, Limits
+from hearsay_device.respondent import Respondent as Answering
+from hearsay_device.state import key_of
+from hearsay_device.terms import read_terms
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
+from protocols.wire import decode_terms
+from tests.clients.vectors import ANY
+
+OLD = Path(__file__).parents[1] / "states" / "device-of-0.1.sqlite"
+SECRET = bytes(range(32))
+ALONE = np.zeros(1, dtype=np.uint64)
+
+
+def at(day: int) -> float:
+    return datetime(2026, 1, day, 12, tzinfo=timezone.utc).timestamp()  # noqa: UP017
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return Path(shutil.copy(OLD, tmp_path / "device"))
+
+
+def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Path) -> None:
+    old = {id_: decode_terms(terms) for id_, terms in sqlite3.connect(path).execute("select id, terms from surveys")}
+    with Device(path, now=lambda: at(3)):
+        pass
+    assert SECRET not in path.read_bytes() and SECRET.hex().encode() not in path.read_bytes()
+    stored = json.loads(sqlite3.connect(path).execute("select document from state").fetchone()[0])
+    assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
+    for scheme in old.values():
+        theirs = Respondent(scheme, Keyring(SECRET))
+        ours = Answering(read_terms(scheme.terms), key_of(stored, lambda _: bytes(32)), listed=True)
+        if scheme.sampling:
+            assert ours.sampled == int(theirs.sampled(ALONE)[0])
+        if scheme.takes_turns:
+            assert [ours.answers_in(period) for period in range(4)] == [
+                bool(theirs.answering(ALONE, period)[0]) for period in range(4)
+            ]
+        for asked in ours.asked if scheme.survey.longitudinal else ():
+            for question in asked.questions:
+                known = scheme.question(question.name)
+                for value in range(question.k):
+                    cell = int(theirs.cells(known, ALONE, np.array([value]))[0])
+                    place = {source.name: value for source in question.sources}
+                    assert ours.cell(asked, question, place) == cell
+                    own = not scheme.questions[0].faked or question.name == scheme.questions[ours.sampled].name
+                    memo = question.encoding.memoise(cell, own, ours._draws(asked, question, "memo", cell))
+                    expected = theirs.memoise(known, ALONE, np.array([cell]))[0]
+                    assert list(memo) == expected.tolist() if isinstance(memo, bytes) else memo == int(expected)
+
+
+def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
+    base = sqlite3.connect(path)
+    owed = dict(base.execute("select survey, report from owed").fetchall())
+    base.close()
+    moment = [at(3)]
+    with Device(path, now=lambda: moment[0], limits=Limits(**ANY)) as device:
+        for survey, report in owed.items():
+            assert [each.report for each in device.owed(survey)] == [report]
+            assert device.settle(survey, {"a": 0, "b": 0}).report == report
+        held = json.loads(base_document(path))["surveys"]["capped"]["cells"]["a"]
+        assert held == [1, 2]
+        charged = device.explain()["year"]["charged"]
+        moment[0] = at(5)
+        gaps = {survey: json.loads(device.settle(survey, {"a": 0, "b": 0}).report)["gap"] for survey in owed}
+        assert gaps == {survey: "0002" if survey == "capped" else "0001" for survey in owed}
+        assert device.explain()["year"]["charged"] >= charged > 0
+
+
+def base_document(path: Path) -> str:
+    return str(sqlite3.connect(path).execute("select document from state").fetchone()[0])
+
+
+def test_a_file_that_was_not_moved_completely_is_the_old_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hearsay_device.state.json.dumps", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        Device(path, now=lambda: at(3))
+    monkeypatch.undo()
+    assert sqlite3.connect(path).execute("select secret from device").fetchone() == (SECRET,)
+    with Device(path, now=lambda: at(3)) as device:
+        assert len(device.owed("capped")) == 1

@@ -1,0 +1,60 @@
+"""The Python device draws with the same integers, and the same bits, as fleets and collectors compute with."""
+
+from __future__ import annotations
+
+import doctest
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import hearsay_device
+from hearsay_device.draws import Draws
+from hearsay_device.terms import read_terms
+from protocols.randomness.keystream import Draws as FleetDraws
+from protocols.scheme import Scheme
+from tests.clients.cases import table_cases
+
+KEYS = [bytes([number]) * 16 for number in range(12)]
+CASES = dict(table_cases())
+
+
+@pytest.mark.parametrize("scheme", CASES.values(), ids=CASES)
+def test_a_device_draws_what_a_fleet_draws_with_the_same_keys(scheme: Scheme) -> None:
+    terms = read_terms(scheme.terms)
+    terms.verify()
+    for question, ours in zip(scheme.questions, terms.questions, strict=True):
+        encoding = question.mechanism.encoding
+        for number, key in enumerate(KEYS):
+            value = number % question.k
+            trait = encoding.traits(_fleet(key, 3)) if encoding.lifelong else None
+            held = ours.encoding.trait(Draws(key, 3))
+            cell = int(encoding.cells(np.array([value]), trait)[0])
+            assert ours.encoding.cell(value, held) == cell
+            own = number % 3 > 0 or question.fake_kind is None
+            memo = _first_round(question, cell, own, _fleet(key, cell))
+            answer = encoding.finish(question.mechanism.report(memo, _fleet(key[::-1], 7)), trait)
+            made = ours.encoding.perturb(ours.encoding.memoise(cell, own, Draws(key, cell)), Draws(key[::-1], 7))
+            assert ours.encoding.finish(made, held) == encoding.answer.to_bytes(answer).tobytes()
+
+
+def _fleet(key: bytes, tweak: int) -> FleetDraws:
+    return FleetDraws(key, np.zeros(1, dtype=np.uint64), np.array([tweak]))
+
+
+def _first_round(question: Any, cell: int, own: bool, draws: FleetDraws) -> Any:
+    if question.fake_kind is None:
+        return question.mechanism.memoise(np.array([cell]), draws)
+    hide, noise = question.mechanism.encoding.hide, question.mechanism.first
+    return hide(np.array([cell]), np.array([own]), question.fake_kind, question.fake, noise, draws)
+
+
+def test_examples_compute_what_they_show() -> None:
+    tried = 0
+    for path in Path(hearsay_device.__path__[0]).glob("[a-z]*.py"):
+        found = doctest.testmod(import_module(f"hearsay_device.{path.stem}"))
+        assert found.failed == 0, path.name
+        tried += found.attempted
+    assert tried > 10
