@@ -4,9 +4,9 @@ A worker without reports has a cost of its own: it polls its partitions and its 
 what it would have taken is subtracted from what the turn's reports took, until the worker has nothing left to write.
 The reports are spread over 4 partitions.
 
-A worker polls ten times a second, so that it learns soon of a report, and takes reports that trickle four times a second.
-It writes them every few seconds, so at low rates a report costs a part of a flush. A bare loop (bench/_loop.py) takes and
-writes as often, and does nothing else: what it takes in all is shown beside the worker.
+A worker polls ten times a second, so that it learns soon of a report, and takes reports that trickle four times a
+second. It writes them every few seconds, so at low rates a report costs a part of a flush. A bare loop (bench/_loop.py)
+takes and writes as often, and does nothing else: what it takes in all is shown beside the worker.
 """
 
 from __future__ import annotations

@@ -16,9 +16,9 @@ from hearsay.library.answering import Fleet
 from producers.scenarios import SCENARIOS, scenario
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
+from tests.helpers.surveys import scheme_with
 from views import Results
 from views.local import collector
-from tests.helpers.surveys import scheme_with
 
 KEY = b"the operator's key of honest lives"
 LIVES = {"telemetry": 12, "virtual-humans": 7, "commuters": 30, "demand": 30}
