@@ -100,5 +100,5 @@ HISTOGRAMS = View(
     Histogram,
     make,
     verdict_reach,
-    lambda found: {"histograms": histogram_table([found])},
+    lambda found, survey: {"histograms": histogram_table([found])},
 )

@@ -94,9 +94,12 @@ class Runner:
         past = survey.past(key.period or 0, message.value)
         if past is None:
             return False
+        results = []
         for view in self._views:
             if not view.topic.replaced:
-                self._give(survey, view, key, view.make(past))
+                results.append((view, view.make(past)))
+        for view, result in results:  # all of them, or none if one cannot be made
+            self._give(survey, view, key, result)
         survey.done(past.period)
         return True
 
@@ -109,7 +112,7 @@ class Runner:
     def _give(self, survey: SurveyFinals, view: View[Any], key: FinalKey, result: Any) -> None:
         if result is None:
             return
-        made = Made(view, key, result)
+        made = Made(view, key, result, survey.scheme.survey)
         for sink, reached in zip(self._sinks, survey.reached, strict=True):
             if key.period is None or key.period > reached:
                 sink.add(made)
@@ -120,7 +123,12 @@ class Runner:
             sink.flush()
 
     def _fail(self, survey: str, error: Exception) -> None:
-        """Make no more results of a survey until the next start: one left out would be missing for ever."""
+        """Make no more results of a survey until the next start: one left out would be missing for ever.
+
+        What can be tried again, such as a sink that is not there, fails all.
+        """
+        if isinstance(error, HearsayError) and error.retriable:
+            raise error
         self.failed[survey] = error
         expected = isinstance(error, HearsayError)
         log.error("no results", survey=survey, error=str(error), exc_info=None if expected else error)
@@ -153,7 +161,7 @@ class SurveyFinals:
 
     def __init__(self, scheme: Scheme, reach: int, reached: list[int]) -> None:
         self.reached = reached
-        self._scheme = scheme
+        self.scheme = scheme
         self._reach = reach
         self._through = min(reached)
         self._values: dict[int, bytes] = {}
@@ -169,12 +177,12 @@ class SurveyFinals:
             return None
         self._values[period] = value
         self._values.pop(period - self._reach, None)
-        self._decoded.pop(period - self._scheme.survey.horizon, None)
+        self._decoded.pop(period - self.scheme.survey.horizon, None)
         self._first = self._first if period - 1 in self._values else period
         if period <= self._through:
             return None
         first = max(self._first, period - self._reach + 1)
-        return Past(self._scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
+        return Past(self.scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
 
     @property
     def first_needed(self) -> int:
@@ -188,7 +196,7 @@ class SurveyFinals:
         if period in self._decoded:
             return self._decoded[period]
         final = Final.decode(self._values[period])
-        if period > max(self._values) - self._scheme.survey.horizon:  # windows need it again
+        if period > max(self._values) - self.scheme.survey.horizon:  # windows need it again
             self._decoded[period] = final
         return final
 
@@ -205,4 +213,4 @@ class SurveyFinals:
         if self._status is None:
             return None
         counted = {t: Final.decode(self._counted[t]) for t in self._status.open if t in self._counted}
-        return Open(self._scheme, self._status, counted)
+        return Open(self.scheme, self._status, counted)

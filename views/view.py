@@ -16,6 +16,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.finals import FinalKey
 from stream_app.log.flushes import Output, TopicName
@@ -39,8 +40,14 @@ class View(Generic[R]):
     """One kind of result. The model's first field is `schema_version`, whose default is the version written.
 
     `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
+<<<<<<< HEAD
     returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included: it may be
     given more, and must not look at them. `tables` are the rows of a result, for sinks that have tables.
+=======
+    returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included. `tables`
+    are the rows of a result for sinks that have tables, by name; a name always has the same columns. Columns `survey`,
+    `period`, `begin` and `end` are added where they are missing (`views.sinks.tables`).
+>>>>>>> 460530bd (Sinks with tables: SQLite, Parquet and PostgreSQL, by a catalogue of one line each; forecasts have a table)
     """
 
     name: TopicName
@@ -48,7 +55,7 @@ class View(Generic[R]):
     model: type[R]
     make: Callable[[Any], R | None]
     reach: Callable[[Scheme], int] = one_period
-    tables: Callable[[R], Mapping[str, pa.Table]] | None = None
+    tables: Callable[[R, Survey], Mapping[str, pa.Table]] | None = None
 
     @property
     def topic(self) -> ResultTopic:
