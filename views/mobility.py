@@ -34,6 +34,4 @@ def reach(scheme: Scheme) -> int:
     return max(scheme.survey.horizon, verdict_reach(scheme))
 
 
-MOBILITY = View(
-    TopicName("mobility"), "mobility", MobilityResult, make, reach, lambda found, survey: tables(found)
-)
+MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, lambda found, survey: tables(found))

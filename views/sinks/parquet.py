@@ -1,7 +1,8 @@
 """Results as Parquet files, in directories by survey and date: `DIR/TABLE/survey=ID/date=YYYY-MM-DD/PERIOD.parquet`.
 
 The date is that on which the period begins, in UTC. A file is written under another name, which readers of Parquet pass
-over, and renamed: it is there whole or not at all. What a survey is complete through is in `DIR/_reached`, written last.
+over, and renamed: it is there whole or not at all. `DIR/_reached`, which is written last, says through which period a
+survey is complete.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ class ParquetSink(TableSink):
         except (OSError, ValueError, LookupError) as error:
             raise DeliveryError(
                 f"results cannot be written to {self._root}: {error}",
-                "see whether the disk has space, and who may write there; `_reached` may be deleted, then all files are "
+                "see whether the disk has space, and who may write there; if `_reached` is deleted, all files are "
                 "written again from finals",
             ) from error
 

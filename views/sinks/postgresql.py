@@ -14,6 +14,13 @@ from views.sinks.sql import SqlSink
 from views.sinks.tables import TIME
 from views.view import View
 
+TYPES = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE PRECISION",
+    pa.string(): "TEXT",
+    pa.bool_(): "BOOLEAN",
+    TIME: "TIMESTAMP WITH TIME ZONE",
+}
 CONNECT_SECONDS = 10
 SILENCE_MS = 30_000
 """How long a connection may be silent before it counts as broken."""
@@ -25,13 +32,7 @@ LOCK = int.from_bytes(b"hearsay", "big")
 class PostgresqlSink(SqlSink):
     """A database, in the first schema of the user's search path. libpq's variables apply, PGPASSWORD among them."""
 
-    types = {
-        pa.int64(): "BIGINT",
-        pa.float64(): "DOUBLE PRECISION",
-        pa.string(): "TEXT",
-        pa.bool_(): "BOOLEAN",
-        TIME: "TIMESTAMP WITH TIME ZONE",
-    }
+    types = TYPES
     parameter = "%s"
     hint = "see whether the server is up, and whether its user may create tables and write to them"
 

@@ -15,6 +15,7 @@ from views.sinks.sql import SqlSink
 from views.sinks.tables import TIME
 from views.view import View
 
+TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
 WAIT_SECONDS = 10.0
 """How long to wait for another program that is writing to the file."""
 
@@ -22,7 +23,7 @@ WAIT_SECONDS = 10.0
 class SqliteSink(SqlSink):
     """A file. Any number of processes may read it while one writes. Times are text, in UTC."""
 
-    types = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
+    types = TYPES
     error = sqlite3.Error
     hint = (
         "see whether the disk has space and whether another program has locked the file; "
