@@ -94,10 +94,7 @@ class Runner:
         past = survey.past(key.period or 0, message.value)
         if past is None:
             return False
-        results = []
-        for view in self._views:
-            if not view.topic.replaced:
-                results.append((view, view.make(past)))
+        results = [(view, view.make(past)) for view in self._views if not view.topic.replaced]
         for view, result in results:  # all of them, or none if one cannot be made
             self._give(survey, view, key, result)
         survey.done(past.period)

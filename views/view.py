@@ -6,15 +6,15 @@ content types, tables and readers follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-import pyarrow as pa
 from pydantic import BaseModel
 
+from analytics.mobility import Part
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER
@@ -40,14 +40,10 @@ class View(Generic[R]):
     """One kind of result. The model's first field is `schema_version`, whose default is the version written.
 
     `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
-<<<<<<< HEAD
     returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included: it may be
-    given more, and must not look at them. `tables` are the rows of a result, for sinks that have tables.
-=======
-    returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included. `tables`
-    are the rows of a result for sinks that have tables, by name; a name always has the same columns. Columns `survey`,
-    `period`, `begin` and `end` are added where they are missing (`views.sinks.tables`).
->>>>>>> 460530bd (Sinks with tables: SQLite, Parquet and PostgreSQL, by a catalogue of one line each; forecasts have a table)
+    given more, and must not look at them. `tables` are the rows of a result for sinks that have tables: by the name of
+    the table, in parts, of which the first may have columns only. A name always has the same columns. Sinks add
+    `survey` and `period`.
     """
 
     name: TopicName
@@ -55,7 +51,7 @@ class View(Generic[R]):
     model: type[R]
     make: Callable[[Any], R | None]
     reach: Callable[[Scheme], int] = one_period
-    tables: Callable[[R, Survey], Mapping[str, pa.Table]] | None = None
+    tables: Callable[[R, Survey], Mapping[str, Iterable[Part]]] | None = None
 
     @property
     def topic(self) -> ResultTopic:

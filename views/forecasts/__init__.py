@@ -8,7 +8,7 @@ from protocols.scheme import Scheme
 from stream_app.finals import Final
 from stream_app.log.flushes import TopicName
 from views.forecasts.model import ForecastResult
-from views.forecasts.tables import forecast_table
+from views.forecasts.tables import forecast_parts
 from views.histogram import Histogram
 from views.past import Past, PeriodAnswers
 from views.period import build_histogram
@@ -50,5 +50,5 @@ FORECASTS = View(
     ForecastResult,
     make,
     reach,
-    lambda found, survey: {"forecasts": forecast_table(found, survey)},
+    lambda found, survey: {"forecasts": forecast_parts(found, survey)},
 )

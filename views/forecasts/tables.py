@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pyarrow as pa
 
+from analytics.columns import Floats
+from analytics.mobility import Part
 from protocols.survey import Survey
 from views.forecasts.model import ForecastResult, ForecastTable
 
@@ -25,31 +29,40 @@ COLUMNS = pa.schema(
 )
 
 
-def forecast_table(result: ForecastResult, survey: Survey) -> pa.Table:
-    """The rows of a forecast; none of what is suppressed. `ahead` is 1 for the first period after the last known one.
+def forecast_parts(result: ForecastResult, survey: Survey) -> Iterator[Part]:
+    """The rows of a forecast, whose period is the last one that it knows; none of what is suppressed.
 
-    `begin` and `end` are those of the period that is forecast. `unexpected` is about the newest publication of a name.
+    The period that is forecast comes `ahead` periods after it, from `begin` to `end`. `unexpected` is about the newest
+    publication of a name.
     """
-    return pa.concat_tables([COLUMNS.empty_table(), *(_rows(table, result.period, survey) for table in result.tables)])
+    yield Part.without_rows(COLUMNS)
+    for table in result.tables:
+        if table.mean is not None:
+            yield _part(table, table.mean, result.period, survey)
 
 
-def _rows(table: ForecastTable, period: int, survey: Survey) -> pa.Table:
-    if table.mean is None:
-        return COLUMNS.empty_table()
-    steps, names = table.mean.shape
+def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Part:
+    steps, names = mean.shape
     bounds = [survey.bounds(period + step) for step in range(1, steps + 1)]
-    numbers = {"mean": table.mean}
+    numbers = {"mean": mean}
     for interval in _INTERVALS:
         found = getattr(table, interval)
         numbers |= {f"{interval}_low": found.low, f"{interval}_high": found.high}
+    once = {"kind": table.kind, "attribute": table.attribute}
     columns = {
         "begin": [begin for begin, _ in bounds for _ in range(names)],
         "end": [end for _, end in bounds for _ in range(names)],
         "ahead": np.repeat(np.arange(1, steps + 1), names),
-        "kind": [table.kind] * (steps * names),
-        "attribute": [table.attribute] * (steps * names),
         "name": table.names * steps,
         "unexpected": [name in table.unexpected for name in table.names] * steps,
         **{name: column.ravel() for name, column in numbers.items()},
     }
-    return pa.table([pa.array(columns[field.name], field.type, from_pandas=True) for field in COLUMNS], schema=COLUMNS)
+    return Part(
+        steps * names,
+        {
+            field.name: pa.scalar(once[field.name], field.type)
+            if field.name in once
+            else pa.array(columns[field.name], field.type, from_pandas=True)
+            for field in COLUMNS
+        },
+    )

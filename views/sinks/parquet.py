@@ -50,7 +50,8 @@ class ParquetSink(TableSink):
             for made in waiting:
                 begin, _ = made.survey.bounds(made.key.period or 0)
                 partition = f"survey={made.key.survey}/date={begin.astimezone(UTC).date()}"
-                for name, table in tables_of(made).items():
+                for name, parts in tables_of(made):
+                    table = pa.concat_tables([part.table() for part in parts]).drop_columns(["survey"])
                     if len(table):
                         _write(self._root / name / partition / f"{made.key.period}.parquet", _encoded(table))
             complete = self.complete()
@@ -75,7 +76,7 @@ class ParquetSink(TableSink):
 
 def _encoded(table: pa.Table) -> bytes:
     with pa.BufferOutputStream() as file:
-        pyarrow.parquet.write_table(table.drop_columns(["survey"]), file, compression="zstd")
+        pyarrow.parquet.write_table(table, file, compression="zstd")
         return bytes(file.getvalue())
 
 

@@ -7,12 +7,14 @@ A flush is one transaction. It deletes the rows of each result's survey and peri
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import islice, repeat
 from typing import Any
 
 import pyarrow as pa
 
+from analytics.mobility import Part
 from protocols.errors import DeliveryError
 from views.sinks.sink import Made
 from views.sinks.tables import TableSink, tables_of
@@ -54,8 +56,12 @@ class SqlSink(TableSink):
     def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:
         with self._explained(), self._transaction():
             for made in waiting:
-                for name, table in tables_of(made).items():
-                    self._replace(name, table, made.key.survey, made.key.period or 0)
+                for name, parts in tables_of(made):
+                    for number, part in enumerate(parts):
+                        if number == 0:
+                            self._empty(name, part, made)
+                        if part.rows:
+                            self._insert(name, part)
             for survey, period in through.items():
                 self._run(
                     "INSERT INTO reached_v1 VALUES (?, ?, ?) ON CONFLICT (survey, views) "
@@ -65,17 +71,11 @@ class SqlSink(TableSink):
                     period,
                 )
 
-    def _replace(self, name: str, table: pa.Table, survey: str, period: int) -> None:
+    def _empty(self, name: str, part: Part, made: Made) -> None:
+        """Make a table without rows of a result."""
         if name not in self._known:
-            self._create(name, table.schema)
-        self._run(f'DELETE FROM "{name}" WHERE survey = ? AND period = ?', survey, period)
-        marks = ", ".join("?" * table.num_columns)
-        columns = [self._entries(column) for column in table.columns]
-        self._db.cursor().executemany(self._said(f'INSERT INTO "{name}" VALUES ({marks})'), zip(*columns, strict=True))
-
-    def _entries(self, column: pa.ChunkedArray) -> list[Any]:
-        entries: list[Any] = column.to_pylist()
-        return entries
+            self._create(name, part.schema)
+        self._run(f'DELETE FROM "{name}" WHERE survey = ? AND period = ?', made.key.survey, made.key.period)
 
     def _create(self, name: str, schema: pa.Schema) -> None:
         """Make a table unless it exists; it must have these columns."""
@@ -89,6 +89,22 @@ class SqlSink(TableSink):
                 "rename or drop it, and delete the rows of `reached_v1`: it is written again from finals",
             )
         self._known.add(name)
+
+    def _insert(self, name: str, part: Part) -> None:
+        columns = [
+            repeat(self._entry(column.as_py())) if isinstance(column, pa.Scalar) else self._entries(column)
+            for column in part.columns.values()
+        ]
+        marks = ", ".join("?" * len(columns))
+        rows = islice(zip(*columns, strict=False), part.rows)
+        self._db.cursor().executemany(self._said(f'INSERT INTO "{name}" VALUES ({marks})'), rows)
+
+    def _entries(self, column: pa.Array) -> Iterable[Any]:
+        """A column as the driver takes it."""
+        return map(self._entry, column.to_pylist())
+
+    def _entry(self, entry: Any) -> Any:
+        return entry
 
     def _run(self, statement: str, *values: object) -> Any:
         return self._db.execute(self._said(statement), values)

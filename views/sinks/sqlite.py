@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -55,7 +56,10 @@ class SqliteSink(SqlSink):
             if self._db.in_transaction:
                 self._db.execute("ROLLBACK")
 
-    def _entries(self, column: pa.ChunkedArray) -> list[Any]:
-        if pa.types.is_timestamp(column.type):
-            column = column.cast(pa.timestamp("s"), safe=False).cast(pa.string())
-        return super()._entries(column)
+    def _entries(self, column: pa.Array) -> Iterable[Any]:
+        if column.type == pa.float64():
+            return list(column.to_numpy(zero_copy_only=False).tolist())  # NaN becomes NULL
+        return super()._entries(column) if column.type == TIME else list(column.to_pylist())
+
+    def _entry(self, entry: Any) -> Any:
+        return f"{entry:%F %T}" if isinstance(entry, datetime) else entry

@@ -7,11 +7,12 @@ which `reached` begins anew, and the runner fills them from all finals.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
 
+from analytics.mobility import Part
 from views.sinks.sink import Made
 from views.view import View, all_views
 
@@ -56,30 +57,11 @@ class TableSink(ABC):
     def close(self) -> None: ...
 
 
-def tables_of(made: Made) -> dict[str, pa.Table]:
-    """The tables of a result by their full names.
-
-    Each begins with the columns `survey`, `period` (whose final the rows are made from), `begin` and `end` (of that
-    period, unless the view says of what else).
-    """
-    assert made.view.tables is not None and made.key.period is not None
-    begin, end = made.survey.bounds(made.key.period)
-    about = {
-        "survey": pa.scalar(made.key.survey),
-        "period": pa.scalar(made.key.period, pa.int64()),
-        "begin": pa.scalar(begin, TIME),
-        "end": pa.scalar(end, TIME),
-    }
-    return {
-        f"{_full_name(made.view, name)}_v{made.view.schema_version}": _led_by(about, table)
-        for name, table in made.view.tables(made.result, made.survey).items()
-    }
-
-
-def _full_name(view: View[Any], name: str) -> str:
-    return name if name == view.name else f"{view.name}_{name}"
-
-
-def _led_by(about: Mapping[str, pa.Scalar], table: pa.Table) -> pa.Table:
-    columns = {name: pa.repeat(value, len(table)) for name, value in about.items()}
-    return pa.table(columns | {name: table[name] for name in table.column_names})
+def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:
+    """The tables of a result, by their full names; the first columns are `survey` and `period`."""
+    assert made.view.tables is not None
+    about = {"survey": pa.scalar(made.key.survey), "period": pa.scalar(made.key.period, pa.int64())}
+    for name, parts in made.view.tables(made.result, made.survey).items():
+        full = name if name == made.view.name else f"{made.view.name}_{name}"
+        led = (Part(part.rows, about | dict(part.columns)) for part in parts)
+        yield f"{full}_v{made.view.schema_version}", led
