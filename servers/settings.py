@@ -234,6 +234,18 @@ class Settings(BaseSettings):
     presence_key_file: Path | None = None
     gateway_key: SecretStr | None = Field(None, description="The key that all gateways with credentials share, in hex.")
     gateway_key_file: Path | None = None
+    sinks: str = Field("", description="Where workers write results besides the topics: addresses, between spaces.")
+
+    @field_validator("sinks")
+    @classmethod
+    def _sinks_are_no_secret(cls, sinks: str) -> str:
+        if any(map(has_password, sinks.split())):
+            raise ValueError("a password in the address of a sink would be printed: put it in PGPASSWORD")
+        return sinks
+
+    @property
+    def sink_addresses(self) -> list[str]:
+        return self.sinks.split()
 
     @classmethod
     def settings_customise_sources(

@@ -6,7 +6,8 @@ records have keys, so that writing one again changes nothing. Two runners at onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain, islice
 from typing import Any, overload
 
 import structlog
@@ -18,6 +19,7 @@ from stream_app.finals import Final, FinalKey, Status
 from stream_app.log.come import Come
 from stream_app.log.flushes import FINALS, OPEN, Output
 from views.past import Open, Past
+from views.reading import Messages
 from views.sinks.sink import Made, Sink
 from views.view import View, all_views
 
@@ -129,6 +131,29 @@ class Runner:
         self.failed[survey] = error
         expected = isinstance(error, HearsayError)
         log.error("no results", survey=survey, error=str(error), exc_info=None if expected else error)
+
+
+def backfill(
+    store: Messages,
+    sink: Sink,
+    surveys: Collection[str] | None = None,
+    step: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Make what a sink lacks of these surveys, or of all, from all finals of a store; returns how many results.
+
+    `step` is told how many finals have been read, and how many there are.
+    """
+    made: list[FinalKey] = []
+    runner = Runner([sink], lambda survey: surveys is None or survey in surveys, lambda one: made.append(one.key))
+    known, total, done = store.surveys(), store.count(FINALS), 0
+    messages = chain(store.messages(FINALS), store.messages(OPEN))
+    while some := list(islice(messages, FLUSH_EVERY)):
+        runner.apply(Come(known, [(0, 0, message) for message in some]))
+        done += len(some)
+        step(min(done, total), total)
+    for error in runner.failed.values():
+        raise error
+    return len(made)
 
 
 class _Decoded(Sequence[Final]):
