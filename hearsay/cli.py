@@ -50,6 +50,11 @@ COMMANDS = {
         "operations.dashboard:dashboard",
         "Show results in a browser as they are published, until it is stopped.",
     ),
+    "views": (
+        "sinks:views",
+        "Make results of what workers have counted, for topics and other sinks, until it is stopped.",
+    ),
+    "sinks": ("sinks:app", "List, check and fill the sinks of results: SQLite, Parquet, PostgreSQL."),
     "worker": ("operations.worker:worker", "Count reports from Kafka and publish results, until it is stopped."),
     "gateway": ("operations.gateway:app", "Take reports over HTTP and write them to Kafka, until it is stopped."),
     "close": (
@@ -68,7 +73,7 @@ COMMANDS = {
         "operations.doctor:doctor",
         "Check this machine and the servers of its settings, and show what to do about each problem.",
     ),
-    "version": ("version:version", "Print the version."),
+    "version": ("operations.doctor:version", "Print the version."),
 }
 
 

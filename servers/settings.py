@@ -88,6 +88,15 @@ class _Section(BaseModel):
         return _with_secrets_read(values)
 
 
+def has_password(url: str) -> bool:
+    """Whether a URL contains a password, which would be printed with it.
+
+    >>> has_password("postgresql://me:secret@host/db"), has_password("postgresql://me@host/db")
+    (True, False)
+    """
+    return urlsplit(url).password is not None or "password" in parse_qs(urlsplit(url).query)
+
+
 NO_KAFKA = "is it running? HEARSAY_KAFKA_* set its address and login; `hearsay stack up` starts one here"
 """The hint of every error about a cluster that fails."""
 
@@ -169,7 +178,7 @@ class RedisSettings(_Section):
     def _url_is_no_secret(cls, url: str | None) -> str | None:
         if url is not None and urlsplit(url).scheme not in ("redis", "rediss", "unix"):
             raise ValueError("a Redis URL starts with redis://, rediss:// or unix://")
-        if url is not None and (urlsplit(url).password is not None or "password" in parse_qs(urlsplit(url).query)):
+        if url is not None and has_password(url):
             raise ValueError("a password in the URL would be printed: put it in HEARSAY_REDIS_PASSWORD")
         return url
 
@@ -225,6 +234,18 @@ class Settings(BaseSettings):
     presence_key_file: Path | None = None
     gateway_key: SecretStr | None = Field(None, description="The key that all gateways with credentials share, in hex.")
     gateway_key_file: Path | None = None
+    sinks: str = Field("", description="Where workers write results besides the topics: addresses, between spaces.")
+
+    @field_validator("sinks")
+    @classmethod
+    def _sinks_are_no_secret(cls, sinks: str) -> str:
+        if any(map(has_password, sinks.split())):
+            raise ValueError("a password in the address of a sink would be printed: put it in PGPASSWORD")
+        return sinks
+
+    @property
+    def sink_addresses(self) -> list[str]:
+        return self.sinks.split()
 
     @classmethod
     def settings_customise_sources(

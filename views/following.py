@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack, closing
-from threading import Event
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from threading import Event, Thread
 from typing import Any
 
 import structlog
@@ -14,10 +14,15 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import TopicFollower, Topics
 from stream_app.log.flushes import FINALS, OPEN
 from views.runner import Runner
+from views.sinks.catalogue import check_address, open_sink
+from views.sinks.kafka import KafkaTopics
 from views.sinks.sink import Made, Sink
 
+TOPICS = "topics"
+"""The sink that is the cluster's own result topics."""
 POLL_SECONDS = 0.5
 RETRY_SECONDS = 2.0
+STOP_SECONDS = 10.0
 
 log = structlog.get_logger(__name__)
 
@@ -31,23 +36,21 @@ def everything() -> Mine:
 def follow(
     kafka: KafkaSettings,
     topics: Topics,
-    open_sinks: Callable[[], Sequence[Sink]],
+    opened: Callable[[], Sink],
     stopping: Event,
     mine: Callable[[], Any] = everything,
     made: Callable[[Made], None] = lambda made: None,
-    until: Callable[[bool], bool] = lambda caught_up: False,
 ) -> None:
-    """Make views until `stopping` is set, or `until` (which is told whether all is read) says that it is enough.
+    """Make views for a sink until `stopping` is set.
 
     `mine()` gives the surveys to make views of, as a function that equals itself while they are the same. When they are
-    others, finals are read from the beginning. Whatever goes wrong is logged and tried again.
+    others, finals are read from the beginning. Whatever goes wrong is logged and tried again, with a sink opened anew.
     """
     while not stopping.is_set():
         try:
-            if _follow(kafka, topics, open_sinks, stopping, mine, made, until):
-                return
+            _follow(kafka, topics, opened, stopping, mine, made)
         except HearsayError as error:
-            log.warning("results cannot be made; trying again", error=error.message)
+            log.warning("results cannot be made; trying again", error=error.message, advice=error.hint)
         except Exception:
             log.exception("results cannot be made; trying again")
         stopping.wait(RETRY_SECONDS)
@@ -56,22 +59,55 @@ def follow(
 def _follow(
     kafka: KafkaSettings,
     topics: Topics,
-    open_sinks: Callable[[], Sequence[Sink]],
+    opened: Callable[[], Sink],
     stopping: Event,
     mine: Callable[[], Any],
     made: Callable[[Made], None],
-    until: Callable[[bool], bool],
-) -> bool:
-    """Returns whether it is over; not if the surveys to make views of have changed."""
+) -> None:
+    """Until `stopping` is set, or the surveys to make views of have changed."""
     surveys = mine()
-    with ExitStack() as held:
-        followed = held.enter_context(TopicFollower(kafka, topics, (FINALS, OPEN)))
-        sinks = [held.enter_context(closing(sink)) for sink in open_sinks()]
-        runner = Runner(sinks, surveys, made)
-        while not stopping.is_set():
+    with TopicFollower(kafka, topics, (FINALS, OPEN)) as followed, closing(opened()) as sink:
+        runner = Runner([sink], surveys, made)
+        while not stopping.is_set() and mine() == surveys:
             runner.apply(followed.poll(POLL_SECONDS))
-            if until(followed.caught_up):
-                return True
-            if mine() != surveys:
-                return False
-    return True
+
+
+@contextmanager
+def following(
+    kafka: KafkaSettings,
+    topics: Topics,
+    sinks: Sequence[str],
+    mine: Callable[[], Any] = everything,
+    made: Callable[[Made], None] = lambda made: None,
+) -> Iterator[None]:
+    """Make views for the time of the block, in a thread for each sink: one that fails stops no other.
+
+    `made` is told of the results for TOPICS.
+    """
+    stopping = Event()
+    openers = {sink: opener(sink, kafka, topics) for sink in sinks}
+    threads = [
+        Thread(
+            target=follow,
+            args=(kafka, topics, opened, stopping, mine, *([made] if sink == TOPICS else [])),
+            name=f"views for {sink.partition(':')[0]}",
+            daemon=True,
+        )
+        for sink, opened in openers.items()
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        yield
+    finally:
+        stopping.set()
+        for thread in threads:
+            thread.join(STOP_SECONDS)
+
+
+def opener(sink: str, kafka: KafkaSettings, topics: Topics) -> Callable[[], Sink]:
+    """What opens a sink: an address, or TOPICS. An address that is none is refused at once."""
+    if sink == TOPICS:
+        return lambda: KafkaTopics(kafka, topics)
+    check_address(sink)
+    return lambda: open_sink(sink)

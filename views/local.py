@@ -3,29 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
+from time import monotonic
 
+import structlog
+
+from protocols.errors import DeliveryError
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log.come import Come
 from stream_app.log.flushes import FINALS, OPEN, Output
 from views.runner import Runner
-from views.sinks.sink import Sink
+from views.sinks.catalogue import open_sink
 from views.sinks.topics import StoreTopics
+
+RETRY_SECONDS = 60.0
+
+log = structlog.get_logger(__name__)
 
 
 class LocalViews:
-    """Makes the views of what a store has got since the last call: its messages, and what other sinks have of them."""
+    """Makes the views of what a store has got since the last call: its messages, and the contents of other sinks.
 
-    def __init__(self, sinks: Sequence[Sink] = ()) -> None:
+    `sinks` are their addresses. What is collected never waits for them: if one fails, results are made without them for
+    a while. Then all are asked again how far they are.
+    """
+
+    def __init__(self, sinks: Sequence[str] = ()) -> None:
         self._sinks = sinks
+        self._opened = ExitStack()
         self._runner: Runner | None = None
         self._last = 0
+        self._alone_until: float | None = None  # without other sinks
 
     def __call__(self, store: LocalStore) -> None:
+        if self._alone_until is not None and monotonic() >= self._alone_until:
+            self._alone_until = None
+            self.close()
+        try:
+            self._make(store)
+        except DeliveryError as error:
+            log.warning("results are kept, but not in all sinks", error=error.message, advice=error.hint)
+            self._alone_until = monotonic() + RETRY_SECONDS
+            self.close()
+            self._make(store)
+
+    def _make(self, store: LocalStore) -> None:
         if self._runner is None:
-            self._runner = Runner([StoreTopics(store), *self._sinks])
+            others = self._sinks if self._alone_until is None else ()
+            opened = [self._opened.enter_context(closing(open_sink(address))) for address in others]
+            self._runner = Runner([StoreTopics(store), *opened])
             messages = self._first(self._runner, store)
         else:
             messages = [message for _, message in store.after(self._last, (FINALS, OPEN))]
@@ -42,6 +71,11 @@ class LocalViews:
         needed = [key.encode() for key in finals if (key.period or 0) >= since.get(key.survey, 0)]
         return [*store.messages_with(FINALS, needed), *store.messages(OPEN)]
 
+    def close(self) -> None:
+        """Close other sinks. The next call begins anew."""
+        self._runner = None
+        self._opened.close()
+
 
 def collector(
     directory: Path,
@@ -51,9 +85,10 @@ def collector(
     *,
     partitions: int = 1,
     pace_seconds: float = 0.0,
-    sinks: Sequence[Sink] = (),
+    sinks: Sequence[str] = (),
 ) -> EmbeddedApp:
-    """A collector in this process that makes and keeps results."""
+    """A collector in this process that makes and keeps results, also in other sinks."""
+    views = LocalViews(sinks)
     return EmbeddedApp(
         directory,
         surveys,
@@ -61,5 +96,6 @@ def collector(
         presence_key,
         partitions=partitions,
         pace_seconds=pace_seconds,
-        published=LocalViews(sinks),
+        published=views,
+        closed=views.close,
     )

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-import pyarrow as pa
-
-from analytics.mobility import MobilityReport, mobility_report, tables
+from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
 from protocols.scheme import Scheme
 from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log.flushes import TopicName
@@ -38,8 +34,6 @@ def reach(scheme: Scheme) -> int:
     return max(scheme.survey.horizon, verdict_reach(scheme))
 
 
-def _tables(result: MobilityResult) -> Mapping[str, pa.Table]:
-    return tables(result)
-
-
-MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, _tables)
+MOBILITY = View(
+    TopicName("mobility"), "mobility", MobilityResult, make, reach, lambda found, survey: tables_in_parts(found)
+)

@@ -15,7 +15,7 @@ from stream_app.finals import published_guarantees
 from stream_app.log.flushes import TopicName
 from views.histogram import AttributeHistogram, GapCounts, Histogram, Kind
 from views.past import Counted, Past, PeriodAnswers
-from views.tables import histogram_table
+from views.tables import histogram_parts
 from views.verdict import verdict_of, verdict_reach
 from views.view import View
 
@@ -100,5 +100,5 @@ HISTOGRAMS = View(
     Histogram,
     make,
     verdict_reach,
-    lambda found: {"histograms": histogram_table([found])},
+    lambda found, survey: {"histograms": histogram_parts([found])},
 )

@@ -43,15 +43,18 @@ class Messages(Protocol):
     def messages(self, topic: TopicName) -> Iterator[Output]:
         """Every message of a topic, in the order of publication."""
 
+    def count(self, topic: TopicName) -> int:
+        """How many messages a topic has, about."""
+
 
 class Results:
     """The published results of any number of surveys."""
 
     def __init__(self, store: Messages) -> None:
-        self._store = store
+        self.store = store
 
     def surveys(self) -> list[Survey]:
-        return self._store.surveys()
+        return self.store.surveys()
 
     def read(self, view: View[R], survey: str, since: int = 0) -> list[R]:
         """The results of a survey of one kind, by period, from one period on.
@@ -79,7 +82,7 @@ class Results:
         """
         results: dict[FinalKey, bytes] = {}
         pieces: dict[FinalKey, dict[int, bytes]] = {}
-        for message in self._store.messages(view.name):
+        for message in self.store.messages(view.name):
             key, piece = _decode_key(view, message.key)
             if survey not in (None, key.survey):
                 continue
@@ -92,7 +95,7 @@ class Results:
     def finals(self, survey: str | None = None) -> dict[FinalKey, bytes]:
         """The finals, of one survey or of all, in the order of their keys; of each key the first one."""
         found: dict[FinalKey, bytes] = {}
-        for message in self._store.messages(FINALS):
+        for message in self.store.messages(FINALS):
             key = FinalKey.decode(message.key)
             if survey in (None, key.survey):
                 found.setdefault(key, message.value)

@@ -6,7 +6,8 @@ records have keys, so that writing one again changes nothing. Two runners at onc
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from itertools import chain, islice
 from typing import Any, overload
 
 import structlog
@@ -18,6 +19,7 @@ from stream_app.finals import Final, FinalKey, Status
 from stream_app.log.come import Come
 from stream_app.log.flushes import FINALS, OPEN, Output
 from views.past import Open, Past
+from views.reading import Messages
 from views.sinks.sink import Made, Sink
 from views.view import View, all_views
 
@@ -94,9 +96,9 @@ class Runner:
         past = survey.past(key.period or 0, message.value)
         if past is None:
             return False
-        for view in self._views:
-            if not view.topic.replaced:
-                self._give(survey, view, key, view.make(past))
+        results = [(view, view.make(past)) for view in self._views if not view.topic.replaced]
+        for view, result in results:  # all of them, or none if one cannot be made
+            self._give(survey, view, key, result)
         survey.done(past.period)
         return True
 
@@ -109,7 +111,7 @@ class Runner:
     def _give(self, survey: SurveyFinals, view: View[Any], key: FinalKey, result: Any) -> None:
         if result is None:
             return
-        made = Made(view, key, result)
+        made = Made(view, key, result, survey.scheme.survey)
         for sink, reached in zip(self._sinks, survey.reached, strict=True):
             if key.period is None or key.period > reached:
                 sink.add(made)
@@ -120,10 +122,38 @@ class Runner:
             sink.flush()
 
     def _fail(self, survey: str, error: Exception) -> None:
-        """Make no more results of a survey until the next start: one left out would be missing for ever."""
+        """Make no more results of a survey until the next start: one left out would be missing for ever.
+
+        What can be tried again, such as a sink that is not there, fails all.
+        """
+        if isinstance(error, HearsayError) and error.retriable:
+            raise error
         self.failed[survey] = error
         expected = isinstance(error, HearsayError)
         log.error("no results", survey=survey, error=str(error), exc_info=None if expected else error)
+
+
+def backfill(
+    store: Messages,
+    sink: Sink,
+    surveys: Collection[str] | None = None,
+    step: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Make what a sink lacks of these surveys, or of all, from all finals of a store; returns how many results.
+
+    `step` is told how many finals have been read, and how many there are.
+    """
+    made: list[FinalKey] = []
+    runner = Runner([sink], lambda survey: surveys is None or survey in surveys, lambda one: made.append(one.key))
+    known, total, done = store.surveys(), store.count(FINALS), 0
+    messages = chain(store.messages(FINALS), store.messages(OPEN))
+    while some := list(islice(messages, FLUSH_EVERY)):
+        runner.apply(Come(known, [(0, 0, message) for message in some]))
+        done += len(some)
+        step(min(done, total), total)
+    for error in runner.failed.values():
+        raise error
+    return len(made)
 
 
 class _Decoded(Sequence[Final]):
@@ -153,7 +183,7 @@ class SurveyFinals:
 
     def __init__(self, scheme: Scheme, reach: int, reached: list[int]) -> None:
         self.reached = reached
-        self._scheme = scheme
+        self.scheme = scheme
         self._reach = reach
         self._through = min(reached)
         self._values: dict[int, bytes] = {}
@@ -169,12 +199,12 @@ class SurveyFinals:
             return None
         self._values[period] = value
         self._values.pop(period - self._reach, None)
-        self._decoded.pop(period - self._scheme.survey.horizon, None)
+        self._decoded.pop(period - self.scheme.survey.horizon, None)
         self._first = self._first if period - 1 in self._values else period
         if period <= self._through:
             return None
         first = max(self._first, period - self._reach + 1)
-        return Past(self._scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
+        return Past(self.scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
 
     @property
     def first_needed(self) -> int:
@@ -188,7 +218,7 @@ class SurveyFinals:
         if period in self._decoded:
             return self._decoded[period]
         final = Final.decode(self._values[period])
-        if period > max(self._values) - self._scheme.survey.horizon:  # windows need it again
+        if period > max(self._values) - self.scheme.survey.horizon:  # windows need it again
             self._decoded[period] = final
         return final
 
@@ -205,4 +235,4 @@ class SurveyFinals:
         if self._status is None:
             return None
         counted = {t: Final.decode(self._counted[t]) for t in self._status.open if t in self._counted}
-        return Open(self._scheme, self._status, counted)
+        return Open(self.scheme, self._status, counted)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import product
 from typing import Any
 
 import pyarrow as pa
 
+from analytics.mobility import Part
 from views.histogram import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -47,11 +48,18 @@ def histogram_table(histograms: Iterable[Histogram]) -> pa.Table:
     `n` is the number of reports that answered the attribute. Histograms may be final or provisional: `kind` says which.
     Of a cross, `row` and `column` are the values of its two attributes; they are null otherwise.
     """
-    tables = [_table(histogram, attribute) for histogram in histograms for attribute in histogram.attributes]
-    return pa.concat_tables([COLUMNS.empty_table(), *tables])
+    return pa.concat_tables([part.table() for part in histogram_parts(histograms)])
 
 
-def _table(histogram: Histogram, attribute: AttributeHistogram) -> pa.Table:
+def histogram_parts(histograms: Iterable[Histogram]) -> Iterator[Part]:
+    """The same, in parts; the first has columns and no rows."""
+    yield Part.without_rows(COLUMNS)
+    for histogram in histograms:
+        for attribute in histogram.attributes:
+            yield _part(histogram, attribute)
+
+
+def _part(histogram: Histogram, attribute: AttributeHistogram) -> Part:
     """The rows of one attribute, made column by column."""
     once = {
         **{name: getattr(histogram, name) for name in ("period", "begin", "end", "kind")},
@@ -63,13 +71,13 @@ def _table(histogram: Histogram, attribute: AttributeHistogram) -> pa.Table:
         **_pairs(attribute),
         **{name: getattr(attribute, name) for name in _NUMBERS},
     }
-    arrays = [
-        pa.repeat(pa.scalar(once.get(field.name), field.type), len(attribute.values))
+    found = {
+        field.name: pa.scalar(once.get(field.name), field.type)
         if columns.get(field.name) is None
         else pa.array(columns[field.name], field.type, from_pandas=True)
         for field in COLUMNS
-    ]
-    return pa.table(arrays, schema=COLUMNS)
+    }
+    return Part(len(attribute.values), found)
 
 
 def _pairs(attribute: AttributeHistogram) -> dict[str, list[str]]:

@@ -6,16 +6,17 @@ content types, tables and readers follow.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Generic, TypeVar
 
-import pyarrow as pa
 from pydantic import BaseModel
 
+from analytics.mobility import Part
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.finals import FinalKey
 from stream_app.log.flushes import Output, TopicName
@@ -40,7 +41,9 @@ class View(Generic[R]):
 
     `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
     returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included: it may be
-    given more, and must not look at them. `tables` are the rows of a result, for sinks that have tables.
+    given more, and must not look at them. `tables` are the rows of a result for sinks that have tables: by the name of
+    the table, in parts, of which the first may have columns only. A name always has the same columns. Sinks add
+    `survey` and `period`.
     """
 
     name: TopicName
@@ -48,7 +51,7 @@ class View(Generic[R]):
     model: type[R]
     make: Callable[[Any], R | None]
     reach: Callable[[Scheme], int] = one_period
-    tables: Callable[[R], Mapping[str, pa.Table]] | None = None
+    tables: Callable[[R, Survey], Mapping[str, Iterable[Part]]] | None = None
 
     @property
     def topic(self) -> ResultTopic:

@@ -66,8 +66,9 @@ def collect(data: DataDirectory, survey: Survey, settings: Settings, kafka: str 
 def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
     """A collection in this process, with its state in a data directory."""
     data.check_destination(survey.id, THIS_PROCESS)
+    keys = data.clock_key(), data.presence_key()
     with (
-        collector(data.collector, [survey], data.clock_key(), data.presence_key(), pace_seconds=PACE_SECONDS) as app,
+        collector(data.collector, [survey], *keys, pace_seconds=PACE_SECONDS, sinks=[data.results]) as app,
         reporting(data, survey, settings, app, data.clock_key()) as origin,
     ):
         data.record_destination(survey.id, THIS_PROCESS)

@@ -80,6 +80,11 @@ class DataDirectory:
         return self._subdirectory(COLLECTOR)
 
     @property
+    def results(self) -> str:
+        """The address of a file with results as tables, for whoever has an SQL client."""
+        return f"sqlite:{self._subdirectory('results') / 'hearsay.sqlite'}"
+
+    @property
     def reports(self) -> Path:
         """Pages and files for people."""
         return self._subdirectory("reports")

@@ -43,7 +43,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     if exposure.credentials:
         for line in linked_figures(schemes.values()):
             say(line)
-    app = collector(data.collector, surveys, data.clock_key(), data.presence_key())
+    app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
     load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
     results = application(Published(schemes, directory, None), schemes, at_once=False)

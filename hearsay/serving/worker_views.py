@@ -1,11 +1,10 @@
-"""The views of a worker: made in a thread of their own, so that counting and merging never wait for them."""
+"""The views of a worker: made in threads of their own, so that counting and merging never wait for them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from threading import Event, Thread
 
 import numpy as np
 import structlog
@@ -14,11 +13,8 @@ from servers.settings import KafkaSettings
 from stream_app.faust_app import Health, note_forecasts, note_verdict, owner_of
 from stream_app.kafka import Topics
 from views import ForecastResult, Histogram
-from views.following import follow
-from views.sinks.kafka import KafkaTopics
+from views.following import TOPICS, following
 from views.sinks.sink import Made
-
-STOP_SECONDS = 10.0
 
 log = structlog.get_logger(__name__)
 
@@ -34,28 +30,15 @@ class Merged:
         return owner_of(survey, self.partitions) in self.owned
 
 
-@contextmanager
-def making_views(kafka: KafkaSettings, topics: Topics, health: Health) -> Iterator[None]:
-    """Make the views of the surveys that this worker merges, for the time of the block."""
-    stopping = Event()
+def making_views(
+    kafka: KafkaSettings, topics: Topics, sinks: Sequence[str], health: Health
+) -> AbstractContextManager[None]:
+    """Make the views of the surveys that this worker merges, for the time of the block: for the topics and `sinks`."""
 
-    def run() -> None:
-        follow(
-            kafka,
-            topics,
-            lambda: [KafkaTopics(kafka, topics)],
-            stopping,
-            lambda: Merged(topics.merge_partitions, health.merging()),
-            note,
-        )
+    def mine() -> Merged:
+        return Merged(topics.merge_partitions, health.merging())
 
-    thread = Thread(target=run, name="views", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        stopping.set()
-        thread.join(STOP_SECONDS)
+    return following(kafka, topics, [TOPICS, *sinks], mine, note)
 
 
 def note(made: Made) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
-from stream_app.kafka.reading import read_topic
+from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import published
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import FINALS, Output, TopicName
@@ -28,6 +28,9 @@ class KafkaMessages:
         """Every message of a topic, in the order of publication."""
         for record in read_topic(self._kafka, self._topics.named(topic)):
             yield Output(topic, record.key, record.value, tuple(record.headers))
+
+    def count(self, topic: TopicName) -> int:
+        return sum(ends(self._kafka, self._topics.named(topic)).values())
 
 
 def last_finals(kafka: KafkaSettings, topics: Topics) -> dict[str, int]:

@@ -54,7 +54,7 @@ class EmbeddedApp:
     opened with the same keys. It keeps the `partitions` that it was made with: one process counts them all, so more
     than one only means more files to sync, and smaller frames. What closes a period is published by the next flush,
     anything else at most every `pace_seconds`. `published` is called after each publication; finals and open periods
-    are in the store then, and stay there if it fails.
+    are in the store then, and stay there if it fails. `closed` is called when the app is closed.
     """
 
     def __init__(
@@ -67,6 +67,7 @@ class EmbeddedApp:
         partitions: int = 1,
         pace_seconds: float = 0.0,
         published: Callable[[LocalStore], None] = lambda store: None,
+        closed: Callable[[], None] = lambda: None,
     ) -> None:
         private_directory(private_directory(directory) / "log")
         self.clock_key = clock_key
@@ -76,6 +77,7 @@ class EmbeddedApp:
         with ExitStack() as held:
             self._held = held  # for what is closed because it fails here
             held.callback(os.close, _lock(directory))
+            held.callback(closed)
             self.store = held.enter_context(closing(LocalStore.to_write(directory)))
             self.partitions = int(self.store.setting("partitions", str(partitions)))
             schemes = self._compile(directory, surveys)

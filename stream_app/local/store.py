@@ -146,6 +146,10 @@ class LocalStore:
         """Every message of a topic, in the order of publication."""
         return (message for _, message in self._messages("topic = ?", topic))
 
+    def count(self, topic: TopicName) -> int:
+        """How many messages a topic has."""
+        return len(self.keys(topic))
+
     def keys(self, topic: TopicName) -> list[bytes]:
         """The keys of a topic's messages."""
         return [key for (key,) in self._db.execute("SELECT key FROM messages WHERE topic = ?", (topic,))]

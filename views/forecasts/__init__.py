@@ -8,6 +8,7 @@ from protocols.scheme import Scheme
 from stream_app.finals import Final
 from stream_app.log.flushes import TopicName
 from views.forecasts.model import ForecastResult
+from views.forecasts.tables import forecast_parts
 from views.histogram import Histogram
 from views.past import Past, PeriodAnswers
 from views.period import build_histogram
@@ -43,4 +44,11 @@ def reach(scheme: Scheme) -> int:
     return reach(scheme)
 
 
-FORECASTS = View(TopicName("forecasts"), "forecast", ForecastResult, make, reach)
+FORECASTS = View(
+    TopicName("forecasts"),
+    "forecast",
+    ForecastResult,
+    make,
+    reach,
+    lambda found, survey: {"forecasts": forecast_parts(found, survey)},
+)

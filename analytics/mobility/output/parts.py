@@ -19,6 +19,11 @@ class Part(NamedTuple):
     def of(table: pa.Table) -> Part:
         return Part(len(table), {name: table[name].combine_chunks() for name in table.column_names})
 
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def without_rows(schema: pa.Schema) -> Part:
+        return Part.of(schema.empty_table())
+
     @property
     def schema(self) -> pa.Schema:
         return pa.schema({name: column.type for name, column in self.columns.items()})

@@ -125,4 +125,4 @@ def _places(attribute: AttributeReport) -> Sequence[Place]:
 
 
 def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[Part]:
-    yield Part.of(pa.Table.from_pylist(rows, schema=pa.schema(columns)))
+    yield Part(len(rows), {name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})

@@ -44,26 +44,34 @@ def _change(name: str) -> dict[str, pa.DataType]:
     return {**_quantity(name), f"{name}_against": _TEXT, f"{name}_first": _WHOLE, f"{name}_last": _WHOLE}
 
 
-SHARES = {
-    "value": _TEXT,
-    **_quantity("share"),
-    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
-    **_quantity("people"),
-    **_quantity("smoothed"),
-    **_change("change"),
-    **_change("baseline"),
-    "truth": _NUMBER,
-}
-CROSSES = {
-    **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
-    "group": pa.bool_(),
-    **_quantity("share"),
-    **_quantity("adjusted"),
-    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
-    **_quantity("people"),
-    "truth": _NUMBER,
-}
-FLOWS = {"origin": _TEXT, "destination": _TEXT, **_quantity("people")}
+SHARES = pa.schema(
+    WINDOW
+    | ATTRIBUTE
+    | {
+        "value": _TEXT,
+        **_quantity("share"),
+        **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
+        **_quantity("people"),
+        **_quantity("smoothed"),
+        **_change("change"),
+        **_change("baseline"),
+        "truth": _NUMBER,
+    }
+)
+CROSSES = pa.schema(
+    WINDOW
+    | ATTRIBUTE
+    | {
+        **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
+        "group": pa.bool_(),
+        **_quantity("share"),
+        **_quantity("adjusted"),
+        **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
+        **_quantity("people"),
+        "truth": _NUMBER,
+    }
+)
+FLOWS = pa.schema(WINDOW | ATTRIBUTE | {"origin": _TEXT, "destination": _TEXT, **_quantity("people")})
 
 
 def values_table(report: MobilityReport) -> Iterator[Part]:
@@ -143,10 +151,9 @@ def _changes(name: str, changes: Changes | None) -> Columns:
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def _table(report: MobilityReport, columns: dict[str, pa.DataType], cells: Cells) -> Iterator[Part]:
+def _table(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
     """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
-    schema = pa.schema(WINDOW | ATTRIBUTE | columns)
-    yield Part.of(schema.empty_table())
+    yield Part.without_rows(schema)
     asked = {attribute.name: attribute for attribute in report.attributes}
     for window in report.windows:
         header = {name: getattr(window, name) for name in WINDOW}

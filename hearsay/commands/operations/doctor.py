@@ -1,4 +1,4 @@
-"""`hearsay doctor`: check this machine and its servers."""
+"""`hearsay doctor`: check this machine and its servers. `hearsay version`."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from importlib.metadata import version as installed
 from typing import TYPE_CHECKING
 
 import typer
@@ -34,6 +35,17 @@ class Finding:
     ok: bool | None
     found: str
     advice: str = ""
+
+
+def version(as_json: console.AsJson = False) -> None:
+    """Print the version.
+
+    Example: hearsay version
+    """
+    if as_json:
+        console.print_json({"hearsay": installed("hearsay")})
+    else:
+        console.out.print(f"hearsay {installed('hearsay')}")
 
 
 def doctor(as_json: console.AsJson = False) -> None:

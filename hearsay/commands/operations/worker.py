@@ -39,7 +39,8 @@ def worker(
     restarts it.
 
     Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP), its topics (hearsay topics create) and the operator's clock key
-    (HEARSAY_CLOCK_KEY). `hearsay stack up` provides all three on this machine.
+    (HEARSAY_CLOCK_KEY). `hearsay stack up` provides all three on this machine. HEARSAY_SINKS names further sinks to
+    write results to (hearsay sinks list), separated by spaces.
 
     Example: hearsay worker --web-port 6067
     """
@@ -60,5 +61,5 @@ def worker(
     with serve_pages(web_host, web_port) as health:
         topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
         options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
-        with making_views(settings.kafka, topics, health):
+        with making_views(settings.kafka, topics, settings.sink_addresses, health):
             run_worker(options, health)

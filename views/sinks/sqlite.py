@@ -1,0 +1,65 @@
+"""Results as tables of an SQLite file, which anybody can open: `results/hearsay.sqlite` of a data directory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from protocols.errors import DeliveryError
+from views.sinks.sql import SqlSink
+from views.sinks.tables import TIME
+from views.view import View
+
+TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
+WAIT_SECONDS = 10.0
+"""How long to wait for another program that is writing to the file."""
+
+
+class SqliteSink(SqlSink):
+    """A file. Any number of processes may read it while one writes. Times are text, in UTC."""
+
+    types = TYPES
+    error = sqlite3.Error
+    hint = (
+        "see whether the disk has space and whether another program has locked the file; "
+        "if it is damaged, delete it: it is written again from finals"
+    )
+
+    def __init__(self, address: str, views: Sequence[View[Any]] | None = None) -> None:
+        self._path = Path(address.removeprefix("sqlite:"))
+        super().__init__(str(self._path), views)
+
+    def _connect(self) -> sqlite3.Connection:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        db = sqlite3.connect(self._path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version:
+            db.close()
+            raise DeliveryError(f"{self._path} belongs to another program", "name another file for results")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")  # a power cut may undo what was written last: it is made again
+        return db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+            self._db.execute("COMMIT")
+        finally:
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def _entries(self, column: pa.Array) -> Iterable[Any]:
+        if column.type == pa.float64():
+            return list(column.to_numpy(zero_copy_only=False).tolist())  # NaN becomes NULL
+        return super()._entries(column) if column.type == TIME else list(column.to_pylist())
+
+    def _entry(self, entry: Any) -> Any:
+        return f"{entry:%F %T}" if isinstance(entry, datetime) else entry

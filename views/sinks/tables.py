@@ -1,0 +1,67 @@
+"""What all sinks with tables have in common: which tables a result has, and through which period they are complete.
+
+A table's name ends with the version of its view's schema. So there are no migrations: a new version has new tables, for
+which `reached` begins anew, and the runner fills them from all finals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from analytics.mobility import Part
+from views.sinks.sink import Made
+from views.view import View, all_views
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+class TableSink(ABC):
+    """A sink for the tables of results. Views without tables, such as the live status, are not for it.
+
+    `edition` names the views and versions that it is complete with. Opening it shows that it can be written.
+    """
+
+    def __init__(self, views: Sequence[View[Any]] | None = None) -> None:
+        with_tables = [view for view in (all_views() if views is None else views) if view.tables is not None]
+        self.edition = " ".join(sorted(f"{view.name}_v{view.schema_version}" for view in with_tables))
+        self._waiting: list[Made] = []
+
+    def add(self, made: Made) -> None:
+        if made.view.tables is not None and made.key.period is not None:
+            self._waiting.append(made)
+
+    def flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        through: dict[str, int] = {}
+        for made in waiting:
+            through[made.key.survey] = max(through.get(made.key.survey, -1), made.key.period or 0)
+        if waiting:
+            self._write(waiting, through)
+
+    def reached(self, survey: str) -> int:
+        return self.complete().get(survey, -1)
+
+    @abstractmethod
+    def complete(self) -> Mapping[str, int]:
+        """The last period of each survey of which everything is there, in the tables of this edition."""
+
+    @abstractmethod
+    def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:
+        """Replace the rows of these results; when they are durable, `complete` says that they are there."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+
+def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:
+    """The tables of a result, by their full names; the first columns are `survey` and `period`."""
+    assert made.view.tables is not None
+    about = {"survey": pa.scalar(made.key.survey), "period": pa.scalar(made.key.period, pa.int64())}
+    for name, parts in made.view.tables(made.result, made.survey).items():
+        full = name if name == made.view.name else f"{made.view.name}_{name}"
+        led = (Part(part.rows, about | dict(part.columns)) for part in parts)
+        yield f"{full}_v{made.view.schema_version}", led
