@@ -38,3 +38,12 @@ def rounded(reports: int, minimum: int) -> int:
     (100, 0, 49)
     """
     return reports - reports % minimum if minimum else reports
+
+
+def at_most(reports: int, minimum: int) -> int:
+    """An upper bound of a number of reports, rounded up to a multiple of the minimum.
+
+    >>> at_most(101, 50), at_most(1, 50), at_most(49, 0)
+    (150, 50, 49)
+    """
+    return reports + -reports % minimum if minimum else reports

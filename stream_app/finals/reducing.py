@@ -19,6 +19,7 @@ import numpy as np
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
+from stream_app.finals.missing import rounded
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,16 @@ def released_kinds(totals: dict[str, int], minimum: int) -> list[str]:
     while released and 0 < sum(total for kind, total in totals.items() if kind not in released) < minimum:
         released.remove(min(released, key=lambda kind: totals[kind]))
     return released
+
+
+def open_reports(counts: Counts, scheme: Scheme) -> int:
+    """How many reports of an open period may be published: rounded down to a multiple of the minimum.
+
+    0 while a kind of reports has fewer than the minimum. That kind may be left out of the final, and then the number of
+    all reports would tell how many there are of what is left out.
+    """
+    totals, minimum = [counts[kind].total for kind in scheme.kinds], scheme.survey.minimum
+    return rounded(sum(totals), minimum) if min(totals) >= minimum else 0
 
 
 def shared_ranges(kinds: Sequence[Statistics], minimum: int) -> Whole:

@@ -19,6 +19,7 @@ from stream_app.counting.recovery import Records, known_scheme
 from stream_app.counting.state import NOTHING, Period
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
+from stream_app.finals.reducing import open_reports, reduced
 from stream_app.log.asides import check_size
 from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
@@ -76,6 +77,8 @@ class Merger(LogReader):
         # been published yet; and those whose record is out of date.
         self._changed = dict.fromkeys(self._statuses)
         self._first: dict[str, None] = {}
+        # The last status of each survey. A repetition would show that there is a report, where a minimum hides it.
+        self._told: dict[str, Status] = {}
         self._unsaved = {survey for survey, state in recovered.surveys.items() if state.changed}
 
     @property
@@ -143,7 +146,8 @@ class Merger(LogReader):
                 before, frozen, written = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
                 deleted = self._finals.take_outdated(survey)
                 status, of_periods = self.open(survey) if survey in current else (None, [])
-                if status is not None:
+                if status is not None and status != self._told.get(survey, Status(survey=survey)):
+                    self._told[survey] = status
                     statuses.append(status.message)
                 counted += of_periods
                 first += before
@@ -176,6 +180,7 @@ class Merger(LogReader):
             self._parts.take((survey, period))
         self._changed.pop(survey, None)
         self._first.pop(survey, None)
+        self._told.pop(survey, None)
         self._unsaved.discard(survey)
 
     def open(self, survey: str) -> tuple[Status | None, list[Output]]:
@@ -191,7 +196,7 @@ class Merger(LogReader):
         published = Status(
             survey=survey,
             closed_through=closed,
-            open={period: sum(found[kind].total for kind in scheme.kinds) for period, found in counts.items()},
+            open={period: open_reports(found, scheme) for period, found in counts.items()},
             rejects=status.rejects,
             lates=status.lates,
             lost=status.lost,
@@ -240,6 +245,9 @@ class Merger(LogReader):
         periods = range(status.through + 1, closed + 1)
         if not status.begun:
             periods = self._first_periods(scheme, closed)
+            for period in self._parts.periods(survey):
+                if period < periods.start:
+                    self._drop_parts((survey, period))
         for period in periods:
             status.through = period
             status.begun = True
@@ -252,11 +260,16 @@ class Merger(LogReader):
         """The periods of the first finals of a survey.
 
         They begin with the first period that has a report. With noise on presence that would show somebody's presence:
-        there they are all periods for which reports are accepted before the first clock record.
+        there they are all periods for which reports are accepted before the first clock record. With a minimum they
+        begin with the first period of which something is released; if there is none, with the last one.
         """
         if scheme.presence is not None:
             return range(min(closed + 1, scheme.survey.ahead))
-        return range(next(iter(self._counted_periods(scheme.survey.id)), closed + 1), closed + 1)
+        counted = [period for period in self._counted_periods(scheme.survey.id) if period <= closed]
+        if scheme.survey.minimum:
+            counted = [period for period in counted if reduced(self._counts(scheme, period), scheme).counts]
+            return range(next(iter(counted), max(closed, 0)), closed + 1)
+        return range(next(iter(counted), closed + 1), closed + 1)
 
     def _counted_periods(self, survey: str) -> list[int]:
         """The periods with a report; a part may have none, but late rows of earlier periods."""
@@ -267,7 +280,11 @@ class Merger(LogReader):
         after = self._published.get(scheme.survey.id, NEVER)
         value = self._finals.make(scheme, period, self._parts.of(*key), after)
         self._outputs.append(message(FINALS, *key, value))
-        listed = self._statuses[scheme.survey.id].listed
+        self._drop_parts(key)
+
+    def _drop_parts(self, key: Period) -> None:
+        """Delete the parts of a period that is closed."""
+        listed = self._statuses[key[0]].listed
         for part in {*self._parts.take(key), *(part for part in listed if part[:2] == key)}:
             listed.pop(part, None)
             self._deletions.append(Write(part_key(self.owner, part), None))

@@ -1,0 +1,276 @@
+"""Under a minimum m, nobody who knows the rule and all that is published knows of any set of cells that it has 1 to
+m - 1 reports. A cell is a period, a kind of reports (a question, or presence alone) and a gap.
+
+Which sets suffice: all sets of cells are held at once by other numbers that are possible and in which every cell has 0
+or at least m reports (`Knowledge.coarse`), because then every set has. An integer program looks for such numbers, with
+what is published and the rule as constraints. It cannot be too generous: a collection with these numbers is counted,
+merged and published by the same code, and must publish the same bytes, when and as often as the first one. That holds
+every document, whatever numbers are in it. The program cannot be too strict: the true numbers must be possible.
+
+What comes between two publications is no cell. Its sets (each kind, or all, between any two publications) are minimised
+and maximised one by one. So are the sets of the controls, which publish more: there a leak must be found.
+
+Late and refused reports are in no cell. Each of their numbers is rounded, and nothing is claimed about sets of them.
+Metrics, logs, dead letters and partials are for operators alone (docs/operations.md).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from analytics.windows import Window
+from hearsay.cli import app
+from hearsay.running.data_directory import COLLECTOR
+from pages.about import survey_event
+from pages.dashboard.making import Making
+from protocols.scheme import Scheme
+from protocols.wire import CLOCK, FRAME
+from stream_app.local import DirectoryFollower
+from tests.helpers.crowd import scheme_of
+from tests.views.knowledge import Cell, Cells, Fact, Knowledge, Numbers
+from tests.views.small_surveys import (
+    KEY,
+    Collected,
+    Collection,
+    random_collection,
+    tell_open,
+    tell_released,
+    told,
+    wire,
+    with_numbers,
+)
+from views.local import collector
+
+M = 5
+
+
+def other_numbers(collected: Collected, seed: int) -> Numbers:
+    """Possible numbers of all cells: 0, or at least the minimum. Fails where somebody may know of too few reports."""
+    coarse: dict[Cell, int] = {}
+    for period in collected.collection.periods:
+        known = told(collected, period)
+        true = {cell: n for cell, n in collected.collection.numbers.items() if cell.period == period}
+        assert known.allows(true), f"seed {seed}, period {period}: the rule is another one"
+        found = known.coarse()
+        assert found is not None, f"seed {seed}, period {period}: {known.leaks(runs_of_gaps(known), [true])}"
+        assert known.leaks(between_publications(known), [true, found]) == [], f"seed {seed}, period {period}"
+        coarse |= {cell: n for cell, n in found.items() if n}
+    return coarse
+
+
+def _check(seed: int) -> None:
+    collected = Collected.of(random_collection(seed))
+    other = Collected.of(with_numbers(collected, other_numbers(collected, seed)))
+    assert other.publications == collected.publications, f"seed {seed}: that numbers are others can be seen"
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_set_of_cells_is_known_to_have_few_reports(seed: int) -> None:
+    _check(seed)
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("first", range(20, 200, 20))
+def test_nor_in_many_more_surveys(first: int) -> None:
+    for seed in range(first, first + 20):
+        _check(seed)
+
+
+@pytest.mark.parametrize("seed", [13, 26, 37])
+def test_tables_pages_and_the_dashboard_tell_no_more(tmp_path: Path, seed: int) -> None:
+    """A data directory with the numbers that are coarse: all that a reader gets of it is the same."""
+    collected = Collected.of(random_collection(seed))
+    assert any(collected.released.values())
+    other = with_numbers(collected, other_numbers(collected, seed))
+    assert other.numbers != collected.collection.numbers
+    assert shown(other, tmp_path / "other") == shown(collected.collection, tmp_path / "true")
+
+
+def shown(collection: Collection, directory: Path) -> list[object]:
+    """What readers see: events of the dashboard while it is collected; then the report as text, tables and page."""
+    survey, found = collection.scheme.survey, list[object]()
+    making = Making(frozenset(), survey_event, lambda report: report)
+    with collector(directory / COLLECTOR, [survey], KEY, KEY) as to, closing(_follower(directory)) as follower:
+
+        def publish() -> None:
+            to.flush()
+            found.extend(making.apply(follower.poll(0)))
+            found.extend(making.statuses(None, trouble=False))
+
+        for frames, clock in wire(collection):
+            for frame in frames:
+                to.send(0, FRAME, frame)
+            publish()
+            if clock is not None:
+                to.send(0, CLOCK, clock)
+                publish()
+    written = directory / "written"
+    for options in ([], ["--json"], ["--csv", str(written), "--html", str(written / "page.html")]):
+        reported = CliRunner().invoke(app, ["report", "--data", str(directory), *options], catch_exceptions=False)
+        found.append(reported.stdout.replace(str(directory), ""))
+    return [*found, *((path.name, path.read_bytes()) for path in sorted(written.iterdir()))]
+
+
+def _follower(directory: Path) -> DirectoryFollower:
+    return DirectoryFollower(directory / COLLECTOR)
+
+
+def runs_of_gaps(known: Knowledge) -> Iterator[Cells]:
+    """Of every period: each kind, all kinds, all but one; of them, every run of gaps."""
+    kinds, gaps = frozenset(cell.kind for cell in known.cells), sorted({cell.gap for cell in known.cells})
+    for period in sorted({cell.period for cell in known.cells}):
+        for chosen in {kinds, *(frozenset({kind}) for kind in kinds), *(kinds - {kind} for kind in kinds)}:
+            for first, last in combinations([*gaps, gaps[-1] + 1], 2):
+                yield known.select(periods={period}, kinds=chosen, gaps=range(first, last))
+
+
+def between_publications(known: Knowledge) -> Iterator[Cells]:
+    """Each kind and all kinds, between any two publications."""
+    kinds, stages = {cell.kind for cell in known.cells}, sorted({cell.stage for cell in known.cells})
+    for chosen in [kinds, *({kind} for kind in kinds)]:
+        for first, last in combinations([*stages, stages[-1] + 1], 2):
+            yield known.select(kinds=chosen, stages=range(first, last))
+
+
+Table = Mapping[str, Sequence[Sequence[int]]]  # by kind and period: reports with gap 1, 2 ..
+Control = tuple[Knowledge, Numbers]
+
+
+def _of(table: Table) -> tuple[Knowledge, Numbers, Scheme]:
+    """The cells of a table, nothing known about them; its numbers; and a survey with these kinds and gaps."""
+    numbers = {
+        Cell(period, kind, gap, 0): n
+        for kind, periods in table.items()
+        for period, gaps in enumerate(periods)
+        for gap, n in enumerate(gaps, 1)
+    }
+    attributes = ", ".join(f"{{name: {kind}, values: [x, y]}}" for kind in table)
+    horizon = max(cell.gap for cell in numbers)
+    return Knowledge(numbers, M), numbers, scheme_of(attributes, f"eps: 1, horizon: {horizon}, minimum: {M}")
+
+
+def statistics_by_gap() -> Control:
+    """As it was: a period of enough reports publishes all of them by gap."""
+    known, numbers, _ = _of({"a": [[36, 1]]})
+    known.tell(*(Fact([cell], n, n) for cell, n in numbers.items()))
+    return known, numbers
+
+
+def windows_that_differ_by_many() -> Control:
+    """As it was: a window is published unless it has a few more visitors than one inside it.
+
+    What a window has more than the one that ends a period sooner are visitors of its last period with longer gaps. The
+    difference of two such differences is a single cell.
+    """
+    known, numbers, _ = _of({"a": [[0, 0, 20], [5, 0, 15], [10, 1, 10]]})
+    published: dict[Window, int] = {}
+    windows = [Window(first, last) for last in range(3) for first in range(last + 1)]
+    for window in sorted(windows, key=lambda window: window.length):
+        cells = [
+            c for t in range(window.length) for c in known.select(periods={window.first + t}, gaps=range(t + 1, 4))
+        ]
+        visitors = sum(numbers[cell] for cell in cells)
+        more = [visitors - n for inner, n in published.items() if inner.inside(window)]
+        if visitors >= M and not any(0 < difference < M for difference in more):
+            published[window] = visitors
+            known.tell(Fact(cells, visitors, visitors))
+    assert len(published) == len(windows)
+    return known, numbers
+
+
+def empty_gaps_apart() -> Control:
+    """A gap without reports is a range of its own, so every other range begins with a report."""
+    known, numbers, _ = _of({"a": [[7, 2, 0, 8, 9]]})
+    for gaps, n in [(range(1, 2), 7), (range(2, 5), 10), (range(5, 6), 9)]:
+        cells = known.select(gaps=gaps)
+        known.tell(Fact(cells, n, n), Fact(cells[:1], 1), Fact(cells[:-1], 0, M - 1))
+    return known, numbers
+
+
+def ranges_of_each_question_beside_those_of_all() -> Control:
+    known, numbers, _ = _of({"a": [[6, 6]], "b": [[2, 9]]})
+    known.tell(*(Fact([cell], 6, 6) for cell in known.select(kinds={"a"})), Fact(known.select(kinds={"b"}), 11, 11))
+    known.tell(Fact(known.select(gaps={1}), 8, 8), Fact(known.select(gaps={2}), 15, 15))
+    return known, numbers
+
+
+def provisional_answers() -> Control:
+    """A question has answers as soon as it has enough reports, and is left out of the final with another one."""
+    known, numbers, scheme = _of({"a": [[6]], "b": [[20]], "c": [[2]]})
+    known.tell(Fact(known.select(kinds={"a"}), 6))
+    tell_released(known, scheme, {"b": {1: 20}})
+    return known, numbers
+
+
+def two_provisional_counts() -> Control:
+    """The number of reports so far, twice."""
+    numbers = {Cell(0, "a", 1, 0): 10, Cell(0, "a", 1, 1): 1}
+    known = Knowledge(numbers, M)
+    known.tell(Fact(known.select(stages={0}), 10, 10), Fact(known.cells, 11, 11))
+    return known, numbers
+
+
+def a_period_that_is_named() -> Control:
+    """A status has a period with 0 reports, or a survey's first final releases nothing."""
+    known, numbers, scheme = _of({"a": [[2]]})
+    tell_open(known, scheme, stage=0, reports=0)
+    known.tell(Fact(known.cells, 1))
+    return known, numbers
+
+
+def all_reports_so_far_beside_what_is_left_out() -> Control:
+    """Of two questions that are left out together neither had enough reports: it would have been smaller than a."""
+    known, numbers, scheme = _of({"a": [[5]], "b": [[3]], "c": [[3]]})
+    known.tell(Fact(known.cells, 10, 10 + M - 1))
+    tell_released(known, scheme, {"a": {1: 5}})
+    return known, numbers
+
+
+CONTROLS: Sequence[Callable[[], Control]] = (
+    statistics_by_gap,
+    windows_that_differ_by_many,
+    empty_gaps_apart,
+    ranges_of_each_question_beside_those_of_all,
+    provisional_answers,
+    two_provisional_counts,
+    a_period_that_is_named,
+    all_reports_so_far_beside_what_is_left_out,
+    # Running sums of calendar units, and new visitors without a test of their own, come with visitors by calendar.
+)
+
+
+@pytest.mark.parametrize("control", CONTROLS, ids=lambda control: str(control.__name__))
+def test_what_publishes_more_is_found_to_leak(control: Callable[[], Control]) -> None:
+    known, numbers = control()
+    assert known.allows(numbers)
+    leaks = [fact for sets in (runs_of_gaps, between_publications) for fact in known.leaks(sets(known), [numbers])]
+    assert leaks
+    assert known.coarse() is None or control is two_provisional_counts
+
+
+def test_who_trusts_that_every_device_is_honest_may_know_more() -> None:
+    """Not promised: a report with a gap needs one in the period before, so gaps tell something about other periods.
+
+    Of the 8 reports of period 0, five are followed by one in period 1. Of the 10 of period 1, seven are followed by one
+    in period 2. In period 3 the gaps 2 and 3 are published together: of 5 reports, at most 3 can have each gap.
+    """
+    table = {"a": [[0, 0, 0, 8], [5, 0, 0, 5], [7, 0, 0, 7], [6, 2, 3, 6]]}
+    known, numbers, scheme = _of(table)
+    for period, released in enumerate([{1: 8}, {1: 5, 2: 5}, {1: 7, 2: 7}, {1: 6, 2: 5, 4: 6}]):
+        alone = Knowledge(known.select(periods={period}), M)
+        tell_released(alone, scheme, {"a": released})
+        assert alone.allows(numbers) and alone.coarse() is not None
+        for first, end in zip(released, [*list(released)[1:], 5], strict=True):
+            known.tell(Fact(known.select(periods={period}, gaps=range(first, end)), released[first], released[first]))
+    assert known.coarse() is not None
+    for period, reports in enumerate([8, 10, 14, 17]):
+        known.tell(Fact([c for c in known.cells if c.gap < 4 and c.period - c.gap == period], 0, reports))
+        known.tell(Fact([c for c in known.cells if c.gap < 4 and c.period < c.gap], 0, 0))
+    found = known.leaks([known.select(periods={3}, gaps={gap}) for gap in (2, 3)], [numbers])
+    assert [(fact.low, fact.high) for fact in found] == [(2, 3), (2, 3)]
