@@ -122,8 +122,11 @@ def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:
                 reports[name].append(ByGap(gaps, counts.n[name]))
                 supports[name].append(ByGap(gaps[-1:], counts.N[name][None]))  # of all gaps: for periods on their own
             elif name in counts:
-                reports[name].append(ByGap(counts[name].gaps, counts[name].n))
-                supports[name].append(ByGap(counts[name].gaps, counts[name].N))
+                known = counts[name].gaps.astype(np.int64)
+                if final.ranges:  # nobody reported before period 0: what begins after the period are new visitors
+                    known = np.where(known > final.period, scheme.survey.horizon, known)
+                reports[name].append(ByGap(known, counts[name].n))
+                supports[name].append(ByGap(known, counts[name].N))
             else:
                 reports[name].append(ByGap(nothing, nothing))
                 supports[name].append(ByGap(nothing, np.zeros((0, sizes[name]), dtype=np.int64)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -44,10 +44,10 @@ class CountHistory:
     def suppression(self, window: Window) -> Suppression | None:
         """Why a window cannot be computed: a period of it is not released, or its border falls inside a range."""
         found: Suppression | None = None
-        for later, first_gaps in enumerate(self._ranges(window)):
-            if first_gaps is not None and not len(first_gaps):
+        for later, borders in enumerate(self._borders(window)):
+            if borders is not None and not borders:
                 return "minimum"
-            if first_gaps is not None and later + 1 not in first_gaps:
+            if borders is not None and later + 1 not in borders:
                 found = "difference"
         return found
 
@@ -58,18 +58,26 @@ class CountHistory:
         count. Where there are no ranges, every gap is one.
         """
         horizon = self.scheme.survey.horizon
-        borders = set(range(1, horizon + 1))
-        for later, first_gaps in enumerate(self._ranges(window)):
-            if first_gaps is not None:
-                borders &= {*range(1, later + 2), *first_gaps.tolist()}
-        if horizon not in borders:
+        shared = set(range(1, horizon + 1))
+        for later, borders in enumerate(self._borders(window)):
+            if borders is not None:
+                shared &= borders.union(range(1, later + 2))
+        if horizon not in shared:
             return None
-        listed = sorted(borders)
-        return [(low, high - 1) for low, high in pairwise(listed)]
+        return [(low, high - 1) for low, high in pairwise(sorted(shared))]
 
-    def _ranges(self, window: Window) -> Sequence[Whole | None]:
+    def _borders(self, window: Window) -> Iterator[set[int] | None]:
+        """Where ranges begin, in each period of a window; None: everywhere.
+
+        In period t no gap is possible between t and the horizon: nobody reported before period 0. So what begins after
+        t are the new visitors.
+        """
         start = window.first - self.first
-        return self.ranges[start : start + window.length]
+        for period, first_gaps in enumerate(self.ranges[start : start + window.length], window.first):
+            borders = None if first_gaps is None else set(first_gaps.tolist())
+            if borders is not None and period + 1 in borders:
+                borders.update(range(period + 1, self.scheme.survey.horizon + 1))
+            yield borders
 
     @property
     def periods(self) -> range:

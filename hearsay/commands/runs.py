@@ -34,7 +34,9 @@ def demo(
     from hearsay.survey_files import example
     from producers.scenarios import scenario
 
-    _simulate(example("mobility-week"), scenario("virtual-humans", devices=devices), data, kafka)
+    # Its people are simulated, so nothing is held back, however few they are.
+    everything = example("mobility-week").model_copy(update={"minimum": 0})
+    _simulate(everything, scenario("virtual-humans", devices=devices), data, kafka)
     console.out.print("Next: hearsay survey new survey.yaml")
 
 

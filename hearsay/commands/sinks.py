@@ -41,7 +41,7 @@ def views(
     from threading import Event
 
     from servers.settings import load
-    from stream_app.faust_app import configure_logs
+    from servers.logs import configure_logs
     from stream_app.kafka import KafkaMessages, Topics
     from views.following import TOPICS, following, opener
     from views.runner import backfill as fill
