@@ -139,12 +139,12 @@ def backfill(
     surveys: Collection[str] | None = None,
     step: Callable[[int, int], None] = lambda done, total: None,
 ) -> int:
-    """Make what a sink lacks of these surveys, or of all, from all finals of a store; returns how many results.
+    """Make what a sink lacks of these surveys, or of all, from all finals of a store; returns of how many periods.
 
     `step` is told how many finals have been read, and how many there are.
     """
-    made: list[FinalKey] = []
-    runner = Runner([sink], lambda survey: surveys is None or survey in surveys, lambda one: made.append(one.key))
+    made: set[FinalKey] = set()
+    runner = Runner([sink], lambda survey: surveys is None or survey in surveys, lambda one: made.add(one.key))
     known, total, done = store.surveys(), store.count(FINALS), 0
     messages = chain(store.messages(FINALS), store.messages(OPEN))
     while some := list(islice(messages, FLUSH_EVERY)):
@@ -153,7 +153,7 @@ def backfill(
         step(min(done, total), total)
     for error in runner.failed.values():
         raise error
-    return len(made)
+    return sum(key.period is not None for key in made)
 
 
 class _Decoded(Sequence[Final]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -101,8 +102,7 @@ def check_sink(
         console.print_json({"sink": sink, "complete": complete})
         return
     console.out.print(f"[green]✓[/] {escape(sink)} can be written", soft_wrap=True)
-    for survey, period in sorted(complete.items()):
-        console.out.print(f"  {survey}: complete through period {period}")
+    _show(complete)
     if not complete:
         console.out.print("  it has no results of this version yet: hearsay sinks backfill", soft_wrap=True)
 
@@ -139,8 +139,13 @@ def backfill_sink(
         made = backfill(results.store, opened, wanted, lambda done, total: step(done, total, "finals"))
         complete = opened.complete()
     if as_json:
-        console.print_json({"sink": to, "results": made, "complete": complete})
+        console.print_json({"sink": to, "periods": made, "complete": complete})
         return
-    console.out.print(f"{made:,} results written to {escape(to)}", soft_wrap=True)
-    for id, period in sorted(complete.items()):
-        console.out.print(f"  {id}: complete through period {period}")
+    written = f"results of {made:,} periods written to" if made else "nothing to write to"
+    console.out.print(f"[green]✓[/] {written} {escape(to)}", soft_wrap=True)
+    _show(complete)
+
+
+def _show(complete: Mapping[str, int]) -> None:
+    for survey, period in sorted(complete.items()):
+        console.out.print(f"  {survey}: complete through period {period}")

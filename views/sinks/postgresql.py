@@ -48,7 +48,7 @@ class PostgresqlSink(SqlSink):
             raise SettingsError(
                 "the driver of PostgreSQL is not installed", "run `pip install 'hearsay[postgresql]'`"
             ) from None
-        self.error = psycopg.Error
+        self.errors = (psycopg.Error,)
         super().__init__(address, views)
 
     def _connect(self) -> Any:

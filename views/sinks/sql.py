@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from itertools import islice, repeat
 from typing import Any
 
@@ -28,19 +28,20 @@ class SqlSink(TableSink):
 
     types: Mapping[pa.DataType, str]  # of columns, by their types in Arrow
     parameter = "?"
-    error: type[Exception]  # the driver's
+    errors: tuple[type[Exception], ...]  # the driver's
     hint: str
 
     def __init__(self, place: str, views: Sequence[View[Any]] | None = None) -> None:
         super().__init__(views)
         self._place = place
         self._known: set[str] = set()
-        with self._explained():
-            self._db = self._connect()
+        with self._explained(), ExitStack() as opened:
+            self._db = opened.enter_context(closing(self._connect()))
             with self._transaction():
                 self._run(f"CREATE TABLE IF NOT EXISTS {_REACHED}")
                 self._run("INSERT INTO reached_v1 VALUES (?, ?, ?)", "", "", -1)  # it can be written
                 self._run("DELETE FROM reached_v1 WHERE survey = ?", "")
+            opened.pop_all()
 
     @abstractmethod
     def _connect(self) -> Any: ...
@@ -116,7 +117,7 @@ class SqlSink(TableSink):
     def _explained(self) -> Iterator[None]:
         try:
             yield
-        except self.error as error:
+        except self.errors as error:
             self._known.clear()  # a table that was made in a transaction that failed is not there
             said = " ".join(str(error).split())
             raise DeliveryError(f"results cannot be written to {self._place}: {said}", self.hint) from error

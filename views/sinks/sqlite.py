@@ -25,7 +25,7 @@ class SqliteSink(SqlSink):
     """A file. Any number of processes may read it while one writes. Times are text, in UTC."""
 
     types = TYPES
-    error = sqlite3.Error
+    errors = (sqlite3.Error, OSError)
     hint = (
         "see whether the disk has space and whether another program has locked the file; "
         "if it is damaged, delete it: it is written again from finals"

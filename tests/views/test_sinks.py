@@ -1,0 +1,94 @@
+"""Sinks with tables: each passes the checks of the test kit, and refuses what it cannot do with a sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from protocols.errors import DeliveryError, SettingsError
+from tests.views.places import parquet_content, postgresql_content, sqlite_content
+from views.period import HISTOGRAMS
+from views.runner import backfill
+from views.sinks import open_sink
+from views.sinks.sqlite import SqliteSink
+from views.testing import World, check_sink
+from views.view import all_views
+
+Database = Callable[[str], str]
+
+
+def test_an_sqlite_sink_is_complete_after_any_crash(tmp_path: Path) -> None:
+    check_sink(
+        lambda place: open_sink(f"sqlite:{tmp_path / place}.sqlite"),
+        lambda place: sqlite_content(tmp_path / f"{place}.sqlite"),
+    )
+
+
+def test_a_parquet_sink_is_complete_after_any_crash(tmp_path: Path) -> None:
+    check_sink(lambda place: open_sink(f"parquet:{tmp_path / place}"), lambda place: parquet_content(tmp_path / place))
+
+
+@pytest.mark.integration
+def test_a_postgresql_sink_is_complete_after_any_crash(database: Database) -> None:
+    check_sink(lambda place: open_sink(database(place)), lambda place: postgresql_content(database(place)))
+
+
+@pytest.mark.integration
+def test_all_sinks_have_the_same_rows(tmp_path: Path, database: Database) -> None:
+    addresses = [f"sqlite:{tmp_path}/all.sqlite", f"parquet:{tmp_path}/all", database("all")]
+    for address in addresses:
+        with closing(open_sink(address)) as sink:
+            assert backfill(World(), sink) == len(World().finals)
+            assert sink.complete() == {"town": 4}
+    in_file = sqlite_content(tmp_path / "all.sqlite")
+    assert parquet_content(tmp_path / "all") == postgresql_content(database("all")) == in_file
+
+
+def test_tables_of_another_version_are_new_and_filled_from_all_finals(tmp_path: Path) -> None:
+    file, world = tmp_path / "results.sqlite", World()
+    with closing(open_sink(f"sqlite:{file}")) as sink:
+        backfill(world, sink)
+    later = type("Later", (HISTOGRAMS.model,), {"__annotations__": {"schema_version": int}, "schema_version": 6})
+    views = [replace(view, model=later) if view is HISTOGRAMS else view for view in all_views()]
+    with closing(SqliteSink(f"sqlite:{file}", views)) as sink:
+        assert sink.reached("town") == -1
+    with closing(open_sink(f"sqlite:{file}")) as sink:
+        assert sink.reached("town") == 4  # what was there is there
+
+
+def test_a_table_with_other_columns_is_not_written_to(tmp_path: Path) -> None:
+    file = tmp_path / "results.sqlite"
+    with closing(sqlite3.connect(file)) as db:
+        db.execute("CREATE TABLE histograms_v5 (survey TEXT, period INTEGER, mine TEXT)")
+    with closing(open_sink(f"sqlite:{file}")) as sink:
+        with pytest.raises(DeliveryError, match=r"histograms_v5 of .* has other columns"):
+            backfill(World(), sink)
+        assert sink.complete() == {}
+
+
+def test_what_cannot_be_a_sink_is_refused_with_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "text").write_text("this is no database, although it is long enough to be looked at" * 20)
+    with closing(sqlite3.connect(tmp_path / "others.sqlite")) as db:
+        db.execute("PRAGMA user_version = 7")
+    for address, error, words in [
+        ("csv:here", SettingsError, "no sink"),
+        ("sqlite:", SettingsError, "no sink"),
+        (f"sqlite:{tmp_path}/text", DeliveryError, "not a database"),
+        (f"sqlite:{tmp_path}/others.sqlite", DeliveryError, "another program"),
+        (f"sqlite:{tmp_path}/text/below/it", DeliveryError, "cannot be written"),
+        (f"parquet:{tmp_path}/text", DeliveryError, "cannot be written"),
+        ("postgresql://me:secret@127.0.0.1/x", SettingsError, "password"),
+        ("postgresql://me@127.0.0.1:1/x", DeliveryError, "cannot be written"),
+    ]:
+        with pytest.raises(error, match=words) as refused:
+            open_sink(address)
+        assert "secret" not in str(refused.value)
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(SettingsError, match=r"driver .* not installed"):
+        open_sink("postgresql://me@127.0.0.1/x")
