@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from threading import Barrier, BrokenBarrierError
 from types import FrameType
 from typing import Any
 
@@ -41,6 +42,8 @@ SURVEY = """
 TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us", tz="UTC"))
 """What columns of tables may be: every sink has a type for each."""
 CRASHES = 16
+FLUSH_SECONDS = 60.0
+"""How long one of two runners waits for the other."""
 
 Content = Mapping[FinalKey, Any]
 
@@ -182,12 +185,18 @@ class _Trial:
         self.check_complete(place)
 
     def run_two_at_once(self, place: str) -> None:
-        def alone() -> None:
-            with closing(self._open(place)) as sink:
-                self.run(sink)
+        """Two that flush each period at the same time, in threads."""
+        together = Barrier(2)
+
+        def one() -> None:
+            try:
+                with closing(self._open(place)) as sink:
+                    self.run(_Together(sink, together))
+            finally:
+                together.abort()
 
         with ThreadPoolExecutor(2) as both:
-            for running in [both.submit(alone), both.submit(alone)]:
+            for running in [both.submit(one), both.submit(one)]:
                 running.result()
         self.check_complete(place)
 
@@ -239,6 +248,20 @@ class _Crashing:
             self.crashed = self.calls - 1 == self._at
             if self.crashed:
                 raise _Crash
+
+
+class _Together:
+    """A sink that waits before each flush until another one is about to flush, too."""
+
+    def __init__(self, sink: Sink, together: Barrier) -> None:
+        self.reached, self.add, self.close = sink.reached, sink.add, sink.close
+        self._flush = sink.flush
+        self._together = together
+
+    def flush(self) -> None:
+        with suppress(BrokenBarrierError):  # the other one has ended
+            self._together.wait(FLUSH_SECONDS)
+        self._flush()
 
 
 class _Forgetful:

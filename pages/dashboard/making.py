@@ -18,6 +18,7 @@ from pages.dashboard.overview import SurveyStatus
 from pages.events import Event, event, forecast_event, live_event, mobility_events
 from protocols.errors import HearsayError
 from protocols.survey import Survey
+from stream_app.finals import rounded
 from stream_app.log.come import Come
 from views import Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
 
@@ -80,10 +81,12 @@ class Making:
         """The documents about the surveys, and (without a survey) about the dashboard, that have changed.
 
         `trouble` is whether nothing can be read now. `lag` is of all surveys together: where one of them hides how many
-        devices report, it is not shown.
+        devices report, it is not shown; where one has a minimum, it is rounded down to a multiple of the largest.
         """
         if any(survey.presence_epsilon is not None for survey in self._surveys.values()):
             lag = None
+        if lag is not None:
+            lag = rounded(lag, max((survey.minimum for survey in self._surveys.values()), default=0))
         about: dict[str | None, dict[str, Any]] = {None: {"trouble": trouble, "unread": self._unread}}
         about |= {id: status.record(lag) for id, status in self._statuses.items()}
         changed = {id: record for id, record in about.items() if self._sent.get(id) != record}

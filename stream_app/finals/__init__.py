@@ -2,7 +2,7 @@
 
 from stream_app.finals.final import Final, FinalKey
 from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
-from stream_app.finals.missing import NotCounted
+from stream_app.finals.missing import NotCounted, rounded
 from stream_app.finals.noise import Release, release
 from stream_app.finals.status import Status
 
@@ -15,4 +15,5 @@ __all__ = [
     "Status",
     "published_guarantees",
     "release",
+    "rounded",
 ]

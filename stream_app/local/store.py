@@ -1,7 +1,8 @@
 """State and results in one SQLite file: takes the place of changelogs and result topics in the embedded app.
 
 A flush is one transaction. Any number of processes may read while one writes. The id of a message is its offset in one
-log of all topics: a message that replaces another gets a new one, so that a reader finds everything after an id.
+log of all topics: a message that replaces another gets a new one, so that a reader finds everything after an id. Dead
+letters, which are no results, have ids below 0: readers see ids, and would count refused records by those between.
 
 Every row has a checksum of its own, because SQLite has none: a bit that a disk has changed would be published.
 """
@@ -22,7 +23,7 @@ from protocols.errors import AnotherRelease, HearsayError, ResultsError, StateEr
 from protocols.survey import Survey
 from servers.private_files import open_private, sync_directory
 from stream_app.log.codec import ANOTHER_RELEASE
-from stream_app.log.flushes import FINALS, OPEN, Output, TopicName, Write
+from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, Output, TopicName, Write
 from stream_app.log.results import RESULTS
 
 FILE = "results.sqlite"
@@ -131,14 +132,15 @@ class LocalStore:
         if output.topic == FINALS:
             self._db.execute("DELETE FROM messages WHERE topic = ? AND key = ?", (OPEN, output.key))
         headers = json.dumps({name: value.decode() for name, value in output.headers})
-        replace = (
-            "UPDATE SET (id, headers, value, checksum) = "
-            "((SELECT MAX(id) + 1 FROM messages), excluded.headers, excluded.value, excluded.checksum)"
+        next_id = (
+            "MIN(coalesce(MIN(id), 0), 0) - 1" if output.topic == DEADLETTERS else "MAX(coalesce(MAX(id), 0), 0) + 1"
         )
+        columns = "id, headers, value, checksum"
+        replace = f"UPDATE SET ({columns}) = (excluded.id, excluded.headers, excluded.value, excluded.checksum)"
         conflict = replace if output.topic in _REPLACED else "NOTHING"
         self._db.execute(
-            f"INSERT INTO messages (topic, key, headers, value, checksum) VALUES (?, ?, ?, ?, ?) "
-            f"ON CONFLICT (topic, key) DO {conflict}",
+            "INSERT INTO messages (id, topic, key, headers, value, checksum) "
+            f"VALUES ((SELECT {next_id} FROM messages), ?, ?, ?, ?, ?) ON CONFLICT (topic, key) DO {conflict}",
             _summed(output.topic, output.key, headers, output.value),
         )
 
@@ -162,7 +164,7 @@ class LocalStore:
     def last_id(self) -> int:
         """The id of the newest message; 0 if there is none."""
         (newest,) = self._db.execute("SELECT MAX(id) FROM messages").fetchone()
-        return newest or 0
+        return max(newest or 0, 0)
 
     def after(self, id: int, topics: Collection[TopicName] = ()) -> list[tuple[int, Output]]:
         """The messages after an id, with their ids: of some topics, or of all."""

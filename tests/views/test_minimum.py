@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
 
@@ -38,6 +39,7 @@ from tests.views.small_surveys import (
     KEY,
     Collected,
     Collection,
+    Report,
     random_collection,
     tell_open,
     tell_released,
@@ -90,6 +92,16 @@ def test_tables_pages_and_the_dashboard_tell_no_more(tmp_path: Path, seed: int) 
     other = with_numbers(collected, other_numbers(collected, seed))
     assert other.numbers != collected.collection.numbers
     assert shown(other, tmp_path / "other") == shown(collected.collection, tmp_path / "true")
+
+
+def test_readers_do_not_see_few_refused_and_late_reports_neither_in_numbers_nor_in_places(tmp_path: Path) -> None:
+    collection = random_collection(13)
+    minimum, horizon = collection.scheme.survey.minimum, collection.scheme.survey.horizon
+    counted = [report for report in collection.reports if report.cell in collection.numbers]
+    refused = [Report(one.cell._replace(gap=horizon + 1), one.answers) for one in counted[: minimum - 1]]
+    late = [Report(Cell(0, "a", 1, collection.stages - 1), one.answers) for one in counted[: minimum - 1]]
+    more, fewer = (replace(collection, reports=reports) for reports in ([*counted, *refused, *late], counted))
+    assert shown(more, tmp_path / "more") == shown(fewer, tmp_path / "fewer")
 
 
 def shown(collection: Collection, directory: Path) -> list[object]:
