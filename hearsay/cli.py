@@ -54,7 +54,7 @@ COMMANDS = {
         "sinks:views",
         "Make results of what workers have counted, for topics and other sinks, until it is stopped.",
     ),
-    "sinks": ("sinks:app", "List, check and fill the sinks of results: SQLite, Parquet, PostgreSQL."),
+    "sinks": ("sinks:app", "List, check and fill the sinks of results."),
     "worker": ("operations.worker:worker", "Count reports from Kafka and publish results, until it is stopped."),
     "gateway": ("operations.gateway:app", "Take reports over HTTP and write them to Kafka, until it is stopped."),
     "close": (

@@ -41,8 +41,8 @@ def views(
     from contextlib import closing
     from threading import Event
 
-    from servers.settings import load
     from servers.logs import configure_logs
+    from servers.settings import load
     from stream_app.kafka import KafkaMessages, Topics
     from views.following import TOPICS, following, opener
     from views.runner import backfill as fill

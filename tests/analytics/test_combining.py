@@ -18,10 +18,12 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.model import quantities, quantity
 from analytics.mobility.publication import Publication, triangle_windows
 from analytics.windows import Window
-from analytics.windows.first_reports import by_gap
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from stream_app.counting import Statistics
+from stream_app.finals import Final, NotCounted
 from tests.helpers.published import publish
+from views.past import history_of
 
 PERIODS, HORIZON, DEVICES = 12, 4, 120
 
@@ -39,8 +41,9 @@ def history() -> CountHistory:
         gaps = np.minimum(t - last[here], HORIZON)
         np.add.at(supports, (t, gaps - 1, random.integers(3, size=len(here))), 1)
         last[here] = t
-    n = by_gap(supports.sum(axis=2))
-    return CountHistory(scheme, 0, {"a": n}, {"a": by_gap(supports)})
+    gaps = np.arange(1, HORIZON + 1, dtype=np.uint16)
+    counts = [{"a": Statistics(gaps, period.sum(axis=1), period)} for period in supports]
+    return history_of(scheme, [Final.of(scheme, t, counted, NotCounted()) for t, counted in enumerate(counts)])
 
 
 @pytest.fixture(scope="module")

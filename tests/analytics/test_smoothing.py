@@ -280,7 +280,8 @@ def test_a_suppressed_period_does_not_show_in_later_smoothed_shares() -> None:
     def report(few: list[int]) -> MobilityReport:
         supports = by_gap(np.array([[[0, 0], [0, 0], row] for row in ([300, 200], few, [250, 250])]))
         n = [ByGap(period.gaps, period.counts.sum(axis=1)) for period in supports]
-        return mobility_report(CountHistory(scheme, 0, {"a": n}, {"a": supports}))
+        whole, nothing = np.array([1]), np.zeros(0, dtype=np.int64)  # the second period is not released
+        return mobility_report(CountHistory(scheme, 0, {"a": n}, {"a": supports}, ranges=[whole, nothing, whole]))
 
     once, again = (report(few).window(2, 2).model_dump_json() for few in ([40, 5], [1, 90]))
     assert once == again

@@ -75,7 +75,7 @@ def settings() -> set[str]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric that workers and gateways export, with the endings that Prometheus gives them."""
-    state = metrics.StateCollector(dict, dict, dict, list, list, dict)
+    state = metrics.StateCollector(dict, dict, dict, list, list)
     gateway = Metrics()
     for name in WATCHED:
         gateway.watch(name, lambda: 0.0)
@@ -211,7 +211,7 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     assert "--constraint constraints.txt" in DOCKERFILE
     let_in = set(re.findall(r"^!(.+)$", (DEPLOY / "container" / "Dockerfile.dockerignore").read_text(), re.MULTILINE))
     others = {"deploy/kafka", "deploy/container/slim.sh", "constraints.txt", "pyproject.toml", "README.md", "LICENSE"}
-    assert rooms | others | {"clients/javascript/src"} == let_in
+    assert rooms | others | {"clients/javascript/src", "clients/python"} == let_in
     assert all((ROOT / path).exists() for path in let_in)
 
 

@@ -97,7 +97,7 @@ def part(history: CountHistory, first: int, last: int) -> CountHistory:
     tables = {name: getattr(history, name) for name in ("reports", "supports")}
     cut = {name: {key: periods[kept] for key, periods in table.items()} for name, table in tables.items()}
     agreed = None if history.agreed is None else history.agreed[kept]
-    return replace(history, first=first, agreed=agreed, **cut)
+    return replace(history, first=first, agreed=agreed, ranges=history.ranges[kept], **cut)
 
 
 def report_of(history: CountHistory, period: int) -> MobilityReport:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
@@ -129,7 +131,9 @@ def test_a_large_attribute_is_cut_to_its_most_frequent_values() -> None:
 
 
 def test_what_is_suppressed_is_not_in_any_event() -> None:
-    report = publish(live(town_scheme(), scenario("commuters", devices=60, periods=4, rows=3, columns=3, activity=0.2)))
+    history = live(town_scheme(), scenario("commuters", devices=60, periods=4, rows=3, columns=3, activity=0.2))
+    released, nothing = np.arange(1, history.scheme.survey.horizon + 1), np.zeros(0, dtype=np.int64)
+    report = publish(replace(history, ranges=[released, nothing, released, released]))
     hidden = [window for window in report.windows if window.suppressed]
     assert hidden
     for told in result_events(town_scheme().survey, report):

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from protocols.errors import DeliveryError
+from servers.private_files import open_private, private_directory
 from views.sinks.sql import SqlSink
 from views.sinks.tables import TIME
 from views.view import View
@@ -36,7 +37,8 @@ class SqliteSink(SqlSink):
         super().__init__(str(self._path), views)
 
     def _connect(self) -> sqlite3.Connection:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
+        private_directory(self._path.parent)
+        open_private(self._path, "ab").close()  # SQLite gives the files beside it the same mode
         db = sqlite3.connect(self._path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
         (version,) = db.execute("PRAGMA user_version").fetchone()
         if version:

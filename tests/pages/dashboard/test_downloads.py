@@ -19,6 +19,7 @@ from pages.dashboard import Source
 from stream_app.local import LocalStore
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import Running, ask, dashboard
+from views import Results
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def get(running: Running, path: str, status: int = 200) -> bytes:
 
 def test_every_table_in_every_format(running: Running, tmp_path: Path) -> None:
     with closing(LocalStore.existing(tmp_path / "collector")) as store:
-        expected = tables(mobility_of(store, "colours"))
+        expected = tables(mobility_of(Results(store), "colours"))
     for name, table in expected.items():
         assert pyarrow.parquet.read_table(BytesIO(get(running, f"{name}.parquet"))).to_pydict() == table.to_pydict()
         rows = json.loads(get(running, f"{name}.json"))

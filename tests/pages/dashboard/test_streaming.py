@@ -60,6 +60,9 @@ def test_a_viewer_is_sent_the_results_as_they_are_published(source: Source, tmp_
         shown = viewer.state[f"mobility/colours/{period}"]["record"]["windows"]
         for window in shown:
             one = published.window(window["first"], window["last"])
+            if one.suppressed:  # nobody came twice, which is too few to say so
+                assert one.first < one.last and "visitors" not in window
+                continue
             assert one.visitors is not None and window["visitors"]["value"] == one.visitors.value
             shares = one.attribute("colour").values
             assert shares is not None
