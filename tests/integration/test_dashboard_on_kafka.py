@@ -122,12 +122,12 @@ def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_plac
             for name, quantity in (("devices", one.visitors), ("new", one.new), ("returning", one.returning)):
                 shown = "–" if quantity is None or quantity.value is None else f"{quantity.value:.0f}"
                 assert column(page, name)[period] == shown
-        colours.report(3, [0, 10, 0])
+        colours.report(3, [0, 25, 0])
         cluster.publish(colours)
-        wait_for(page, devices=["60", "66", "–", "50"], state=["final", "final", "suppressed", "provisional"])
+        wait_for(page, devices=["60", "66", "–", "60"], state=["final", "final", "suppressed", "provisional"])
         colours.close(3)
         cluster.publish(colours)
-        wait_for(page, devices=["60", "66", "–", "50"], state=["final", "final", "suppressed", "final"])
+        wait_for(page, devices=["60", "66", "–", "65"], state=["final", "final", "suppressed", "final"])
         origins = {urlsplit(url)._replace(path="", query="", fragment="").geturl() for url in asked}
         assert {origin for origin in origins if not origin.startswith("data:")} == {running.address.rstrip("/")}
         assert len([url for url in asked if "/events" in url]) == 1, "one stream for a page"
@@ -209,7 +209,7 @@ def test_the_overview_shows_how_surveys_are_doing_and_hostile_names_are_text(
     for one in (colours, other):
         one.report(0, [30, 20, 10])
         one.close(0)
-        one.report(0, [1, 0, 0])  # late
+        one.report(0, [45, 0, 0])  # late
         one.report(1, [25, 0, 0])
         cluster.publish(one)
     with dashboard(cluster.source()) as running, tab(browser) as (page, _):
@@ -217,8 +217,8 @@ def test_the_overview_shows_how_surveys_are_doing_and_hostile_names_are_text(
         line = page.locator("tr[data-survey=hostile]")
         expect(line.locator("a")).to_contain_text("<b>long</b>")
         expect(line.locator("[data-cell=last]")).to_contain_text("60 reports")
-        expect(line.locator("[data-cell=open]")).to_contain_text("25 reports so far")
-        expect(line.locator("[data-cell=refused]")).to_contain_text("late: 1")
+        expect(line.locator("[data-cell=open]")).to_contain_text("20 reports so far")
+        expect(line.locator("[data-cell=refused]")).to_contain_text("late: 40")
         expect(line.locator("[data-cell=lag]")).to_have_text("0")
         expect(page.locator("tr[data-survey]")).to_have_count(2)
         line.locator("a").click()
