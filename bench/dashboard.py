@@ -40,9 +40,8 @@ from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, create, publish
 from stream_app.log.flushes import Output
 from stream_app.log.results import RESULTS
-from views import Live
 from views.local import collector
-from views.status import LIVE
+from views.results import LIVE, Live
 
 PERIODS, VALUES, REPORTS = 1000, 100, 2000
 VIEWERS, NEW_VIEWERS, UPDATES, RESTARTS = 200, 10, 30, 5

@@ -53,7 +53,7 @@ from stream_app.faust_app.partitions.pace import PROVISIONAL_SECONDS, PROVISIONA
 from stream_app.kafka import KafkaMessages
 from stream_app.log.flushes import PARTIALS, Flush, Output
 from stream_app.merging.merger import Merger
-from views import Results
+from views.reading import Results
 
 NEARLY_NOTHING = Run(devices=100, periods=1)
 MILLION_SECONDS, EVENT_MICROSECONDS = 13.0, 3.0

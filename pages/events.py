@@ -23,7 +23,8 @@ from pydantic import BaseModel
 
 from analytics.mobility import MobilityReport, Quantities, WindowReport
 from protocols.survey import TIMES, Survey
-from views import ForecastResult, Histogram, Live
+from views.forecasts import ForecastResult
+from views.results import Histogram, Live
 
 MOST_VALUES = 200
 """How many values of an attribute a record shows: the most frequent ones. Tables and topics have all."""

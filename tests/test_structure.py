@@ -15,6 +15,7 @@ ROOMS = (
     "analytics",
     "producers",
     "stream_app",
+    "views",
     "audit",
     "gateway",
     "pages",

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
-from stream_app.log.codec import compress, decompress
+from stream_app.log import compress, decompress
 from views.number_lists import parse
 
 SHORT = 4

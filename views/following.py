@@ -12,7 +12,7 @@ import structlog
 from protocols.errors import HearsayError
 from servers.settings import KafkaSettings
 from stream_app.kafka import TopicFollower, Topics
-from stream_app.log.flushes import FINALS, OPEN
+from stream_app.log import FINALS, OPEN
 from views.runner import Runner
 from views.sinks.catalogue import check_address, open_sink
 from views.sinks.kafka import KafkaTopics

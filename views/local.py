@@ -13,8 +13,7 @@ from protocols.errors import DeliveryError
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.local import EmbeddedApp, LocalStore
-from stream_app.log.come import Come
-from stream_app.log.flushes import FINALS, OPEN, Output
+from stream_app.log import FINALS, OPEN, Come, Output
 from views.runner import Runner
 from views.sinks.catalogue import open_sink
 from views.sinks.topics import StoreTopics

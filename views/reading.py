@@ -12,14 +12,14 @@ from pydantic import BaseModel
 from protocols.errors import ResultsError
 from protocols.survey import Survey
 from stream_app.finals import Final, FinalKey
-from stream_app.log.flushes import FINALS, Output, TopicName
+from stream_app.log import FINALS, Output, TopicName
 from views.encoding import decode, digest, join
 from views.forecasts import FORECASTS
 from views.forecasts.model import ForecastResult
-from views.histogram import Histogram
-from views.mobility import MOBILITY, MobilityResult
-from views.period import HISTOGRAMS
-from views.status import LIVE, Live
+from views.results.histogram import Histogram
+from views.results.mobility import MOBILITY, MobilityResult
+from views.results.period import HISTOGRAMS
+from views.results.status import LIVE, Live
 from views.view import View, all_views
 
 FOREIGN = "was it written by another version, or by something else than a worker?"

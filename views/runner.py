@@ -16,8 +16,7 @@ from protocols.errors import HearsayError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.finals import Final, FinalKey, Status
-from stream_app.log.come import Come
-from stream_app.log.flushes import FINALS, OPEN, Output
+from stream_app.log import FINALS, OPEN, Come, Output
 from views.past import Open, Past
 from views.reading import Messages
 from views.sinks.sink import Made, Sink

@@ -25,14 +25,12 @@ from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from stream_app.counting import Statistics
-from stream_app.finals import Final, FinalKey, NotCounted, release
-from stream_app.finals.final import message
-from stream_app.log.come import Come
-from stream_app.log.flushes import FINALS, Output, TopicName
+from stream_app.finals import Final, FinalKey, NotCounted, message, release
+from stream_app.log import FINALS, Come, Output, TopicName
 from views.past import Past
 from views.reading import decode_result
 from views.runner import Runner
-from views.sinks.sink import Made, Sink
+from views.sinks import Made, Sink
 from views.view import View, all_views, is_piece
 
 SURVEY = """

@@ -19,9 +19,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.finals import FinalKey
-from stream_app.log.flushes import Output, TopicName
-from stream_app.log.limits import VALUE_BYTES
-from stream_app.log.results import RESULTS, ResultTopic
+from stream_app.log import RESULTS, VALUE_BYTES, Output, ResultTopic, TopicName
 from views.encoding import encode
 
 PIECE = "application/vnd.hearsay.piece+json"

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hearsay.terminal.console import Step
     from producers.scenarios import Scenario
     from protocols.survey import Survey
-    from views import Results
+    from views.reading import Results
 
 
 def forecast(

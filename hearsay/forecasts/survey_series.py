@@ -16,7 +16,8 @@ from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from views import Cell, Results, cells, observed_series
+from views.forecasts import Cell, cells, observed_series
+from views.reading import Results
 
 Measure = Literal["people", "share", "visitors", "new", "returning"]
 

@@ -13,7 +13,8 @@ from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.sources import mobility_of
 from hearsay.running.simulating import populate, rehearsal, simulate
 from protocols.survey import Survey
-from views import Results, histogram_table
+from views.reading import Results
+from views.results import histogram_table
 
 
 def run(

@@ -17,7 +17,8 @@ from hearsay.reports.sources import mobility_of
 from pages.dashboard import Wanted
 from protocols.errors import ResultsError
 from protocols.survey import Calendar
-from views import Results, histogram_table
+from views.reading import Results
+from views.results import histogram_table
 
 HISTOGRAMS = "histograms"
 

@@ -14,7 +14,8 @@ from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Survey
 from servers.settings import load
-from views import MobilityResult, Results
+from views.reading import Results
+from views.results import MobilityResult
 
 
 @contextmanager

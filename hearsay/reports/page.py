@@ -11,7 +11,8 @@ from pages.about import survey_event
 from pages.events import result_events
 from pages.static import static_page
 from protocols.survey import Survey
-from views import ForecastResult, Live
+from views.forecasts import ForecastResult
+from views.results import Live
 
 
 def report_page(

@@ -7,7 +7,7 @@ import time
 from analytics.mobility import MobilityReport, combine, with_changes, with_shortfall
 from hearsay.terminal.console import Step
 from protocols.errors import ResultsError, ServerUnavailable
-from views import Results
+from views.reading import Results
 
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0

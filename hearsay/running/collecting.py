@@ -22,8 +22,8 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings
-from views import Results
 from views.local import collector
+from views.reading import Results
 
 PACE_SECONDS = 1.0  # of results while a period is open
 THIS_PROCESS = "this process"

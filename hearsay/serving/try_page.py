@@ -17,7 +17,7 @@ from gateway.http import Response
 from gateway.service import Page
 from protocols.scheme import Scheme
 from stream_app.local import LocalStore
-from views import Results
+from views.reading import Results
 
 TYPES = {"html": "text/html; charset=utf-8", "css": "text/css", "js": "text/javascript; charset=utf-8"}
 CONTENT_POLICY = "; ".join(

@@ -12,9 +12,10 @@ import structlog
 from servers.settings import KafkaSettings
 from stream_app.faust_app import Health, note_forecasts, note_verdict, owner_of
 from stream_app.kafka import Topics
-from views import ForecastResult, Histogram
 from views.following import TOPICS, following
-from views.sinks.sink import Made
+from views.forecasts import ForecastResult
+from views.results import Histogram
+from views.sinks import Made
 
 log = structlog.get_logger(__name__)
 

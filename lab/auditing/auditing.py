@@ -28,7 +28,7 @@ from protocols.errors import ResultsError, SettingsError
 from protocols.planning import DEVICES
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
-from views import Histogram
+from views.results import Histogram
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18

@@ -19,8 +19,10 @@ from pages.events import Event, event, forecast_event, live_event, mobility_even
 from protocols.errors import HearsayError
 from protocols.survey import Survey
 from stream_app.finals import rounded
-from stream_app.log.come import Come
-from views import Followed, Follower, ForecastResult, Histogram, Live, MobilityResult
+from stream_app.log import Come
+from views.forecasts import ForecastResult
+from views.reading import Followed, Follower
+from views.results import Histogram, Live, MobilityResult
 
 MOST_UNREAD = 20
 """How many records that cannot be shown are named, the newest ones."""

@@ -7,7 +7,8 @@ from datetime import datetime
 from typing import Any
 
 from protocols.survey import Survey
-from views import Followed, Histogram, Live
+from views.reading import Followed
+from views.results import Histogram, Live
 
 RECENT = 60
 """Of how many periods the numbers of reports are shown."""

@@ -16,7 +16,7 @@ from pages.about import survey_event
 from pages.dashboard.feed import Document, Feed, Result
 from pages.dashboard.making import Adjust, Describe, Making
 from protocols.errors import HearsayError
-from stream_app.log.come import Come
+from stream_app.log import Come
 
 POLL_SECONDS = 0.5
 """How long the thread waits for something at most, before it looks whether it has to end."""

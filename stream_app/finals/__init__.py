@@ -1,6 +1,6 @@
 """Finals: what is released of a closed period, decided once. Everything that is published is made of them."""
 
-from stream_app.finals.final import Final, FinalKey
+from stream_app.finals.final import Final, FinalKey, message
 from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.finals.missing import NotCounted, rounded
 from stream_app.finals.noise import Release, release
@@ -13,6 +13,7 @@ __all__ = [
     "PublishedGuarantees",
     "Release",
     "Status",
+    "message",
     "published_guarantees",
     "release",
     "rounded",

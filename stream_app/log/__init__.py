@@ -1,1 +1,23 @@
 """What counting and merging share: reading a log in order, state records, and ordered flushes."""
+
+from stream_app.log.codec import compress, decompress
+from stream_app.log.come import Come
+from stream_app.log.flushes import FINALS, OPEN, Output, TopicName
+from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
+from stream_app.log.losses import Loss
+from stream_app.log.results import RESULTS, ResultTopic
+
+__all__ = [
+    "FINALS",
+    "OPEN",
+    "RECORD_BYTES",
+    "RESULTS",
+    "VALUE_BYTES",
+    "Come",
+    "Loss",
+    "Output",
+    "ResultTopic",
+    "TopicName",
+    "compress",
+    "decompress",
+]

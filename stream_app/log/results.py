@@ -24,8 +24,8 @@ class ResultTopic(NamedTuple):
 
 
 RESULTS = (
-    ResultTopic(TopicName("histograms"), "survey/period", "views.period:HISTOGRAMS"),
-    ResultTopic(TopicName("mobility"), "survey/period", "views.mobility:MOBILITY"),
+    ResultTopic(TopicName("histograms"), "survey/period", "views.results.period:HISTOGRAMS"),
+    ResultTopic(TopicName("mobility"), "survey/period", "views.results.mobility:MOBILITY"),
     ResultTopic(TopicName("forecasts"), "survey/period", "views.forecasts:FORECASTS"),
-    ResultTopic(TopicName("live"), "survey", "views.status:LIVE"),
+    ResultTopic(TopicName("live"), "survey", "views.results.status:LIVE"),
 )

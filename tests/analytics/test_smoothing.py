@@ -28,7 +28,7 @@ from stream_app.finals import FinalKey, Release, release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import Memory, build_mobility
 from tests.helpers.town import live
-from views.mobility import MOBILITY
+from views.results import MOBILITY
 
 K, DEVICES, PERIODS, TOWNS = 6, 1500, 40, 6
 BASE = np.array([0.4, 0.25, 0.15, 0.1, 0.07, 0.03])

@@ -17,8 +17,8 @@ from producers.scenarios import SCENARIOS, scenario
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from tests.helpers.surveys import scheme_with
-from views import Results
 from views.local import collector
+from views.reading import Results
 
 KEY = b"the operator's key of honest lives"
 LIVES = {"telemetry": 12, "virtual-humans": 7, "commuters": 30, "demand": 30}

@@ -18,7 +18,8 @@ from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
-from views import Histogram, Results
+from views.reading import Results
+from views.results import Histogram
 
 DEVICES, PERIODS_PER_FAULT = 3000, 3
 SCHEME = scheme("crosses: [{of: [colour, plan], share: 0.4}],")

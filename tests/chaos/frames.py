@@ -17,7 +17,8 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from stream_app.kafka import KafkaMessages, publish
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
-from views import Histogram, Results
+from views.reading import Results
+from views.results import Histogram
 
 PERIODS_PER_FAULT, FRAMES, ROWS = 2, 20, 2000
 KEY = b"the operator of a large survey.."

@@ -21,7 +21,8 @@ from tests.helpers.frames import random_answers
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
-from views import Histogram, Results
+from views.reading import Results
+from views.results import Histogram
 
 VALUES, ATTRIBUTES, HORIZON = 65_536, 50, 7
 FRAMES, ROWS, PERIODS = 4, 40, 2

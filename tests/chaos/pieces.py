@@ -22,11 +22,9 @@ from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
-from views import Results
 from views.encoding import decode, digest
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
-from views.status import LIVE
+from views.reading import Results
+from views.results import HISTOGRAMS, LIVE, MOBILITY
 
 VALUES, ROWS, ATTEMPTS = 1_000_000, 1_000, 4
 AT_ONCE = 40

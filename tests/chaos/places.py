@@ -9,7 +9,7 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.chaos.frames import FramesOrdeal
-from views import Histogram
+from views.results import Histogram
 
 SURVEY = """
 id: places

@@ -26,8 +26,7 @@ from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.traffic import Record, traffic
 from tests.stream_app.worlds import KEY, SCHEME
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
+from views.results import HISTOGRAMS, MOBILITY
 
 REPORTS, PERIODS, DEVICES = 60_000, 6, 600
 COUNT_SECONDS = 300.0

@@ -9,7 +9,7 @@ import pytest
 from stream_app.local import LocalStore
 from tests.gateway.world import NOON, Moment, embedded, report, serving
 from tests.helpers.eventually import eventually
-from views import Results
+from views.reading import Results
 
 DAY, MONTH = 86_400.0, 30 * 86_400.0
 

@@ -10,7 +10,7 @@ import pytest
 from stream_app.local import LocalStore
 from tests.gateway.world import Moment, embedded, report, scheme, serving
 from tests.helpers.eventually import eventually
-from views import Results
+from views.reading import Results
 
 # Midnight before the day before clocks change, midnight after the day of the change, and how much longer it is.
 SPRING = ("2026-03-28T00:00:00+01:00", "2026-03-30T00:00:00+02:00", -3600)

@@ -17,7 +17,7 @@ from protocols.wire import Frame, Reason, encode_frame, rows_frame
 from protocols.wire.report import read_report
 from stream_app.local import LocalStore
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
-from views import Results
+from views.reading import Results
 
 DAY = 86_400
 PUBLISHED = Path(__file__).parents[2] / "docs" / "schemas" / "gateway.json"

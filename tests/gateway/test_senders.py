@@ -24,7 +24,7 @@ from stream_app.local import LocalStore
 from tests.gateway.test_routes import frame_of
 from tests.gateway.world import KEY, SCHEME, KeepingLog, Moment, embedded, report, serving
 from tests.helpers.certificates import Authority
-from views import Results
+from views.reading import Results
 
 TOKENS = {digest_of(name): Credential(digest_of(name), role) for name, role in (("phone", "device"), ("van", "edge"))}
 

@@ -20,8 +20,8 @@ from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
-from views import Results
 from views.local import collector
+from views.reading import Results
 
 KILLS, CLIENTS, REPORTS = 4, 8, 400
 SURVEY = """

@@ -24,7 +24,7 @@ from stream_app.kafka import Topics
 from stream_app.local.log import LocalLog
 from tests.helpers.browser import events_in
 from tests.helpers.nursery import run as hearsay
-from views import MobilityResult
+from views.results import MobilityResult
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from protocols.survey_text import parse_survey
 from servers.settings import load
 from stream_app.local import LocalStore
 from tests.memo_store.surveys import devices
-from views import Results
+from views.reading import Results
 
 SURVEY = (
     "{id: cdr, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, horizon: 7, eps_inf: 2, eps_1: 1, %s"

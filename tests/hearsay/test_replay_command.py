@@ -20,7 +20,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, published
 from stream_app.local import LocalStore
 from tests.helpers.topics import read_topic
-from views import Results
+from views.reading import Results
 
 CLOCK_KEY = "5e" * 32
 SURVEY = """

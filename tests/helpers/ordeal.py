@@ -31,7 +31,7 @@ from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
 from tests.helpers.workers import caught_up
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount
-from views import Results
+from views.reading import Results
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey", "too-large")
 """Reasons under which a record belongs to no survey."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import views.period
+import views.results.period
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -15,11 +15,10 @@ from stream_app.finals import Final, FinalKey, NotCounted, Release
 from stream_app.kafka import KafkaMessages, Topics
 from stream_app.log.come import Come
 from stream_app.log.flushes import Output, TopicName, Write
-from views import Histogram, MobilityResult, Results
-from views.histogram import Kind
-from views.mobility import MOBILITY
 from views.past import Past, PeriodAnswers
-from views.period import HISTOGRAMS
+from views.reading import Results
+from views.results import HISTOGRAMS, MOBILITY, Histogram, MobilityResult
+from views.results.histogram import Kind
 from views.runner import Runner
 from views.sinks.topics import NO_LIMIT, TopicsSink, last_period
 
@@ -80,7 +79,7 @@ def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[FinalKey, bytes]:
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
     """The histogram of a period with these counts, without a verdict."""
     final = Final.of(scheme, period, counts, NotCounted())
-    return views.period.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
+    return views.results.period.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
 
 
 def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, Counts | Release]) -> MobilityResult:

@@ -20,7 +20,7 @@ from stream_app.finals import Final, FinalKey, NotCounted
 from stream_app.kafka import Topics, read_topic
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 from views.past import Past
-from views.period import HISTOGRAMS
+from views.results import HISTOGRAMS
 
 LIMIT = 16 << 20  # what a batch may take
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}

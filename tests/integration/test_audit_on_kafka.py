@@ -19,7 +19,7 @@ from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
 from tests.helpers.published import read_finals
 from tests.integration.test_run_on_kafka import KEY
-from views.period import HISTOGRAMS
+from views.results import HISTOGRAMS
 
 SURVEY = """
 {id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: smp,

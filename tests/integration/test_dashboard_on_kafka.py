@@ -23,7 +23,7 @@ from tests.helpers.dashboard_process import dashboard_process
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
 from tests.helpers.tabs import tab
-from views import Results
+from views.reading import Results
 
 HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
 LONG = "<b>long</b> " * 800 + "&amp;"

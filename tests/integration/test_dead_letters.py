@@ -17,7 +17,7 @@ from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
-from views import Results
+from views.reading import Results
 
 
 def crowd(period: int, size: int) -> Reports:

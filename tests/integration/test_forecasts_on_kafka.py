@@ -15,8 +15,8 @@ from stream_app.kafka import KafkaMessages, Topics
 from stream_app.local import LocalStore
 from tests.helpers import nursery
 from tests.helpers.eventually import eventually
-from views import Results
 from views.forecasts import FORECASTS
+from views.reading import Results
 
 KEY, PERIODS = bytes(range(32)), 52
 SURVEY = """{id: plans, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, clock: source,

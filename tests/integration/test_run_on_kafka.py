@@ -18,9 +18,8 @@ from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
 from tests.helpers.published import read_finals
-from views import Results
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
+from views.reading import Results
+from views.results import HISTOGRAMS, MOBILITY
 
 KEY = bytes(range(32))
 FINALS = 7 + 4 + 4

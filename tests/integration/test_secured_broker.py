@@ -27,7 +27,7 @@ from tests.helpers.secured import Secured
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.topics import read_topic
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
-from views import Results
+from views.reading import Results
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 

@@ -23,7 +23,7 @@ from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
-from views import Results
+from views.reading import Results
 
 MakeTopics = Callable[..., Topics]
 

@@ -18,7 +18,7 @@ from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
-from views import Results
+from views.reading import Results
 
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
 

@@ -18,7 +18,7 @@ from tests.helpers.frames import random_answers
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
-from views import Results
+from views.reading import Results
 
 VALUES, HORIZON, ROWS, PERIODS = 20_000, 7, 300, 3
 SCHEME = scheme_with(

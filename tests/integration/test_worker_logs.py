@@ -23,8 +23,8 @@ from tests.helpers.published import read_finals
 from tests.helpers.topics import cut_log, remake
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
-from views import Results
-from views.period import HISTOGRAMS
+from views.reading import Results
+from views.results import HISTOGRAMS
 
 MakeTopics = Callable[..., Topics]
 

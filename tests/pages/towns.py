@@ -17,7 +17,7 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.helpers.published import part, publish
 from tests.helpers.town import live, truths
-from views import ForecastResult, ForecastTable, Intervals
+from views.forecasts import ForecastResult, ForecastTable, Intervals
 
 HOURS = 60
 WIDTHS = (("truth", 80, 20), ("truth", 95, 30), ("publication", 80, 40), ("publication", 95, 60))  # of intervals

@@ -11,8 +11,8 @@ from producers.scenarios.base import Presences
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.sinks import KeepingSink
-from views import Results
 from views.local import collector
+from views.reading import Results
 
 KEYRING = seeded_keyring(8)
 CLOCK_KEY = b"the operator's own key"

@@ -38,8 +38,8 @@ from tests.stream_app.worlds import (
     scheme,
     wire,
 )
-from views import Results
 from views.local import collector
+from views.reading import Results
 
 EVENTS: list[Event] = [
     Reports(0, tuple(Row(token, gap=3, colour=token % 3, pages=token % 1024) for token in range(1, 60))),
@@ -154,7 +154,7 @@ READ = """
 import sys
 from pathlib import Path
 from stream_app.local import LocalStore
-from views import Results
+from views.reading import Results
 store = LocalStore.existing(Path(sys.argv[1]))
 print([final.period for final in Results(store).histograms("s")])
 """

@@ -22,7 +22,7 @@ from tests.helpers.published import Memory
 from tests.helpers.recount import finals_of, histograms_of
 from tests.stream_app.crashes import Step, World, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
-from views.period import HISTOGRAMS
+from views.results import HISTOGRAMS
 
 rows = st.builds(Row, st.integers(1, 9), st.integers(0, 4), st.integers(0, 3), st.integers(0, 1100))
 reports = st.builds(Reports, st.integers(0, 5), st.lists(rows, min_size=1, max_size=4).map(tuple))

@@ -18,10 +18,9 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame, encode_report
-from views import Histogram, Results
 from views.local import collector
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
+from views.reading import Results
+from views.results import HISTOGRAMS, MOBILITY, Histogram
 
 KEY, SECRET = bytes(32), bytes(range(32))
 K = 4

@@ -11,8 +11,9 @@ from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from tests.helpers.surveys import of_size, scheme_with
-from views import Histogram, Results
 from views.local import collector
+from views.reading import Results
+from views.results import Histogram
 
 KEY = b"the operator's own key"
 GRID = {"at": [47.0, 6.0], "cell": "500m", "columns": 9, "rows": 7}

@@ -14,8 +14,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
 from stream_app.log.results import RESULTS
 from tests.helpers.eventually import eventually
-from views.period import HISTOGRAMS
-from views.status import LIVE
+from views.results import HISTOGRAMS, LIVE
 
 FreshTopics = Callable[..., Topics]
 

@@ -15,9 +15,9 @@ from stream_app.finals import Final, NotCounted, release
 from stream_app.finals.final import message
 from stream_app.log.flushes import FINALS
 from tests.helpers.published import Kept, build_histogram, come
-from views import ForecastResult, Histogram, Results, cells, observe, observed_series
-from views.forecasts import FORECASTS
-from views.period import HISTOGRAMS
+from views.forecasts import FORECASTS, ForecastResult, cells, observe, observed_series
+from views.reading import Results
+from views.results import HISTOGRAMS, Histogram
 from views.runner import Runner
 
 PERIODS, SEASON, DAY_OFF = 190, 7, 150

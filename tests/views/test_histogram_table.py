@@ -15,8 +15,8 @@ from stream_app.counting import Statistics
 from stream_app.finals import release
 from tests.helpers.crowd import scheme_of
 from tests.helpers.published import build_histogram
-from views import Histogram, histogram_table
-from views.histogram import Kind
+from views.results import Histogram, histogram_table
+from views.results.histogram import Kind
 
 KEYRING = Keyring(bytes(range(16)))
 CONSISTENT = ("consistent", "consistent_low", "consistent_high")

@@ -16,10 +16,8 @@ from stream_app.log.flushes import FINALS, OPEN, Output
 from stream_app.log.limits import VALUE_BYTES
 from tests.helpers.published import Kept, Memory
 from tests.helpers.surveys import of_size, scheme_with
-from views import Results
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
-from views.status import LIVE
+from views.reading import Results
+from views.results import HISTOGRAMS, LIVE, MOBILITY
 from views.view import is_piece
 
 VALUES, HORIZON, SMALL = 300, 3, 1500

@@ -16,10 +16,8 @@ from stream_app.local import LocalStore
 from stream_app.log.codec import compress
 from stream_app.log.flushes import Output
 from tests.helpers.published import Memory
-from views import Live, Results
-from views.mobility import MOBILITY
-from views.period import HISTOGRAMS
-from views.status import LIVE
+from views.reading import Results
+from views.results import HISTOGRAMS, LIVE, MOBILITY, Live
 from views.view import View
 
 Write = Callable[..., LocalStore]

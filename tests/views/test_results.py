@@ -17,8 +17,8 @@ from stream_app.counting.counters import Counts
 from stream_app.finals import release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import build_histogram
-from views import Histogram
-from views.schemas import schema
+from views.results import Histogram
+from views.results.schemas import schema
 from views.view import View, all_views
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -131,7 +131,7 @@ SCHEMAS = DOCS / "schemas"
 @pytest.mark.parametrize("topic", all_views(), ids=lambda topic: topic.kind)
 def test_the_documents_have_the_schema_of_what_is_published(topic: View[Any]) -> None:
     documented = (SCHEMAS / f"{topic.kind}.json").read_text()
-    assert documented == schema(topic), f"print {topic.kind} with views.schemas"
+    assert documented == schema(topic), f"print {topic.kind} with views.results.schemas"
 
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:

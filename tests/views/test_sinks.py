@@ -13,7 +13,7 @@ import pytest
 
 from protocols.errors import DeliveryError, SettingsError
 from tests.views.places import parquet_content, postgresql_content, sqlite_content
-from views.period import HISTOGRAMS
+from views.results import HISTOGRAMS
 from views.runner import backfill
 from views.sinks import open_sink
 from views.sinks.sqlite import SqliteSink

@@ -19,7 +19,7 @@ from protocols.wire import CONTENT_TYPE_HEADER
 from tests.helpers.published import Memory, come, making
 from tests.stream_app.merges import Owner, part, progress
 from tests.stream_app.worlds import SCHEME, scheme
-from views import Results
+from views.reading import Results
 from views.view import all_views
 
 

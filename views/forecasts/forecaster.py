@@ -26,7 +26,7 @@ from analytics.forecasting import (
 from protocols.scheme import Scheme
 from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
 from views.forecasts.observing import Cell, Floats, Members, Observation, cells, observe
-from views.histogram import Histogram
+from views.results.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
 

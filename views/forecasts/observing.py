@@ -20,7 +20,7 @@ from analytics.estimation import CellNoise, estimate, estimate_noised, norm_sub
 from protocols.mechanisms import Channel
 from protocols.question import Question
 from protocols.scheme import Scheme
-from views.histogram import AttributeHistogram, Histogram
+from views.results.histogram import AttributeHistogram, Histogram
 
 Floats = NDArray[np.float64]
 Members = NDArray[np.bool_]

@@ -12,9 +12,8 @@ from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import KafkaMessages, Topics
-from stream_app.log.flushes import Output
-from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
-from views.period import HISTOGRAMS
+from stream_app.log import RECORD_BYTES, VALUE_BYTES, Output
+from views.results.period import HISTOGRAMS
 from views.sinks.topics import TopicsSink
 from views.view import is_piece
 

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Sequence
 
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
-from stream_app.log.flushes import Output
-from views.period import HISTOGRAMS
+from stream_app.log import Output
+from views.results.period import HISTOGRAMS
 from views.sinks.sink import Made
 from views.view import is_piece
 

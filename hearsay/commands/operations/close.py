@@ -38,7 +38,7 @@ def close(
     from protocols.wire import CLOCK, Clock, encode_clock
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, existing, published
-    from views import Results
+    from views.reading import Results
 
     settings = load() if kafka is None else load().at(kafka)
     topics, key = existing(settings.kafka), settings.clock_key_bytes()

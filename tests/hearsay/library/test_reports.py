@@ -15,8 +15,9 @@ from protocols.errors import ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from tests.hearsay.library.surveys import ANY, KEY, SECRET, survey, truth
-from views import Results, histogram_table
 from views.local import collector
+from views.reading import Results
+from views.results import histogram_table
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pages.dashboard import Source
 from stream_app.local import LocalStore
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import Running, ask, dashboard
-from views import Results
+from views.reading import Results
 
 
 @pytest.fixture

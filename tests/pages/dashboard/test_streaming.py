@@ -21,7 +21,7 @@ from stream_app.local import DirectoryFollower, LocalStore
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
 from tests.helpers.eventually import eventually
-from views import Results
+from views.reading import Results
 from views.view import all_views
 
 FINALS = {"mobility/colours/0", "mobility/colours/1"}

@@ -1,4 +1,4 @@
-"""JSON Schemas of published results: `python -m views.schemas histogram` prints one."""
+"""JSON Schemas of published results: `python -m views.results.schemas histogram` prints one."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.mobility import Part
-from views.histogram import AttributeHistogram, Histogram
+from views.results.histogram import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
 _NUMBERS = (

@@ -12,11 +12,11 @@ from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.finals import published_guarantees
-from stream_app.log.flushes import TopicName
-from views.histogram import AttributeHistogram, GapCounts, Histogram, Kind
+from stream_app.log import TopicName
 from views.past import Counted, Past, PeriodAnswers
-from views.tables import histogram_parts
-from views.verdict import verdict_of, verdict_reach
+from views.results.histogram import AttributeHistogram, GapCounts, Histogram, Kind
+from views.results.tables import histogram_parts
+from views.results.verdict import verdict_of, verdict_reach
 from views.view import View
 
 

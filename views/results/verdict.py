@@ -15,7 +15,7 @@ from protocols.arrays import Whole
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.scheme import Scheme
-from stream_app.counting.counters import Counts
+from stream_app.counting import Counts
 from stream_app.finals import Final, Release
 from views.past import Past
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from stream_app.log.flushes import TopicName
-from stream_app.log.losses import Loss
-from views.histogram import Histogram
-from views.model import Pieces, ResultModel
+from stream_app.log import Loss, TopicName
 from views.past import Open, PeriodAnswers
-from views.period import build_histogram
+from views.results.histogram import Histogram
+from views.results.model import Pieces, ResultModel
+from views.results.period import build_histogram
 from views.view import View
 
 

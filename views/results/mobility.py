@@ -5,10 +5,10 @@ from __future__ import annotations
 from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
 from protocols.scheme import Scheme
 from stream_app.finals import PublishedGuarantees, published_guarantees
-from stream_app.log.flushes import TopicName
-from views.model import Pieces
+from stream_app.log import TopicName
 from views.past import Past
-from views.verdict import verdict_of, verdict_reach
+from views.results.model import Pieces
+from views.results.verdict import verdict_of, verdict_reach
 from views.view import View
 
 

@@ -1,0 +1,18 @@
+"""Results of a period or of a survey: histogram, mobility report with its verdict, and live status."""
+
+from views.results.histogram import AttributeHistogram, Histogram
+from views.results.mobility import MOBILITY, MobilityResult
+from views.results.period import HISTOGRAMS
+from views.results.status import LIVE, Live
+from views.results.tables import histogram_table
+
+__all__ = [
+    "HISTOGRAMS",
+    "LIVE",
+    "MOBILITY",
+    "AttributeHistogram",
+    "Histogram",
+    "Live",
+    "MobilityResult",
+    "histogram_table",
+]
