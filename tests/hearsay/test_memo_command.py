@@ -46,7 +46,7 @@ def test_people_see_who_has_spent_what(data: str) -> None:
 
 
 def test_programs_get_json(data: str) -> None:
-    shown = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).output)
+    shown = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).stdout)
     (survey,) = shown["surveys"]
     assert (survey["survey"], survey["memos"], survey["at_cap"]) == ("visits", {"area": 140}, {"area": 20})
     assert survey["spent"] == [[pytest.approx(2.0), 100], [pytest.approx(4.0), 20]]

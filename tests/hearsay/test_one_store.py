@@ -102,7 +102,7 @@ def test_stats_of_a_directory_whose_memos_are_elsewhere_name_the_store(events: l
     assert isinstance(refused.exception, SettingsError)
     assert f"memos in {redis_url.partition('?')[0]}, and HEARSAY_REDIS_URL is not set" in str(refused.exception)
     for words in (["--data", "data"], []):
-        shown = json.loads(type_in("memo", "stats", "--json", *words, url=redis_url).output)
+        shown = json.loads(type_in("memo", "stats", "--json", *words, url=redis_url).stdout)
         assert shown["surveys"][0]["memos"] == {"area": PEOPLE}
     assert not Path("hearsay-data").exists()
 
@@ -130,7 +130,7 @@ def flush(url: str) -> None:
 
 def marked() -> set[tuple[int, int]]:
     """The windows that are marked, in the report, the page and the library alike."""
-    shown = json.loads(type_in("report", "--data", "data", "--json").output)
+    shown = json.loads(type_in("report", "--data", "data", "--json").stdout)
     found = {(window["first"], window["last"]) for window in shown["windows"] if window["presence_lost"]}
     listed = read_results("data")["visitors"].to_pylist()
     assert {(row["first"], row["last"]) for row in listed if row["presence_lost"]} == found
@@ -144,7 +144,7 @@ def marked() -> set[tuple[int, int]]:
 def stated() -> list[float]:
     """Between any two histories of ten linked reports: what the report and the plan of the directory state."""
     Path("survey.yaml").write_text(CAPPED)
-    report = json.loads(type_in("report", "--data", "data", "--json").output)["guarantees"]
+    report = json.loads(type_in("report", "--data", "data", "--json").stdout)["guarantees"]
     planned = CliRunner().invoke(app, ["plan", "survey.yaml", "--data", "data", "--json"]).stdout
     assert report["any_without_cap"] is None or report["any_without_cap"]["10"] != report["any"]["10"]
     return [report["any"]["10"]["whole"], json.loads(planned)["guarantee"]["any"]["10"]["whole"]]

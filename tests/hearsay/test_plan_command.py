@@ -95,7 +95,7 @@ def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:
 
 def test_programs_get_json(survey: str) -> None:
     shown = CliRunner().invoke(app, [survey, "--json", "--error", "0.02"], catch_exceptions=False)
-    drawn = json.loads(shown.output)
+    drawn = json.loads(shown.stdout)
     assert drawn["error"] == 0.02
     assert [attribute["mechanism"] for attribute in drawn["attributes"]] == ["grr", "oue-z"]
     assert drawn["guarantee"]["per_report"]["whole"] == pytest.approx(1)

@@ -65,7 +65,7 @@ def test_events_are_collected_in_this_process_and_the_file_is_judged(day: list[s
 
 
 def test_the_summary_for_programs_counts_every_fault(day: list[str]) -> None:
-    summary = json.loads(type_in(*day, "--json").output)
+    summary = json.loads(type_in(*day, "--json").stdout)
     assert {name: summary[name] for name in ("rows", "people", "periods", "reports")} == {
         "rows": 101, "people": 50, "periods": 2, "reports": 100,
     }  # fmt: skip
@@ -78,7 +78,7 @@ def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> 
     until = day.index("--until")
     refused = type_in(*day[:until], *day[until + 2 :], "--json")
     assert refused.exit_code == 1 and "events are at or after" in str(refused.exception)
-    summary = json.loads(type_in(*day[:until], *day[until + 2 :], "--json", "--most-faults", "100%").output)
+    summary = json.loads(type_in(*day[:until], *day[until + 2 :], "--json", "--most-faults", "100%").stdout)
     assert summary["faults"]["bad_time"]["count"] >= 51
 
 
@@ -97,7 +97,7 @@ def test_captured_reports_are_sent_later(day: list[str], kafka: KafkaBroker, kaf
     again = type_in(
         "send", "captured", "--json", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
-    assert json.loads(again.output)["records"] == 0
+    assert json.loads(again.stdout)["records"] == 0
     nothing = type_in(
         "send", "captured", HEARSAY_KAFKA_BOOTSTRAP=kafka_settings.bootstrap, HEARSAY_KAFKA_PREFIX="captured"
     )
@@ -174,7 +174,7 @@ def test_a_check_reads_everything_and_sends_nothing(day: list[str]) -> None:
     wrong = type_in(*day[:zone], *day[zone + 2 :], "--check")
     assert wrong.exit_code == 1 and "100 times in column at have no zone" in wrong.output
     right = type_in(*day, "--check", "--json")
-    found = json.loads(right.output)
+    found = json.loads(right.stdout)
     assert right.exit_code == 0 and found["people"] == {"0": 50, "1": 50}
     assert not Path("data").exists()
 
@@ -182,4 +182,4 @@ def test_a_check_reads_everything_and_sends_nothing(day: list[str]) -> None:
 def test_events_may_come_from_standard_input(day: list[str]) -> None:
     words = ["replay", "-", *day[2:], "--json"]
     result = CliRunner().invoke(app, words, input=Path("events.csv").read_text(), env={"HEARSAY_CLOCK_KEY": CLOCK_KEY})
-    assert json.loads(result.output)["reports"] == 100
+    assert json.loads(result.stdout)["reports"] == 100

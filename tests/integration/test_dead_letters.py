@@ -42,15 +42,15 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
     topics = fresh_topics(partitions=3, merge_partitions=2)
     monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", kafka_settings.bootstrap)
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
-    assert deadletters("list").output == "There are no dead letters.\n"
+    assert deadletters("list").stdout == "There are no dead letters.\n"
 
     def finals() -> dict[int, int]:
         return {final.period: final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")}
 
     with workers(1, kafka_settings, topics, KEY, tmp_path):
         send(kafka_settings, topics, [crowd(0, 200), Tick(0), crowd(1, 100), crowd(2, 50)])
-        eventually(lambda: sum(g["records"] for g in json.loads(deadletters("list", "--json").output)) == 12)
-        (group,) = json.loads(deadletters("list", "--reason", "unknown-survey", "--json").output)
+        eventually(lambda: sum(g["records"] for g in json.loads(deadletters("list", "--json").stdout)) == 12)
+        (group,) = json.loads(deadletters("list", "--reason", "unknown-survey", "--json").stdout)
         assert (group["survey"], group["rows"], group["resubmitted"]) == ("s", 350, 0)
         assert "hearsay deadletters resubmit --reason unknown-survey" in deadletters("list").output
         refused = resubmit().exception
@@ -59,17 +59,17 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
         publish(kafka_settings, topics, SCHEME.survey)
         with monkeypatch.context() as killed:  # as if it had been killed before it noted what it sent
             killed.setattr("hearsay.commands.operations.resubmitting.noted", lambda keys: b"[]")
-            first = json.loads(resubmit().output)
+            first = json.loads(resubmit().stdout)
         assert (first["rows"], first["clocks"], first["kept"]) == (350, 3, {})
         eventually(lambda: finals() == {0: 200})
         second = resubmit()
         assert second.exit_code == 0
-        found = json.loads(second.output)
+        found = json.loads(second.stdout)
         assert (found["rows"], found["clocks"], found["kept"]) == (150, 0, {"late": 200})
         third = deadletters("resubmit", "--reason", "unknown-survey")
         assert third.exit_code == 1
         assert "Not sent: 200 reports, because their period is closed" in third.output
-        assert json.loads(deadletters("list", "--json").output)[0]["resubmitted"] == 6
+        assert json.loads(deadletters("list", "--json").stdout)[0]["resubmitted"] == 6
 
         send(kafka_settings, topics, [Tick(2)])
         eventually(lambda: finals() == {0: 200, 1: 100, 2: 50})

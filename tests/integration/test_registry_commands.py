@@ -42,8 +42,8 @@ def type_in(
 def test_terms_that_are_published_do_not_change(type_in: Callable[..., Result], tmp_path: Path) -> None:
     file = tmp_path / "survey.yaml"
     file.write_text(example_text("mobility-week"))
-    assert json.loads(type_in("survey", "publish", str(file), "--json").output)["published"] is True
-    assert json.loads(type_in("survey", "publish", str(file), "--json").output)["published"] is False
+    assert json.loads(type_in("survey", "publish", str(file), "--json").stdout)["published"] is True
+    assert json.loads(type_in("survey", "publish", str(file), "--json").stdout)["published"] is False
     file.write_text(example_text("mobility-week").replace("horizon: 7", "horizon: 6"))
     assert isinstance(type_in("survey", "publish", str(file)).exception, FingerprintChanged)
 
@@ -104,12 +104,12 @@ def test_closing_tells_every_partition(
     assert isinstance(type_in("close", "festival-week", "--through", "1").exception, SurveyError)
     file = tmp_path / "survey.yaml"
     file.write_text(example_text("mobility-week"))
-    published = json.loads(type_in("survey", "publish", str(file), "--json").output)
+    published = json.loads(type_in("survey", "publish", str(file), "--json").stdout)
     unasked = type_in("close", published["survey"], "--through", "1")
     assert unasked.exit_code == 2 and "--yes" in unasked.output
     assert not list(read_topic(kafka_settings, f"{os.environ['HEARSAY_KAFKA_PREFIX']}.reports"))
     done = type_in("close", published["survey"], "--through", "1", "--yes", "--json")
-    assert json.loads(done.output) == {
+    assert json.loads(done.stdout) == {
         "survey": published["survey"],
         "through": 1,
         "closed_before": -1,
@@ -147,6 +147,6 @@ def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(
 ) -> None:
     """Every other command looks for them there, and says `run hearsay topics create` if they are not."""
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", "second")
-    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").output)["created"]
+    made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").stdout)["created"]
     assert "second.reports" in made and all(name.startswith("second") for name in made)
     assert type_in("topics", "check").exit_code == 0
