@@ -18,14 +18,33 @@ ROOT = Path(__file__).parents[1]
 MUTATIONS = "mutations"
 PYTEST = ("-n", "4", "--dist", "loadgroup", "--durations", "25")
 PASSED = ROOT / "tests" / "long.passed"
-COLLECTING = ("protocols", "servers", "memo_store", "producers", "stream_app", "gateway", "hearsay", "integration")
+COLLECTING = (
+    "protocols",
+    "servers",
+    "memo_store",
+    "producers",
+    "stream_app",
+    "views",
+    "gateway",
+    "hearsay",
+    "integration",
+)
 PARTS = {
     "kills": COLLECTING,
     "cluster": (*COLLECTING, "analytics", "pages"),
     "pages": (*COLLECTING, "analytics", "audit", "pages", "lab", "docs", "examples", "README.md", "CONTRIBUTING.md"),
     "memory": COLLECTING,
-    "browser": ("pages", "analytics/mobility", "hearsay/reports"),
-    "statistics": ("protocols", "analytics", "audit", "lab", "stream_app/counting", "producers/scenarios", "examples"),
+    "browser": ("pages", "views", "analytics/mobility", "hearsay/reports"),
+    "statistics": (
+        "protocols",
+        "analytics",
+        "audit",
+        "lab",
+        "stream_app/counting",
+        "views/forecasts",
+        "producers/scenarios",
+        "examples",
+    ),
     "clients": ("clients", "protocols", "gateway", "lab"),
     MUTATIONS: (*COLLECTING, "analytics", "CONTRIBUTING.md"),
 }
