@@ -12,6 +12,7 @@ import pytest
 from hearsay.running.worker_process import WorkerProcess
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
+from stream_app.log.codec import VERSION
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
@@ -20,7 +21,7 @@ from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick
 
 BACK_OFF_SECONDS = 10.0
 """Supervisors start what ends at once less and less often. Without it, the group would only rebalance."""
-REFUSED = "the state has version 3, and this release reads versions up to 2"
+REFUSED = f"the state has version {VERSION + 1}, and this release reads versions up to {VERSION}"
 
 
 class NextRelease(WorkerProcess):
