@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
-Floats = NDArray[np.float64]
+from protocols.arrays import Floats
 
 
 def _column(entries: Any) -> Floats:

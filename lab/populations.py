@@ -12,7 +12,8 @@ import numpy as np
 from hearsay.terminal.console import Step
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People, split
-from lab.tables import MOST_VALUES, chosen_columns, encoded, read_table
+from lab.tables import MOST_VALUES, chosen_columns, encoded
+from producers.files import read_table
 from producers.scenarios import Scenario
 from protocols.arrays import Values
 from protocols.errors import ScenarioError

@@ -18,10 +18,10 @@ from itertools import groupby
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from analytics.mobility import MobilityReport, Quantities, WindowReport
+from protocols.arrays import Floats, Places
 from protocols.survey import TIMES, Survey
 from views.forecasts import ForecastResult
 from views.results import Histogram, Live
@@ -32,8 +32,6 @@ MOST_PAIRS = 2000
 """The same for pairs of a cross."""
 
 Record = dict[str, Any]
-Floats = NDArray[np.float64]
-Places = NDArray[np.intp]
 M = TypeVar("M", bound=BaseModel)
 _HEADER = {"schema_version", "fingerprint", "guarantees", "pieces"}  # of histograms: the same in every record
 _COUNTS = {"mechanism", "values", "axes", "statistics"}  # of their attributes
@@ -74,11 +72,6 @@ def mobility_events(report: MobilityReport) -> Iterator[Event]:
             "triangle": [cell.model_dump(mode="json", exclude={"last"}) for cell in triangle.get(last, ())],
         }
         yield event("mobility", report.survey, record, last)
-
-
-def histogram_event(histogram: Histogram) -> Event:
-    """The event of a final or provisional histogram."""
-    return event("histogram", histogram.survey, _histogram(histogram), histogram.period)
 
 
 def live_event(live: Live) -> Event:

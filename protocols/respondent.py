@@ -93,7 +93,7 @@ class Respondent:
     def _sampled_by_rows_of(self, draws: Draws) -> Column:
         """`sampled` of the devices of any draws. It is kept, because it is needed for every attribute of a report."""
         known, sampled = self._sampled
-        if not draws.has_rows_of(known):
+        if not np.array_equal(draws.devices, known.devices):
             known = self.keyring.draws(("sampled", *self._survey), draws.devices.copy())
             sampled = self.scheme.sampled.sample(known)
             sampled.flags.writeable = False

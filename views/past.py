@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from analytics.estimation import CellNoise, exact
 from analytics.mobility import Answers, CountHistory
 from analytics.windows import ByGap
+from protocols.arrays import Whole
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from stream_app.counting import Statistics
 from stream_app.finals import Final, Release, Status
@@ -65,8 +66,8 @@ class Counted(NamedTuple):
     """What is released of one question: all answers (with noise it may be negative), supports, and both by gap."""
 
     n: int
-    supports: NDArray[np.int64]
-    by_gap: Statistics | tuple[NDArray[np.int64], NDArray[np.int64]]
+    supports: Whole
+    by_gap: Statistics | tuple[Whole, Whole]
 
 
 @dataclass(frozen=True, eq=False)

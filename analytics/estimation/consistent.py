@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats
 
 
 def norm_sub(frequencies: Floats) -> Floats:

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
-from analytics.estimation.votes import Floats, unbiased
+from analytics.estimation.votes import unbiased
+from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 
 

@@ -20,11 +20,12 @@ from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.places import fit_places, spread_of
-from analytics.estimation.votes import Floats, mean_squares, unbiased
+from analytics.estimation.votes import mean_squares, unbiased
+from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
@@ -67,7 +68,7 @@ def estimate(
     channel: Channel,
     *,
     population: ArrayLike | None = None,
-    groups: NDArray[np.bool_] | None = None,
+    groups: Mask | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
     """Frequencies from support counts: `counts[..., value]` out of `n[...]` reports, one per device.
@@ -155,7 +156,7 @@ def estimate_places(
     n: Floats,
     channel: PlanarChannel,
     population: ArrayLike | None,
-    groups: NDArray[np.bool_] | None,
+    groups: Mask | None,
     confidence: float,
 ) -> Estimates:
     """Shares of cells, or of groups of them, by early-stopped expectation-maximisation; not unbiased (`places`)."""
@@ -177,7 +178,7 @@ def _score(
     outside: Floats,
     drawn: Floats,
     n: Floats,
-    known: NDArray[np.bool_],
+    known: Mask,
     confidence: float,
 ) -> Estimates:
     squared, slope = 1 - drawn, inside - outside - drawn

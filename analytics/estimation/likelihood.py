@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
-from analytics.estimation.votes import Floats, covariance, unbiased, with_votes
+from analytics.estimation.votes import covariance, unbiased, with_votes
+from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
 TOLERANCE = 1e-10  # times n: how far the log-likelihood may stay below its peak

@@ -17,11 +17,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, quantile
-from analytics.estimation.votes import Floats, mean_squares, unbiased, with_votes
+from analytics.estimation.votes import mean_squares, unbiased, with_votes
+from protocols.arrays import Floats, Mask, Places
 from protocols.mechanisms import Channel, MatrixChannel
 from protocols.privacy import geometric_variance
 from protocols.scheme import Scheme
@@ -52,7 +53,7 @@ def estimate_noised(
     noise: CellNoise,
     *,
     population: float,
-    groups: NDArray[np.bool_] | None = None,
+    groups: Mask | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
     """Frequencies from noised counts, `counts[value]` out of `n`; `population` and `groups` as for `estimate`.
@@ -104,9 +105,7 @@ def noise_variance(shares: Floats, n: ArrayLike, channel: Channel, noise: CellNo
     return np.asarray(added / np.asarray(n, dtype=np.float64)[..., None] ** 2)
 
 
-def noise_covariance(
-    shares: Floats, n: int, channel: Channel, noise: CellNoise, places: NDArray[np.intp] | None
-) -> Floats:
+def noise_covariance(shares: Floats, n: int, channel: Channel, noise: CellNoise, places: Places | None) -> Floats:
     """What the noise adds to the covariance of the shares, of all values or of some."""
     channel, some = with_votes(channel), np.arange(channel.k) if places is None else places
     possible = np.clip(shares, 0, 1)
@@ -117,7 +116,7 @@ def noise_covariance(
     return np.asarray((noise.supports * products + noise.reports * np.outer(level, level)) / n**2)
 
 
-def _votes(channel: Channel, groups: NDArray[np.bool_] | None) -> tuple[Floats, Floats, Floats]:
+def _votes(channel: Channel, groups: Mask | None) -> tuple[Floats, Floats, Floats]:
     """Of each value or group: the sums of the squares and of the fourth powers of its votes, and their constant."""
     channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):

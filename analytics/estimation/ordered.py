@@ -27,7 +27,8 @@ from hashlib import sha256
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.estimation.votes import Floats, unbiased
+from analytics.estimation.votes import unbiased
+from protocols.arrays import Floats
 from protocols.mechanisms import MatrixChannel
 
 PARTS = 10  # each is held out once

@@ -19,7 +19,7 @@ import numpy as np
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares
 from analytics.estimation.estimates import Estimates
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats
 from protocols.mechanisms import Channel, SupportChannel
 
 ROUNDS = 500

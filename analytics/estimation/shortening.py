@@ -8,7 +8,7 @@ import numpy as np
 
 from analytics.estimation.consistent_shares import ConsistentShares
 from analytics.estimation.estimates import Estimates
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats
 
 MOST_DECIMALS = 15
 LEAST_DECIMALS_OF_SHARES = 4

@@ -30,7 +30,8 @@ from numpy.typing import ArrayLike
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, vote_variance
 from analytics.estimation.noised import CellNoise, noise_variance
-from analytics.estimation.votes import Floats, unbiased
+from analytics.estimation.votes import unbiased
+from protocols.arrays import Floats
 from protocols.mechanisms import Channel
 
 DRIFTS = np.concatenate([[0.0], np.logspace(-4, 3, 15)])  # variances of a step, in units of one estimate's variance

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
 
-Floats = NDArray[np.float64]
-Numbers = NDArray[np.integer[Any]] | NDArray[np.floating[Any]]
+Numbers = Whole | NDArray[np.floating[Any]]
 
 
 def with_votes(channel: Channel) -> SupportChannel | MatrixChannel:
@@ -49,7 +49,7 @@ def unbiased(shares: Floats, channel: Channel) -> Floats:
     return np.asarray(flat.reshape(shares.shape))
 
 
-def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Floats) -> tuple[Floats, Floats]:
+def mean_squares(channel: Channel, groups: Mask | None, spread: Floats) -> tuple[Floats, Floats]:
     """Mean square of the vote for each group: from reports of those inside it, and of those outside.
 
     `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
@@ -70,7 +70,7 @@ def mean_squares(channel: Channel, groups: NDArray[np.bool_] | None, spread: Flo
     return inside, outside
 
 
-def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: NDArray[np.bool_]) -> float:
+def _group_square(channel: SupportChannel, group: Mask, holders: Mask) -> float:
     """The mean square of the group's vote if everybody has one of the holders' values, all equally likely."""
     truth = holders / max(holders.sum(), 1)
     both = channel.pairs(truth, group)
@@ -78,9 +78,7 @@ def _group_square(channel: SupportChannel, group: NDArray[np.bool_], holders: ND
     return float((both - 2 * floor * once + floor**2) / channel.gain**2)
 
 
-def covariance(
-    channel: Channel, frequencies: Floats, drawn: float = 0.0, places: NDArray[np.intp] | None = None
-) -> Floats:
+def covariance(channel: Channel, frequencies: Floats, drawn: float = 0.0, places: Places | None = None) -> Floats:
     """The covariance of one report's votes if these are the frequencies; divide by n for that of estimates.
 
     `drawn` is the share of a finite population that reported: 1 leaves only the noise. `places`: of these values only.
@@ -101,7 +99,7 @@ def covariance(
     return np.asarray(votes - drawn * (np.diag(true) - np.outer(true, true)))
 
 
-def _average(given: Floats, where: NDArray[np.bool_], spread: Floats) -> Floats:
+def _average(given: Floats, where: Mask, spread: Floats) -> Floats:
     """The mean over the values of each group, weighted by `spread` (unweighted if it is 0 for all of them)."""
     thin = 1e-9
     weight = spread @ where.T + thin * where.sum(axis=1)

@@ -14,7 +14,8 @@ from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import calibration, from_all_origins
 from analytics.forecasting.scores import Scores, score
 from analytics.forecasting.series import Series
-from analytics.forecasting.structure import Floats, Structure
+from analytics.forecasting.structure import Structure
+from protocols.arrays import Floats
 
 OURS, SEASONAL, MEAN, LAST = "hearsay", "seasonal naive", "seasonal mean", "last value"
 

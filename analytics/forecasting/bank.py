@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.filtering import log_likelihood, predict_many, update_many
@@ -18,8 +17,9 @@ from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import ALERT, calibration
 from analytics.forecasting.series import CYCLES as NOISE_CYCLES
 from analytics.forecasting.series import UNSEASONAL, Series, future_noise
-from analytics.forecasting.structure import Floats, Structure
+from analytics.forecasting.structure import Structure
 from analytics.forecasting.usual_seasons import CYCLES, FEWEST_VALUES
+from protocols.arrays import Floats, Mask
 
 FEWEST_HISTORY, MOST_HISTORY, HISTORY_CYCLES = 400, 3000, 8
 FEWEST_BETWEEN, OFTEN_AT_FIRST, LATER_EVERY = 50, 3, 4
@@ -83,7 +83,7 @@ class Bank:
         kept = NOISE_CYCLES * structure.main if structure.main > 1 else UNSEASONAL
         self._noise = np.stack([[getattr(one, kind)[-kept:] for one in history] for kind in ("fresh", "memo")])
 
-    def update(self, values: Floats, fresh: Floats, memo: Floats) -> NDArray[np.bool_]:
+    def update(self, values: Floats, fresh: Floats, memo: Floats) -> Mask:
         """Take in the next period; returns which of the values left the 99 % interval of their forecast."""
         regressors = self.structure.regressors(self._next, 1)
         mean, variance = np.empty((2, len(values), 1))

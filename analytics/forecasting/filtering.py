@@ -9,7 +9,8 @@ from math import log, pi
 
 import numpy as np
 
-from analytics.forecasting.structure import DEVIATION, Floats
+from analytics.forecasting.structure import DEVIATION
+from protocols.arrays import Floats
 from protocols.arrays.compiling import compiled
 
 LOG_TWO_PI = log(2 * pi)

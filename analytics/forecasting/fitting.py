@@ -16,7 +16,8 @@ from scipy.optimize import minimize
 
 from analytics.forecasting.filtering import log_likelihood
 from analytics.forecasting.parameters import Parameters, noise
-from analytics.forecasting.structure import DEVIATION, LEVEL, Floats, Structure
+from analytics.forecasting.structure import DEVIATION, LEVEL, Structure
+from protocols.arrays import Floats
 
 EVALUATIONS = 320
 CENTRE, WIDTH = (-12.0, -4.0, 3.0, -4.0), (8.0, 8.0, 3.0, 8.0)  # the prior: level, deviation, memory, irregular

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, LEVEL, Floats, Structure
+from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, LEVEL, Structure
+from protocols.arrays import Floats
 
 STEPS = 8  # grid points for each doubling of a variance
 SMALLEST, LARGEST = -30.0, 8.0  # logarithms of base 2 of variances, in units of the scale

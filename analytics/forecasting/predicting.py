@@ -20,7 +20,8 @@ from analytics.estimation.estimates import quantile
 from analytics.forecasting.filtering import log_likelihood, predict, rolling
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import Series, future_noise
-from analytics.forecasting.structure import Floats, Structure
+from analytics.forecasting.structure import Structure
+from protocols.arrays import Floats
 
 MODEL = "level + AR(1) + harmonics, Kalman"
 CALIBRATED_OVER, FEWEST_CALIBRATED = 200, 50

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.stats import kstest, norm
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.structure import Floats
+from protocols.arrays import Floats
 
 BINS = 10
 

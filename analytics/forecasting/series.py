@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.forecasting.structure import Floats
+from protocols.arrays import Floats
 
 CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
 

@@ -23,12 +23,9 @@ from functools import cached_property
 from math import cos, pi, sin
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays import Floats, Whole
 from protocols.errors import SettingsError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
 SHORTEST_HARMONICS, LONGER_HARMONICS, MODULATED = 8, 3, 2
@@ -77,7 +74,7 @@ class Structure:
         return tuple(found.values())
 
     @cached_property
-    def groups(self) -> Ints:
+    def groups(self) -> Whole:
         """For each harmonic coefficient of the state, the place of its season."""
         places = [place for place, number in self.waves for _ in range(self._columns(place, number))]
         return np.array(places, dtype=np.int64)

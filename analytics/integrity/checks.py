@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
-from numpy.typing import NDArray
 
 from analytics.estimation.consistent import norm_sub
 from analytics.integrity.tails import (
@@ -35,7 +34,7 @@ from analytics.integrity.tails import (
     rare_counts,
     smallest_true,
 )
-from protocols.arrays import Floats, Whole
+from protocols.arrays import Floats, Mask, Whole
 from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 
 ALPHA = 0.01
@@ -117,7 +116,7 @@ def negativity_check(answers: Answers, level: float) -> Check:
     others = np.arange(len(low)) != np.argmax(shares)
     where = normal & others
 
-    def noticed(forged: Floats) -> NDArray[np.bool_]:
+    def noticed(forged: Floats) -> Mask:
         counts = n * (1 - forged)[:, None] * shares[where]
         square, variance = half_square_moments((counts - n * low[where]) / spread[where])
         total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))

@@ -6,9 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
-from numpy.typing import NDArray
 
-from protocols.arrays import Floats, Whole
+from protocols.arrays import Floats, Mask, Whole
 
 STEPS = 40  # of a bisection
 CELLS = 4096  # trials times values at once: with few values several trials cost hardly more than one
@@ -159,7 +158,7 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
     return square, np.maximum(fourth - square**2, 0)  # far from 0 the difference of two large numbers is rounded
 
 
-def smallest_true(test: Callable[[Floats], NDArray[np.bool_]], values: int = 1) -> float | None:
+def smallest_true(test: Callable[[Floats], Mask], values: int = 1) -> float | None:
     """The smallest share at which a test is true, which stays true for larger ones; None if it is false even at 1.
 
     The test is given several shares at once, and looks at so many values for each.

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
@@ -18,9 +18,10 @@ from analytics.estimation.pairs import Margin, Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
 from analytics.estimation.ratios import product
 from analytics.estimation.shortening import shortened, shortened_consistent
-from analytics.estimation.votes import Floats, covariance
+from analytics.estimation.votes import covariance
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
+from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import Channel, PlanarChannel
 from protocols.survey import Attribute
 
@@ -31,7 +32,7 @@ class Answers:
 
     channel: Channel
     n: int
-    counts: NDArray[np.int64]
+    counts: Whole
     visitors: Estimates
     noise: CellNoise | None  # on counts and n, of a period
 
@@ -61,7 +62,7 @@ class Answers:
             return ConsistentShares(norm_sub(self.shares.value))
         return consistent_shares(self.counts, self.n, self.channel)
 
-    def of_groups(self, groups: NDArray[np.bool_] | None) -> Estimates:
+    def of_groups(self, groups: Mask | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
         return self._estimate(self.counts, groups)
 
@@ -104,9 +105,7 @@ class Answers:
         known = float(np.mean(self._estimate(even, None).error ** 2))
         return Table.of(self._estimate(self.counts, None, np.inf), known, self.n, self.channel)
 
-    def _estimate(
-        self, counts: ArrayLike, groups: NDArray[np.bool_] | None, population: float | None = None
-    ) -> Estimates:
+    def _estimate(self, counts: ArrayLike, groups: Mask | None, population: float | None = None) -> Estimates:
         population = float(self.visitors.value) if population is None else population
         if self.noise is None:
             return estimate(counts, self.n, self.channel, population=population, groups=groups)
@@ -116,7 +115,7 @@ class Answers:
         """Shares as numbers of visitors."""
         return product(shares, self.visitors)
 
-    def covariance(self, places: NDArray[np.intp] | None = None) -> Floats:
+    def covariance(self, places: Places | None = None) -> Floats:
         """The covariance of the estimated shares, of all values or of some."""
         if isinstance(self.channel, PlanarChannel):
             return covariance_of(fit_places(self.counts, self.channel), places)

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
 from analytics.windows.calendar import Window
+from protocols.arrays import Whole
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,7 +17,7 @@ class WindowTruth:
     """What a simulation knows about a window: its visitors, and how many of them have each value."""
 
     visitors: int
-    people: Mapping[str, NDArray[np.integer]] = field(default_factory=dict)
+    people: Mapping[str, Whole] = field(default_factory=dict)
 
 
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:

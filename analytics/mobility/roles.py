@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
-from analytics.estimation.votes import Floats
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import Dwell, quantity
+from protocols.arrays import Floats, Places
 from protocols.survey import Attribute, dwell_times
 
 DRAWS = 2000
@@ -18,9 +17,7 @@ RIVALS = 25  # areas below the ranking that are considered too
 QUARTERS = (0.25, 0.5, 0.75)
 
 
-def rank(
-    frequencies: Floats, spread: Callable[[NDArray[np.intp]], Floats], places: int
-) -> tuple[NDArray[np.intp], Floats, float]:
+def rank(frequencies: Floats, spread: Callable[[Places], Floats], places: int) -> tuple[Places, Floats, float]:
     """The busiest areas, each one's probability of being in its place, and that of the whole ranking.
 
     `spread` gives the covariance of the estimates of some areas. Possible truths are drawn around the estimates with
@@ -67,13 +64,13 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     )
 
 
-def _crossings(cumulative: Floats) -> NDArray[np.intp]:
+def _crossings(cumulative: Floats) -> Places:
     """The places of the values at which the cumulative share first reaches a quarter, a half and three quarters."""
     rising = np.maximum.accumulate(cumulative)
     return np.minimum(np.searchsorted(rising, np.array(QUARTERS) - 1e-12), len(rising) - 1)
 
 
-def _names(attribute: Attribute, places: NDArray[np.intp]) -> tuple[str, str, str]:
+def _names(attribute: Attribute, places: Places) -> tuple[str, str, str]:
     first, half, third = (attribute.values[place] for place in places)
     return first, half, third
 

@@ -16,9 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Whole = NDArray[np.int64]
+from protocols.arrays import Whole
 
 
 @dataclass(frozen=True, eq=False)

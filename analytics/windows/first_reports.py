@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.arrays import Whole
+
 Counters = NDArray[Any]
 
 
@@ -33,7 +35,7 @@ class ByGap:
     (15, 5, 0)
     """
 
-    gaps: NDArray[np.integer[Any]]
+    gaps: Whole
     counts: Counters
 
     def at_least(self, gap: int) -> Counters:
@@ -74,17 +76,3 @@ def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters
     if length < 1 or not 0 <= start <= len(periods) - length:
         raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(periods) - 1}")
     return np.asarray(sum(periods[start + later].at_least(later + 1) for later in range(length)))
-
-
-def all_windows(counters: Counters) -> Counters:
-    """Every window at once: `[start, length - 1]`. Windows that end after the last period are 0.
-
-    >>> all_windows(np.array([[0, 1], [1, 1]])).tolist()
-    [[1, 2], [2, 0]]
-    """
-    periods, horizon = counters.shape[:2]
-    at_least = np.flip(np.cumsum(np.flip(counters, axis=1), axis=1), axis=1)  # [t, g - 1]: gap g or more
-    starts, later = np.indices((periods, horizon))
-    inside = (starts + later < periods).reshape(periods, horizon, *(1,) * (counters.ndim - 2))
-    diagonal = at_least[np.minimum(starts + later, periods - 1), later]
-    return np.asarray(np.cumsum(diagonal, axis=1) * inside)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation.estimates import quantile
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats
 from protocols.privacy import geometric_variance
 
 MANY = 1000  # cells in a sum whose noise counts as normal

@@ -17,6 +17,8 @@ Words = NDArray[np.uint64]
 Column = NDArray[np.unsignedinteger[Any]]
 """Memos or answers, a row each: symbols, or packed bits."""
 Counts = NDArray[np.int64]
+Rows = NDArray[np.int32]
+"""Rows of counters, one for each gap."""
 Devices = Words
 Gaps = ShortWords
 Places = NDArray[np.intp]

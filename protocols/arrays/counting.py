@@ -1,7 +1,4 @@
-"""Counting symbols and bits by group, in loops that are compiled at their first call.
-
-The loops are imported at the first use and not before, because importing numba takes longer than most commands do.
-"""
+"""Counting symbols and bits by group."""
 
 from __future__ import annotations
 
@@ -11,7 +8,8 @@ import numpy as np
 
 from protocols.arrays.aliases import Bytes, Counts, Mask, Whole
 
-MANY = 4096  # rows of one group: from here on it is quicker to add them in blocks
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+"""Of each byte, its bits."""
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -20,12 +18,11 @@ def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     >>> count_symbols(np.array([0, 2, 2]), np.array([0, 0, 1]), 2, 3).tolist()
     [[1, 0, 1], [0, 0, 1]]
     """
-    from protocols.arrays.counting_loops import tally
-
-    counts = np.zeros((size, k), dtype=np.int64)
-    if len(symbols) != len(groups) or not tally(frozen(symbols), frozen(groups), counts):
+    if len(symbols) != len(groups) or not (_within(symbols, k) and _within(groups, size)):
         raise ValueError(f"not one symbol of 0..{k - 1} and one group of 0..{size - 1} for each row")
-    return counts
+    cells = np.multiply(groups, k, dtype=np.int64)
+    cells += symbols.astype(np.int64, copy=False)
+    return np.bincount(cells, minlength=size * k).reshape(size, k)
 
 
 def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
@@ -34,19 +31,11 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
     [[2, 1], [0, 1]]
     """
-    from protocols.arrays.counting_loops import BLOCK, add_blocks, add_up, by_group
-
-    counts = np.zeros((size, k), dtype=np.int64)
-    rows = _sizes(groups, size, len(packed))
-    in_order = rows.max() == len(packed)
-    if in_order and len(packed) >= MANY:
-        add_blocks(frozen(packed.reshape(-1)), packed.shape[1], counts[rows.argmax()])
-        packed = packed[len(packed) // BLOCK * BLOCK :]
-        rows = np.minimum(rows, len(packed))
-    ends = np.cumsum(rows)
-    order = np.empty(0, dtype=np.uint64) if in_order else by_group(frozen(groups), ends - rows)
-    add_up(frozen(packed.reshape(-1)), packed.shape[1], order, ends, counts)
-    return counts
+    if len(packed) != len(groups) or not _within(groups, size):
+        raise ValueError(f"not one group of 0..{size - 1} for each row")
+    first = np.multiply(groups, len(BITS), dtype=np.int64)
+    bytes_of = [np.bincount(first + column, minlength=size * len(BITS)).reshape(size, -1) for column in packed.T]
+    return np.concatenate([counts @ BITS for counts in bytes_of], axis=1)[:, :k]
 
 
 def count_ones(packed: Bytes, k: int) -> Counts:
@@ -55,20 +44,14 @@ def count_ones(packed: Bytes, k: int) -> Counts:
     >>> count_ones(np.array([[1], [3], [2]], dtype=np.uint8), 2).tolist()
     [0, 2, 1]
     """
-    from protocols.arrays.counting_loops import tally_ones
-
-    counts = np.zeros(k + 1, dtype=np.int64)
-    if not tally_ones(frozen(packed.reshape(-1)), packed.shape[1], counts):
+    counts = np.bincount(np.bitwise_count(packed).sum(axis=1, dtype=np.int64), minlength=k + 1)
+    if len(counts) > k + 1:
         raise ValueError(f"a vector of {k} bits has more than {k} bits set")
     return counts
 
 
-def _sizes(groups: Whole, size: int, rows: int) -> Counts:
-    """How many rows each group has. Often all are in one (a survey without windows), which is quickly checked."""
-    shown = groups[:1] if len(groups) == rows and (groups == groups[:1]).all() else groups
-    counted = rows if shown is groups else len(shown)
-    sizes = count_symbols(np.zeros(counted, dtype=np.uint8), shown, size, 1)[:, 0]
-    return sizes if shown is groups else sizes * rows
+def _within(numbers: Whole, size: int) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < size)
 
 
 def frozen(column: Whole | Mask) -> Any:

@@ -1,26 +1,27 @@
-"""Which values are supported by answers that are hashes and symbols: of all values at once, in whole numbers.
+"""Which values are supported by answers that are hashes and symbols: of all values at once, by a Fourier transform.
 
 A value is a vector of digits of base g, a hash is one too, and it sends the value to their inner product modulo g. An
-answer (hash x, symbol y) supports every value v with x·v = y. So the supports of all values are
+answer (hash x, symbol y) supports every value v with x·v = y. With w = exp(2 pi i / g), it does so as often as 1/g
+times the sum of w^(c (x·v - y)) over c = 0 .. g - 1. For c = 0 that is 1. The rest is a Fourier transform over all
+vectors of digits, at v, of w^(-c y) at the vector c x. Supports are whole numbers, so the sums are rounded: results are
+exact, and the same on every machine. For that they must be near whole numbers. With n answers, N vectors and
+u = 2^-53, a support errs by
 
-    S[v] = sum over x of C[x, x·v]
-
-where C counts the answers. One digit of x is exchanged for one of v at a time: that is the Walsh-Hadamard transform for
-g = 2, and its like for any other g. It only adds, so the results are exact and the same on every machine.
-
-C has all pairs of a hash and a symbol. Where they are more than `MOST_COUNTERS`, `hash_waves` counts without it.
+- adding up: a vector gets at most n numbers of length 1, an addition errs by at most n u, and each of n answers is
+  added to g - 1 vectors. That is at most 1.5 n^2 u: 0.0002 for the `MOST_AT_ONCE` answers of a part, if all are the
+  same.
+- transforming: for each digit at most 4 g^1.5 u of the length of the result, even if its g terms are added one by one.
+  That length is at most n g sqrt(N). So it is at most 4 digits g^1.5 n sqrt(N) u: 0.003 for 53^4 vectors.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts
-from protocols.arrays.counting import frozen
-from protocols.arrays.hash_waves import supports_by_waves
+from protocols.arrays.aliases import Column, Counts, Floats
 
-MOST_COUNTERS = 1 << 25
-"""Of pairs of a hash and a symbol, of 4 bytes each: all of them are in memory while supports are counted."""
+MOST_AT_ONCE = 1 << 20
+NEAR = 0.25
 
 
 def supports_of(answers: Column, g: int, digits: int, k: int) -> Counts:
@@ -29,19 +30,31 @@ def supports_of(answers: Column, g: int, digits: int, k: int) -> Counts:
     >>> supports_of(np.array([0 * 2 + 0, 1 * 2 + 1], dtype=np.uint8), 2, 1, 2).tolist()
     [1, 2]
     """
-    add_up = supports_by_waves if g ** (digits + 1) > MOST_COUNTERS else supports_by_counters
-    return add_up(answers, g, digits, k)
+    supports = np.zeros(k, dtype=np.int64)
+    for start in range(0, len(answers), MOST_AT_ONCE):
+        part = answers[start : start + MOST_AT_ONCE]
+        sums = (_transformed(part, g, digits)[:k] + len(part)) / g
+        nearest = np.rint(sums)
+        if np.abs(sums - nearest).max() > NEAR:
+            raise ArithmeticError("supports are not near whole numbers: the Fourier transform is not exact enough")
+        supports += nearest.astype(np.int64)
+    return supports
 
 
-def supports_by_counters(answers: Column, g: int, digits: int, k: int) -> Counts:
-    """The same with a table of all pairs of a hash and a symbol."""
-    from protocols.arrays.hash_counting_loops import exchange, gather
-
-    size = g ** (digits + 1)
-    if len(answers) >= 1 << 31:
-        raise ValueError("2^31 answers or more at once")
-    table = np.zeros(size, dtype=np.int32)
-    if not gather(frozen(answers), table):
-        raise ValueError(f"an answer is not one of 0..{size - 1}")
-    exchange(table, g, digits)
-    return table[: k * g : g].astype(np.int64)
+def _transformed(answers: Column, g: int, digits: int) -> Floats:
+    """The transform is real, so the spectrum is made for half of the last digits only."""
+    if int(answers.max()) >= g ** (digits + 1):
+        raise ValueError(f"an answer is not one of 0..{g ** (digits + 1) - 1}")
+    hashes, symbols = np.divmod(answers.astype(np.int64), g)
+    shape, turns = (g,) * (digits - 1) + (g // 2 + 1,), np.exp(-2j * np.pi / g * np.arange(g))
+    half = np.zeros(shape, dtype=np.complex128)
+    flat, alone = half.reshape(-1), hashes == 0
+    flat[0] = np.where(symbols[alone] == 0, g - 1, -1).sum()  # the hash 0 is at the place 0 for all c
+    vectors, symbols = np.stack(np.unravel_index(hashes[~alone], (g,) * digits)), symbols[~alone]
+    for c in range(1, g):
+        turned = vectors * c % g
+        there = np.flatnonzero(turned[-1] <= g // 2)
+        np.add.at(flat, np.ravel_multi_index(tuple(turned[:, there]), shape), turns[symbols[there] * c % g])
+    for axis in range(digits - 1):  # one after the other: no more than two arrays are in memory
+        half = np.fft.ifft(half, axis=axis, norm="forward")
+    return np.fft.irfft(half, n=g, norm="forward").reshape(-1)

@@ -1,6 +1,5 @@
 """Derived randomness: the keystream, and exact sampling from it."""
 
-from protocols.arrays.aliases import Devices
 from protocols.randomness.keystream import BLOCK, MIN_SECRET, Draws, Keyring
 
-__all__ = ["BLOCK", "MIN_SECRET", "Devices", "Draws", "Keyring"]
+__all__ = ["BLOCK", "MIN_SECRET", "Draws", "Keyring"]

@@ -1,40 +1,46 @@
 """The loops that take most of the time of drawing: which blocks to encrypt, and what their bits mean.
 
-Fewer than `MANY` rows are drawn in numpy (`few_rows`): a single device needs no compiler. More are drawn by compiled
-loops (`drawing_loops`), which are imported at the first use.
+Fewer than `MANY` rows are drawn in numpy: a single device needs no compiler. More are drawn by compiled loops
+(`drawing_loops`), which are imported at the first use.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from math import gcd
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from protocols.arrays.aliases import Column, Mask, Places, ShortWords, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
-from protocols.randomness import few_rows
-from protocols.randomness.few_rows import Starts, blocks_alone
 
 MANY = 2048
+NEIGHBOURS = 8
+"""Devices whose words share blocks: as many as a block has words of 16 bits."""
 Exempt = tuple[Whole, Mask]
 """For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
 NO_EXEMPT: Exempt = frozen(np.empty(0, dtype=np.int64)), frozen(np.empty(0, dtype=np.bool_))
 
 
-@dataclass(frozen=True)
-class Lookup:
-    """What symbols are drawn with.
+class Starts(NamedTuple):
+    """Where the words of each row begin: at row * apart + ((device - first) * count & within).
 
-    A word of 16 bits is a place among the slots of its kind. One that is `filled` or more needs 64 further bits, which
-    are inverted by the kind's cuts.
+    >>> devices = np.array([9, 15], dtype=np.uint64)
+    >>> Starts(devices, 0, 8, 7).of(4).tolist(), Starts(devices, 8, 0, (1 << 64) - 1).of(4).tolist()
+    ([4, 12], [4, 28])
     """
 
-    slots: Column
-    filled: int
-    cuts: Words
+    devices: Words
+    first: int
+    apart: int
+    within: int
+
+    def of(self, count: int) -> Words:
+        """The start of every row that has `count` words."""
+        inside = (self.devices - np.uint64(self.first)) * np.uint64(count) & np.uint64(self.within)
+        return np.arange(len(self.devices), dtype=np.uint64) * np.uint64(self.apart) + inside
 
 
 @cache
@@ -45,56 +51,39 @@ def loops() -> Any:
     return drawing_loops
 
 
-@cache
-def counter_loops() -> Any:
-    """The compiled loops that write counters, in the same way."""
-    from protocols.randomness import counter_loops as module
+def blocks_alone(count: int) -> int:
+    """How many blocks hold `count` words in a row, whichever of the neighbours they belong to.
 
-    return module
+    >>> blocks_alone(1), blocks_alone(4), blocks_alone(13)
+    (1, 1, 3)
+    """
+    return -(-(NEIGHBOURS - gcd(NEIGHBOURS, count) + count) // NEIGHBOURS)
 
 
-def counter_blocks(devices: Words, tweaks: Whole, first: int, count: int) -> Words:
-    """`count` counter blocks for each row, numbered from `first`: (device, tweak | number << 32).
+def counter_blocks(
+    devices: Words, tweaks: Whole, first: int, blocks: int, count: int = 0, room: Words | None = None
+) -> Words:
+    """Counter blocks for each row, numbered from `first`: (device, tweak | number << 32); in `room`, if it is given.
+
+    With a `count` of words, eight neighbours have one stream of blocks, and each of them the next words of it.
 
     >>> counter_blocks(np.array([7], dtype=np.uint64), np.array([5], dtype=np.uint32), 1, 2).tolist()
     [[[7, 4294967301], [7, 8589934597]]]
-    """
-    if len(devices) * count < MANY:
-        return few_rows.counter_blocks(devices, tweaks, first, count)
-    counters = np.empty((len(devices), count, 2), dtype="<u8")
-    counter_loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, counters)
-    return counters
-
-
-def shared_blocks(devices: Words, tweaks: Whole, first: int, count: int, room: Words | None = None) -> Words:
-    """The counter blocks in which each row finds its words.
-
-    Eight neighbours have one stream of blocks, numbered from `first`, and each of them the next `count` words of it.
-    `room` is memory for many counters.
-
-    >>> counters = shared_blocks(np.array([9, 15], dtype=np.uint64), np.array([5, 5], dtype=np.uint32), 0, 4)
+    >>> counters = counter_blocks(np.array([9, 15], dtype=np.uint64), np.array([5, 5], dtype=np.uint32), 0, 1, 4)
     >>> (counters >> np.array([0, 32], dtype=np.uint64)).tolist()
     [[[1, 0]], [[1, 3]]]
     """
-    if len(devices) < MANY:
-        return few_rows.shared_blocks(devices, tweaks, first, count)
-    size = (len(devices), blocks_alone(count), 2)
-    counters = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
-    counter_loops().fill_shared(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
-    return counters
-
-
-def stream_blocks(group: int, groups: int, tweak: int, first: int, count: int, room: Words) -> Words:
-    """`count` counter blocks for each of some streams that follow one another, in `room`.
-
-    >>> stream_blocks(7, 1, 5, 1, 2, np.empty(4, dtype="<u8")).tolist()
-    [[[7, 4294967301], [7, 8589934597]]]
-    """
-    if groups * count < MANY:
-        numbers = np.uint64(group) + np.arange(groups, dtype=np.uint64)
-        return few_rows.counter_blocks(numbers, np.broadcast_to(np.uint32(tweak), groups), first, count)
-    counters = room.reshape(groups, count, 2)
-    counter_loops().fill_streams(group, tweak | first << 32, counters)
+    size = (len(devices), blocks, 2)
+    counters: Words = np.empty(size, dtype="<u8") if room is None else room.reshape(size)
+    if len(devices) >= MANY:
+        loops().fill_counters(frozen(devices), _frozen_tweaks(tweaks), first, count, counters)
+        return counters
+    numbers = np.uint64(first) + np.arange(blocks, dtype=np.uint64)[None, :]
+    if count:
+        numbers = numbers + (devices % np.uint64(NEIGHBOURS) * np.uint64(count) // np.uint64(NEIGHBOURS))[:, None]
+        devices = devices // np.uint64(NEIGHBOURS)
+    counters[:, :, 0] = devices[:, None]
+    counters[:, :, 1] = tweaks.astype(np.uint32)[:, None] | numbers << np.uint64(32)
     return counters
 
 
@@ -105,10 +94,13 @@ def further_blocks(devices: Words, tweaks: Whole, first: int, left: Places, coun
     >>> (further_blocks(devices, tweaks, 1, np.array([5]), 3) >> np.array([0, 32], dtype=np.uint64)).tolist()
     [[8, 3]]
     """
-    if len(devices) < MANY:
-        return few_rows.further_blocks(devices, tweaks, first, left, count)
     counters = np.empty((len(left), 2), dtype="<u8")
-    counter_loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+    if len(devices) >= MANY:
+        loops().fill_further(frozen(devices), _frozen_tweaks(tweaks), first, left, count, counters)
+        return counters
+    rows, places = np.divmod(left, count)
+    counters[:, 0] = devices[rows]
+    counters[:, 1] = tweaks[rows].astype(np.uint32) | places.astype(np.uint64) + np.uint64(first) << np.uint64(32)
     return counters
 
 
@@ -118,10 +110,11 @@ def extremes(devices: Words) -> tuple[int, int, bool]:
     >>> extremes(np.array([7, 8, 9], dtype=np.uint64)), extremes(np.array([7, 9, 8], dtype=np.uint64))
     ((7, 9, True), (7, 9, False))
     """
-    if len(devices) < MANY:
-        return few_rows.extremes(devices)
-    low, high, in_a_row = counter_loops().extremes(frozen(devices))
-    return low, high, in_a_row
+    if len(devices) >= MANY:
+        low, high, in_a_row = loops().extremes(frozen(devices))
+        return low, high, in_a_row
+    in_a_row = np.array_equal(devices - devices[0], np.arange(len(devices), dtype=np.uint64))
+    return int(devices.min()), int(devices.max()), in_a_row
 
 
 def look_up(
@@ -150,25 +143,26 @@ def look_up(
     """
     rows, count = len(starts.devices), symbols.shape[1]
     cells, there = exempt or NO_EXEMPT
-    if rows < MANY:
-        some = slice(first, first + rows)
-        own = None if exempt is None else (cells[some], there[some])
-        few = few_rows.look_up(slots, filled, words, starts, own, symbols[some])
-        left[found : found + len(few)] = few + first * count
-        return found + len(few)
-    if starts.within:
+    if rows >= MANY:
         base = starts.first - (starts.first >> 63 << 64)  # as a signed number, which the loops take for the same
         spread = frozen(starts.devices), base, starts.apart, starts.within
-        found = loops().look_up_from(*spread, words, slots, filled, first, symbols, left, found)
+        if starts.within:
+            found = loops().look_up_from(*spread, words, slots, filled, first, symbols, left, found)
+        else:
+            found = loops().look_up(words, slots, filled, first * count, symbols.reshape(-1), left, found)
         if exempt is not None:
             loops().look_up_again(frozen(cells), frozen(there), *spread, words, slots, first, symbols)
-        return found
-    if exempt is None:
-        return int(loops().look_up(words, slots, filled, first * count, symbols.reshape(-1), left, found))
-    if count == 1 and len(slots) == 2:
-        return int(loops().look_up_either(words, frozen(there), slots, filled, first, symbols, left, found))
-    own = frozen(cells), frozen(there)
-    return int(loops().look_up_bits(*own, words, slots, filled, first, symbols, left, found))
+        return int(found)
+    words = words[starts.of(count)[:, None] + np.arange(count, dtype=np.uint64)]
+    some = symbols[first : first + rows]
+    some[:] = slots[0].take(words)
+    if exempt is not None:
+        own = np.flatnonzero(there[first : first + rows])
+        places, kinds = np.divmod(cells[first + own], 8)
+        some[own, places] = slots[1 + kinds, words[own, places]]
+    more = np.flatnonzero(words >= filled)
+    left[found : found + len(more)] = more + first * count
+    return found + len(more)
 
 
 def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symbols: Column) -> None:
@@ -179,11 +173,15 @@ def resolve(cuts: Words, left: Places, words: Words, exempt: Exempt | None, symb
     >>> symbols.tolist()
     [[0, 1], [0, 0]]
     """
-    if len(symbols) < MANY:
-        few_rows.resolve(cuts, left, words, exempt, symbols)
-        return
     cells, there = exempt or NO_EXEMPT
-    loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+    if len(symbols) >= MANY:
+        loops().resolve(cuts, left, words, frozen(cells), frozen(there), symbols)
+        return
+    rows, places = np.divmod(left, symbols.shape[1])
+    kinds: Whole = np.zeros(len(left), dtype=np.int64)
+    if exempt is not None:
+        kinds = (there[rows] & (cells[rows] // 8 == places)) * (1 + cells[rows] % 8)
+    symbols[rows, places] = invert(cuts, kinds, words)
 
 
 def clear(column: Column, spare: int) -> None:
@@ -194,10 +192,10 @@ def clear(column: Column, spare: int) -> None:
     >>> column.tolist()
     [[255, 15]]
     """
-    if len(column) < MANY:
-        few_rows.clear(column, spare)
-        return
-    loops().clear(column, spare)
+    if len(column) >= MANY:
+        loops().clear(column, spare)
+    else:
+        column[:, -1] &= ~column.dtype.type(spare)
 
 
 def shift(cells: Whole, shifts: Column, k: int) -> Column:
@@ -206,23 +204,24 @@ def shift(cells: Whole, shifts: Column, k: int) -> Column:
     >>> shift(np.array([1, 2]), np.array([0, 1], dtype=np.uint8), 3).tolist()
     [1, 0]
     """
-    if len(cells) < MANY:
-        return few_rows.shift(cells, shifts, k)
-    loops().shift(frozen(cells), shifts, k)
-    return shifts
+    if len(cells) >= MANY:
+        loops().shift(frozen(cells), shifts, k)
+        return shifts
+    return np.asarray((cells.astype(np.int64) + shifts) % k, dtype=shifts.dtype)
 
 
-def invert(cuts: Words, rows: Whole, words: Words, many: bool = False) -> Column:
+def invert(cuts: Words, rows: Whole, words: Words) -> Column:
     """The symbol of each word: how many cuts of its row it is not below.
 
     >>> cuts = np.array([[10, 20], [5, 6]], dtype=np.uint64)
     >>> invert(cuts, np.array([0, 1]), np.array([10, 4], dtype=np.uint64)).tolist()
     [1, 0]
     """
-    if not many:
-        return few_rows.invert(cuts, rows, words)
     symbols = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
-    loops().invert(cuts, rows, words, symbols)
+    if len(words) >= MANY:
+        loops().invert(frozen(cuts), frozen(rows), frozen(words), symbols)
+    else:
+        symbols[:] = [np.searchsorted(cuts[row], word, side="right") for row, word in zip(rows, words, strict=True)]
     return symbols
 
 

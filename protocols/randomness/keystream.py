@@ -26,23 +26,17 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Column, Devices, Places, ShortWords, Whole, Words
+from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
 from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
 from protocols.randomness.drawing import (
-    MANY,
-    Exempt,
-    Lookup,
-    clear,
+    NEIGHBOURS,
+    Starts,
+    blocks_alone,
     counter_blocks,
     extremes,
     further_blocks,
-    look_up,
-    resolve,
-    shared_blocks,
-    stream_blocks,
 )
-from protocols.randomness.few_rows import NEIGHBOURS, Starts, blocks_alone
 from protocols.randomness.memory import memory
 
 BLOCK = 16
@@ -111,12 +105,6 @@ class Draws:
         """The lowest and the highest device, and whether they are numbered in a row."""
         return extremes(self.devices)
 
-    def has_rows_of(self, other: Draws) -> bool:
-        """Whether the devices are the same, in the same order. Of devices in a row, the first and the last say it."""
-        if len(self) == len(other) >= MANY and self.extremes[2]:
-            return self.extremes == other.extremes
-        return np.array_equal(self.devices, other.devices)
-
     def fork(self, lane: int) -> Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
@@ -151,7 +139,8 @@ class Draws:
         low, high, _ = extremes(devices) if one_tweak else (0, MOST, False)
         if (high // NEIGHBOURS - low // NEIGHBOURS + 1) * count <= len(devices) * blocks:
             return self._whole_streams(devices, tweaks, count, low, high, False)
-        counters = shared_blocks(devices, tweaks, self._from(SHARED), count, memory.counters(len(devices) * blocks))
+        room = memory.array("counters", 2 * len(devices) * blocks, "<u8")
+        counters = counter_blocks(devices, tweaks, self._from(SHARED), blocks, count, room)
         return self._short_words(counters), Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
 
     def _whole_streams(
@@ -159,29 +148,16 @@ class Draws:
     ) -> tuple[ShortWords, Starts]:
         """The words of all devices from `low` to `high`; where these are numbered in a row, only theirs."""
         group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
-        asked = group, groups, int(tweaks[0]), self._from(SHARED), count
-        words = self._short_words(memory.streams(2 * groups * count, asked, stream_blocks))
+        numbers, one = np.uint64(group) + np.arange(groups, dtype=np.uint64), np.broadcast_to(tweaks[:1], groups)
+        room = memory.array("counters", 2 * groups * count, "<u8")
+        words = self._short_words(counter_blocks(numbers, one, self._from(SHARED), count, 0, room))
         if not in_a_row:
             return words, Starts(devices, NEIGHBOURS * group, 0, MOST)
         start = low % NEIGHBOURS * count
         return words[start : start + len(devices) * count], Starts(devices, 0, count, 0)
 
     def _short_words(self, counters: Words) -> ShortWords:
-        return self._encrypt(counters, memory.keystream(counters.nbytes + BLOCK - 1)).view("<u2")
-
-    def draw(self, table: Lookup, exempt: Exempt | None, spare: int, symbols: Column) -> None:
-        """Fill rows of symbols. The spare bits of each row's last symbol are cleared.
-
-        Words are looked up as `drawing.look_up` says; those that were not enough, as `drawing.resolve` does.
-        """
-        count, slots, filled = symbols.shape[1], table.slots, table.filled
-        left, found = memory.left(symbols.size), 0
-        for first, words, starts in self.parts(count):
-            found = look_up(slots, filled, words, starts, exempt, first, symbols, left, found)
-        if found:
-            resolve(table.cuts, left[:found], self.extra(left[:found], count), exempt, symbols)
-        if spare:
-            clear(symbols, spare)
+        return self._encrypt(counters, memory.array("words", counters.nbytes + BLOCK - 1, np.uint8)).view("<u2")
 
     def extra(self, left: Places, count: int) -> Words:
         """64 further bits for some words, each named by its place among the `count` words of all rows."""

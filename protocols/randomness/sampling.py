@@ -18,8 +18,9 @@ import numpy as np
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.arrays.counting import frozen
-from protocols.randomness.drawing import MANY, Exempt, Lookup, invert
+from protocols.randomness.drawing import Exempt, clear, invert, look_up, resolve
 from protocols.randomness.keystream import Draws
+from protocols.randomness.memory import memory
 
 Probabilities = Sequence[float] | Floats
 
@@ -53,7 +54,6 @@ class Table:
             left = zip(each, kept[kind].tolist(), strict=True)
             cuts.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
         self._owned, self._cuts = np.stack(kept), np.stack(cuts)
-        self._lookup = Lookup(self._slots, self.filled, self._cuts)
 
     @property
     def integers(self) -> Words:
@@ -71,7 +71,13 @@ class Table:
         out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
         if exempt is not None:
             exempt = frozen(exempt[0]), frozen(exempt[1])
-        draws.draw(self._lookup, exempt, spare, out)
+        left, found = memory.array("left", out.size, np.intp), 0
+        for first, words, starts in draws.parts(count):
+            found = look_up(self._slots, self.filled, words, starts, exempt, first, out, left, found)
+        if found:
+            resolve(self._cuts, left[:found], draws.extra(left[:found], count), exempt, out)
+        if spare:
+            clear(out, spare)
         return out
 
     def exact(self, kind: int = 0) -> list[Fraction]:
@@ -96,7 +102,7 @@ class Rows:
 
     def sample(self, rows: Whole, draws: Draws) -> Column:
         """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
-        return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
+        return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0])
 
 
 @lru_cache(maxsize=64)

@@ -19,15 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, frozen
+from protocols.arrays import Column, Rows, Whole, frozen
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
 from stream_app.counting.gathered import Gathered, add_gathered
 from stream_app.log.codec import Array
-
-Whole = NDArray[np.int64]
-Rows = NDArray[np.int32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,9 +47,9 @@ class Statistics:
         return int(self.n.sum())
 
     @property
-    def supports(self) -> Whole:
+    def supports(self) -> NDArray[np.int64]:
         """Over all gaps: how many reports support each value."""
-        return np.asarray(self.N.sum(axis=0))
+        return np.asarray(self.N.sum(axis=0), dtype=np.int64)
 
     def dense(self, horizon: int) -> tuple[Whole, Whole]:
         """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as windows use them."""

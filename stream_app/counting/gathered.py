@@ -15,11 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column
+from protocols.arrays import Column, Places, Rows, Whole
 from protocols.mechanisms import FreshHash
-
-Whole = NDArray[np.int64]
-Rows = NDArray[np.int32]
 
 ALWAYS_WAITING = 1 << 20
 """So many bytes of answers may wait, also where the supports take less: counting them takes its time."""
@@ -79,7 +76,7 @@ class Gathered:
         settled = 0 if self._settled is None else SUPPORT_BYTES * self._rows * self._encoding.k
         return settled + 8 * self._rows + self._waiting_bytes
 
-    def snapshot(self, order: NDArray[np.intp]) -> tuple[NDArray[Any], Whole, Column]:
+    def snapshot(self, order: Places) -> tuple[NDArray[Any], Whole, Column]:
         """The supports that are counted, how many answers of each row wait, and these; rows in the order given."""
         rows, answers = self._joined()
         places = np.argsort(order).astype(np.int32)[rows]

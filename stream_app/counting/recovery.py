@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from protocols.arrays import Tokens
 from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup, most_rows
@@ -25,7 +26,6 @@ from stream_app.counting.state import (
     position_key,
     resumed_key,
 )
-from stream_app.counting.tables.tokens import Tokens
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write

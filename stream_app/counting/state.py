@@ -19,11 +19,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
-from stream_app.counting.tables.tokens import Tokens, TokenSet
+from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
 from stream_app.log.losses import Loss, added

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.windows import Agreed, agree
+from protocols.arrays import Whole
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from stream_app.counting.counters import Counts, Statistics
@@ -28,8 +29,6 @@ from stream_app.counting.counters import Counts, Statistics
 DIGITS = 40  # a geometric number of 2^40 or more is practically impossible for any useful epsilon
 WORD = 1 << 64
 AT_ONCE = 1 << 12  # cells whose noise is drawn together
-
-Whole = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

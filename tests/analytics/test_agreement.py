@@ -9,7 +9,7 @@ import pytest
 
 from analytics.windows import agree
 from analytics.windows.agreement import project
-from analytics.windows.first_reports import all_windows
+from analytics.windows.first_reports import by_gap, first_reports
 
 
 @pytest.mark.parametrize("seed", range(60))
@@ -43,9 +43,9 @@ def test_a_window_has_at_least_the_visitors_of_every_window_inside_it(seed: int)
         agreed = agree(noised, max(0, int(noised.sum())), before)
         rows.append(agreed.cells)
         before = agreed.left
-    windows = all_windows(np.array(rows))
+    periods = by_gap(np.array(rows))
     for start, length in product(range(14), range(1, horizon)):
         if start + length < 15:
-            longer = windows[start, length]
-            assert longer >= windows[start, length - 1], "the same beginning"
-            assert longer >= windows[start + 1, length - 1], "the same end"
+            longer = first_reports(periods, start, length + 1)
+            assert longer >= first_reports(periods, start, length), "the same beginning"
+            assert longer >= first_reports(periods, start + 1, length), "the same end"

@@ -20,10 +20,11 @@ from analytics.mobility.output.flows import flows
 from analytics.windows import ByGap, Window
 from analytics.windows.first_reports import by_gap
 from analytics.windows.presence_noise import noise_error
-from producers.scenarios import scenario, unique_devices
+from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.published import publish, report_of
+from tests.helpers.scenario_truth import unique_devices
 from tests.helpers.town import live, truths
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))

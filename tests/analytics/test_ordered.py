@@ -12,11 +12,11 @@ import pytest
 
 from analytics.estimation import consistent_shares, estimate, norm_sub
 from analytics.estimation.ordered import early_stopped
-from analytics.estimation.votes import Floats
 from lab.evaluation.measuring import evaluate
 from lab.evaluation.methods import choose
 from lab.evaluation.scores import Score
 from lab.evaluation.truth import one_period
+from protocols.arrays import Floats
 from protocols.mechanisms import MatrixChannel
 from protocols.mechanisms.rounds import geometric
 

@@ -13,11 +13,11 @@ from analytics.estimation.estimates import Estimates
 from analytics.estimation.pairs import Margin, Table, fitted_pairs, two_way_norm_sub
 from analytics.estimation.ratios import exact
 from analytics.mobility import Answers
+from protocols.arrays import Floats
 from protocols.mechanisms import SupportChannel
 from protocols.question import Question
 from tests.helpers.surveys import scheme_with
 
-Floats = NDArray[np.float64]
 SHAPE = (3, 4)
 RUNS, PEOPLE = 300, 30_000
 TABLE = np.array([[0.30, 0.10, 0.02, 0.05], [0.02, 0.15, 0.08, 0.05], [0.0, 0.03, 0.14, 0.06]])

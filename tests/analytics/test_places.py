@@ -7,7 +7,7 @@ import pytest
 
 from analytics.estimation import estimate
 from analytics.estimation.places import fit_places
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats
 from protocols.mechanisms import Area, PlanarChannel, PlanarRound
 from protocols.mechanisms.places.fitting import weighed
 

@@ -15,20 +15,20 @@ import pytest
 from hearsay.terminal import console
 from protocols.arrays import compiling
 
-COUNT = """
+SHIFT = """
 import numpy as np
-from protocols.arrays.counting import count_symbols
-for symbols in (np.uint8, np.uint16):
-    for groups in (np.uint8,):
-        counted = count_symbols(np.array([0, 2, 2], dtype=symbols), np.array([0, 0, 1], dtype=groups), 2, 3)
-        assert counted.tolist() == [[1, 0, 1], [0, 0, 1]], (symbols, groups, counted)
+from protocols.randomness.drawing_loops import shift
+for dtype in (np.uint8, np.uint16):
+    shifts = np.array([0, 1], dtype=dtype)
+    shift(np.array([1, 2]), shifts, 3)
+    assert shifts.tolist() == [1, 0], (dtype, shifts)
 """
 
 
-def test_processes_that_compile_at_once_all_count_right(tmp_path: Path) -> None:
+def test_processes_that_compile_at_once_all_compute_right(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     for _ in range(2):  # the first ones compile, the second ones load what the first ones kept
-        running = [subprocess.Popen([sys.executable, "-c", COUNT], env=environment) for _ in range(2)]
+        running = [subprocess.Popen([sys.executable, "-c", SHIFT], env=environment) for _ in range(2)]
         assert [process.wait(240) for process in running] == [0, 0]
 
 

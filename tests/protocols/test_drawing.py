@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 
 from lab.seeded_keyrings import seeded_keyring
-from protocols.randomness import drawing, few_rows, keystream
+from protocols.randomness import drawing
 from protocols.randomness.drawing import (
     MANY,
+    Starts,
+    blocks_alone,
     clear,
     counter_blocks,
     extremes,
@@ -18,11 +22,8 @@ from protocols.randomness.drawing import (
     invert,
     look_up,
     resolve,
-    shared_blocks,
     shift,
-    stream_blocks,
 )
-from protocols.randomness.few_rows import Starts, blocks_alone
 from protocols.randomness.keystream import MOST
 from protocols.randomness.sampling import Table
 
@@ -31,6 +32,12 @@ SIZES = pytest.mark.parametrize("n", [1, MANY - 1, MANY, MANY + 1])
 
 def same(found: Any, defined: Any) -> bool:
     return bool(found.dtype == defined.dtype and np.array_equal(found, defined))
+
+
+def in_numpy(work: Callable[..., Any], *arguments: Any) -> Any:
+    """The same work as for few rows, however many there are."""
+    with mock.patch.object(drawing, "MANY", 1 << 62):
+        return work(*arguments)
 
 
 def some_devices(n: int) -> tuple[np.ndarray, list[np.ndarray]]:
@@ -46,21 +53,11 @@ def test_counter_blocks_are_as_defined(n: int) -> None:
     devices, ways = some_devices(n)
     left = np.flatnonzero(np.random.default_rng(n).random(3 * n) < 0.3)
     for tweaks in ways:
-        for first, count in ((0, 1), (3 << 24, 3)):
-            blocks = counter_blocks(devices, tweaks, first, count)
-            assert same(blocks, few_rows.counter_blocks(devices, tweaks, first, count))
-            shared = shared_blocks(devices, tweaks, first, count)
-            assert same(shared, few_rows.shared_blocks(devices, tweaks, first, count))
-            further = further_blocks(devices, tweaks, first, left, 3)
-            assert same(further, few_rows.further_blocks(devices, tweaks, first, left, 3))
-
-
-@SIZES
-def test_blocks_of_neighbouring_streams_are_those_of_each_stream(n: int) -> None:
-    for first, count in ((0, 1), (3 << 24, 3)):
-        blocks = stream_blocks(1 << 40, n, 7, first, count, np.empty(2 * n * count, dtype="<u8"))
-        groups = np.arange(n, dtype=np.uint64) + np.uint64(1 << 40)
-        assert same(blocks, few_rows.counter_blocks(groups, np.full(n, 7), first, count))
+        for first, blocks, count in ((0, 1, 0), (3 << 24, 3, 0), (3 << 24, blocks_alone(13), 13)):
+            asked = devices, tweaks, first, blocks, count
+            assert same(counter_blocks(*asked), in_numpy(counter_blocks, *asked))
+        further = devices, tweaks, 3 << 24, left, 3
+        assert same(further_blocks(*further), in_numpy(further_blocks, *further))
 
 
 @pytest.mark.parametrize("count", range(1, 30))
@@ -73,20 +70,8 @@ def test_a_device_alone_takes_as_many_blocks_as_its_words_can_touch(count: int) 
 def test_extremes_are_as_defined(n: int) -> None:
     row = np.arange(n, dtype=np.uint64) + np.uint64(1 << 63)
     for devices in (row, row[::-1], np.append(row, row[0]), some_devices(n)[0]):
-        assert extremes(devices) == few_rows.extremes(devices)
+        assert extremes(devices) == in_numpy(extremes, devices)
     assert extremes(row) == (1 << 63, (1 << 63) + n - 1, True)
-
-
-@SIZES
-def test_draws_have_the_rows_of_others_if_every_device_is_the_same(n: int) -> None:
-    ring = seeded_keyring(9)
-    for devices in (some_devices(n)[0], np.arange(n, dtype=np.uint64) + np.uint64(5)):
-        draws = ring.draws(("a",), devices)
-        assert draws.has_rows_of(ring.draws(("b",), devices.copy(), 7))
-        others = (devices ^ (np.arange(n) == n - 1), devices + np.uint64(1), devices[:-1], np.append(devices, devices))
-        for other in others:
-            assert not draws.has_rows_of(ring.draws(("a",), other))
-            assert not ring.draws(("a",), other).has_rows_of(draws)
 
 
 @SIZES
@@ -106,14 +91,14 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
         (among, Starts(devices, 0, 8 * blocks_alone(width), 7)),
     ):
         for exempt in (None, (cells, there)):
-            found, defined = np.empty((2, n, width), dtype=slots.dtype)
-            left = np.zeros(found.size, dtype=np.intp)
-            left = left[: look_up(slots, filled, words, starts, exempt, 0, found, left, 0)]
-            assert same(left, few_rows.look_up(slots, filled, words, starts, exempt, defined))
-            assert same(found, defined)
-            cuts, further = np.sort(rng.integers(0, 9, (3, 5))).astype(np.uint64), rng.integers(0, 9, len(left))
-            resolve(cuts, left, further.astype(np.uint64), exempt, found)
-            few_rows.resolve(cuts, left, further.astype(np.uint64), exempt, defined)
+            found, defined = np.zeros((2, n, width), dtype=slots.dtype)
+            left, listed = np.zeros((2, found.size), dtype=np.intp)
+            size = look_up(slots, filled, words, starts, exempt, 0, found, left, 0)
+            assert size == in_numpy(look_up, slots, filled, words, starts, exempt, 0, defined, listed, 0)
+            assert same(left[:size], listed[:size]) and same(found, defined)
+            cuts, further = np.sort(rng.integers(0, 9, (3, 5))).astype(np.uint64), rng.integers(0, 9, size)
+            resolve(cuts, left[:size], further.astype(np.uint64), exempt, found)
+            in_numpy(resolve, cuts, left[:size], further.astype(np.uint64), exempt, defined)
             assert same(found, defined)
 
 
@@ -131,7 +116,7 @@ def test_words_are_looked_up_as_defined(n: int, width: int, symbols: int, filled
     ],
 )
 def test_many_rows_draw_what_few_rows_draw_without_the_spare_bits(
-    chances: list[float], exempt: bool, count: int, monkeypatch: pytest.MonkeyPatch
+    chances: list[float], exempt: bool, count: int
 ) -> None:
     rng, n, spare = np.random.default_rng(7), MANY + 203, 0b11000000
     own = 8 * rng.integers(0, count, n) + rng.integers(0, 8 if count > 1 else 1, n), rng.random(n) < 0.3
@@ -139,9 +124,7 @@ def test_many_rows_draw_what_few_rows_draw_without_the_spare_bits(
     table = Table(chances, *([*reversed(chances)] for _ in range(kinds - 1)) if exempt else ())
     draws = seeded_keyring(1).draws(("a",), np.arange(5, 5 + n, dtype=np.uint64), 4)
     found = table.sample(draws, count, own if exempt else None, spare)
-    for module in (drawing, keystream):
-        monkeypatch.setattr(module, "MANY", n + 1)
-    defined = table.sample(draws, count, own if exempt else None)
+    defined = in_numpy(table.sample, draws, count, own if exempt else None)
     defined[:, -1] &= ~defined.dtype.type(spare)
     assert same(found, defined)
 
@@ -159,16 +142,16 @@ def test_bits_are_cleared_in_the_last_byte_of_each_row(n: int) -> None:
 def test_symbols_are_shifted_as_defined(n: int, k: int) -> None:
     rng = np.random.default_rng(n)
     cells, shifts = rng.integers(0, k, n), rng.integers(0, k, n).astype(np.min_scalar_type(k - 1))
-    defined = few_rows.shift(cells, shifts, k)
+    defined = in_numpy(shift, cells, shifts, k)
     assert same(shift(cells, shifts, k), defined)
 
 
 def test_cuts_are_inverted_as_defined() -> None:
     rng = np.random.default_rng(1)
     cuts = np.sort(rng.integers(0, 1 << 64, (5, 300), dtype=np.uint64))
-    rows, words = rng.integers(0, 5, 900), rng.integers(0, 1 << 64, 900, dtype=np.uint64)
+    rows, words = rng.integers(0, 5, 2 * MANY), rng.integers(0, 1 << 64, 2 * MANY, dtype=np.uint64)
     words[:300] = cuts[rows[:300], np.arange(300)]  # exactly on a cut
-    assert same(invert(cuts, rows, words, many=True), few_rows.invert(cuts, rows, words))
+    assert same(invert(cuts, rows, words), in_numpy(invert, cuts, rows, words))
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 13])

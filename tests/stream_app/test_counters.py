@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.arrays import Whole
 from protocols.wire import Frame
-from stream_app.counting.counters import PeriodCounts, Rows, Whole, add_counts, group
+from stream_app.counting.counters import PeriodCounts, Rows, add_counts, group
 from tests.helpers.crowd import scheme_of
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")

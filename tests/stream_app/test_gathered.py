@@ -7,7 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from protocols.arrays import Column, hash_counting
+from protocols.arrays import Column
 from protocols.scheme import Scheme
 from protocols.wire import Frame
 from stream_app.counting import gathered
@@ -61,9 +61,7 @@ def restored(counts: Counts) -> Counts:
 
 
 @pytest.mark.parametrize("waiting", [0, 1000, 1 << 20], ids=["none waits", "some wait", "all wait"])
-@pytest.mark.parametrize("counters", [0, hash_counting.MOST_COUNTERS], ids=["by waves", "by counters"])
-def test_supports_are_those_of_a_recount(waiting: int, counters: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hash_counting, "MOST_COUNTERS", counters)
+def test_supports_are_those_of_a_recount(waiting: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(gathered, "ALWAYS_WAITING", waiting)
     monkeypatch.setattr(gathered, "SUPPORT_BYTES", 0)
     frames = [frame(seed, gaps=1 + seed % HORIZON) for seed in range(5)]

@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from hearsay.running.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory
 from hearsay.running.simulating import populate, simulate
 from hearsay.survey_files import example
 from protocols.survey import Survey

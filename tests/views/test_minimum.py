@@ -27,7 +27,7 @@ from typer.testing import CliRunner
 
 from analytics.windows import Window
 from hearsay.cli import app
-from hearsay.running.data_directory import COLLECTOR
+from hearsay.data_directory import COLLECTOR
 from pages.about import survey_event
 from pages.dashboard.making import Making
 from protocols.scheme import Scheme

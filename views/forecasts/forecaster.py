@@ -23,9 +23,10 @@ from analytics.forecasting import (
     longest_between,
     refit_after,
 )
+from protocols.arrays import Floats, Mask
 from protocols.scheme import Scheme
 from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
-from views.forecasts.observing import Cell, Floats, Members, Observation, cells, observe
+from views.forecasts.observing import Cell, Observation, cells, observe
 from views.results.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
@@ -62,7 +63,7 @@ class Forecaster:
         unexpected = self._take(newest)
         return self._result(histogram.period, newest, unexpected) if publish and self._bank is not None else None
 
-    def _take(self, seen: Observation) -> Members:
+    def _take(self, seen: Observation) -> Mask:
         """Update or refit; returns which cells were unexpected."""
         self.through = seen.period
         self._history.append(seen)
@@ -85,7 +86,7 @@ class Forecaster:
         # Never keep an earlier fit: after a restart, it would not be known.
         self._bank, self._fitted_after = (bank if np.isfinite(bank.stretch).any() else None), self.through
 
-    def _result(self, period: int, newest: Observation, unexpected: Members) -> ForecastResult:
+    def _result(self, period: int, newest: Observation, unexpected: Mask) -> ForecastResult:
         survey, bank = self._scheme.survey, self._bank
         assert bank is not None
         made = bank.forecast(self._ahead)
@@ -106,7 +107,7 @@ class Forecaster:
             ),
         )
 
-    def _too_few(self, made: BankForecast) -> Members:
+    def _too_few(self, made: BankForecast) -> Mask:
         """The periods ahead whose results will probably be suppressed.
 
         Few reports are expected in them, or the last period of the same phase was suppressed: a forecast must not fill
@@ -120,7 +121,7 @@ class Forecaster:
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _table(
-        self, places: list[int], made: BankForecast, few: Members, unexpected: Members, newest: Observation
+        self, places: list[int], made: BankForecast, few: Mask, unexpected: Mask, newest: Observation
     ) -> ForecastTable:
         kind, attribute = _table_of(self._cells[places[0]])
         named = {"kind": kind, "attribute": attribute, "names": tuple(self._cells[place].value for place in places)}

@@ -14,16 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation import CellNoise, estimate, estimate_noised, norm_sub
+from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Channel
 from protocols.question import Question
 from protocols.scheme import Scheme
 from views.results.histogram import AttributeHistogram, Histogram
-
-Floats = NDArray[np.float64]
-Members = NDArray[np.bool_]
 
 
 class Cell(NamedTuple):
@@ -96,7 +93,7 @@ def _people(
     shares, n = np.array(published.estimate), published.n or 0
     likely = norm_sub(shares)
     answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
-    members: list[Members | None] = [] if question.attribute.placed else [None]
+    members: list[Mask | None] = [] if question.attribute.placed else [None]
     if groups and question.attribute.groups:
         members.append(question.members)
     parts = []
@@ -115,7 +112,7 @@ def _people(
 
 
 def _variance(
-    channel: Channel, shares: Floats, n: int, total: int, members: Members | None, noise: CellNoise | None = None
+    channel: Channel, shares: Floats, n: int, total: int, members: Mask | None, noise: CellNoise | None = None
 ) -> Floats:
     """The variance of estimates of all values, or of groups of them, if these are the true shares."""
     counts = channel.support(shares) * n

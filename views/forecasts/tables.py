@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from analytics.columns import Floats
 from analytics.mobility import Part
+from protocols.arrays import Floats
 from protocols.survey import Survey
 from views.forecasts.model import ForecastResult, ForecastTable
 

@@ -24,10 +24,9 @@ from hashlib import sha256
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation.places.unseen import Unseen, unseen_of
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import PlanarChannel
 
 HELD_OUT = 0.1
@@ -49,7 +48,7 @@ class Fit(NamedTuple):
     unseen: Unseen
 
 
-def fit_places(counts: NDArray[np.int64], channel: PlanarChannel) -> Fit:
+def fit_places(counts: Whole, channel: PlanarChannel) -> Fit:
     """The shares of the cells for `counts[cell]` reports that name each; at least one report.
 
     >>> from protocols.mechanisms import PlanarRound
@@ -63,7 +62,7 @@ def fit_places(counts: NDArray[np.int64], channel: PlanarChannel) -> Fit:
     return _fitted(counts.astype("<i8").tobytes(), channel)
 
 
-def fitted_places(counts: NDArray[np.int64], channel: PlanarChannel) -> Floats:
+def fitted_places(counts: Whole, channel: PlanarChannel) -> Floats:
     """The shares of the cells alone, without what intervals need."""
     steps = best_steps(counts, channel, _random(counts.astype("<i8").tobytes()))
     return advance(counts / counts.sum(), channel, steps)
@@ -82,7 +81,7 @@ def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
     return Fit(shares, steps, further, advance(drawn / n, channel, steps), unseen)
 
 
-def best_steps(counts: NDArray[np.int64], channel: PlanarChannel, random: np.random.Generator) -> int:
+def best_steps(counts: Whole, channel: PlanarChannel, random: np.random.Generator) -> int:
     """How many steps make a tenth of the reports likeliest, fitted to the others."""
     held = random.binomial(counts, HELD_OUT)
     kept = counts - held
@@ -109,7 +108,7 @@ def advance(observed: Floats, channel: PlanarChannel, steps: int, start: Floats 
     return shares
 
 
-def spread_of(fit: Fit, n: float, drawn: float, groups: NDArray[np.bool_] | None) -> tuple[Floats, Floats]:
+def spread_of(fit: Fit, n: float, drawn: float, groups: Mask | None) -> tuple[Floats, Floats]:
     """The shares of cells or groups, and their standard errors; `drawn`: the share of the population that reported."""
     shares, further, refits = (_summed(part, groups) for part in (fit.shares, fit.further, fit.refits))
     variance = refits.var(axis=0, ddof=1)
@@ -117,11 +116,11 @@ def spread_of(fit: Fit, n: float, drawn: float, groups: NDArray[np.bool_] | None
     return shares, np.sqrt(noise + (further - shares) ** 2 + fit.unseen.of(groups))
 
 
-def _summed(cells: Floats, groups: NDArray[np.bool_] | None) -> Floats:
+def _summed(cells: Floats, groups: Mask | None) -> Floats:
     return cells if groups is None else np.asarray(cells @ groups.T.astype(np.float64))
 
 
-def covariance_of(fit: Fit, places: NDArray[np.intp] | None) -> Floats:
+def covariance_of(fit: Fit, places: Places | None) -> Floats:
     """The covariance of the shares of all cells or of some: that of the refits, and what stopping early has removed."""
     some = slice(None) if places is None else places
     apart = fit.refits[:, some] - fit.refits[:, some].mean(axis=0)

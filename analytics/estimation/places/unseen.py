@@ -12,9 +12,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from analytics.estimation.votes import Floats
+from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Area, PlanarChannel
 
 UNSEEN_RATE = 0.24  # a cell side: at this rate as much is unseen as is seen
@@ -27,7 +26,7 @@ class Unseen:
     area: Area
     products: Floats = field(repr=False)
 
-    def of(self, groups: NDArray[np.bool_] | None) -> Floats:
+    def of(self, groups: Mask | None) -> Floats:
         """The variance that it adds to cells, or to groups of them."""
         if groups is None:
             return np.full(self.area.k, self.products[0, 0])

@@ -8,10 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+from protocols.arrays import Counts, Floats
 
 NUMBERS = ("x", "y", "station_x", "station_y", "response_minutes")
 AREAS = ("zone", "city", "district")
@@ -28,13 +26,13 @@ class Incidents:
     station_x: Floats
     station_y: Floats
     minutes: Floats
-    areas: Mapping[str, Whole]
+    areas: Mapping[str, Counts]
     known: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def some(self, rows: Whole) -> Incidents:
+    def some(self, rows: Counts) -> Incidents:
         """Only these incidents."""
         areas, known = ({name: column[rows] for name, column in part.items()} for part in (self.areas, self.known))
         own = (self.x, self.y, self.station_x, self.station_y, self.minutes)
@@ -106,6 +104,6 @@ def _features(name: str, entries: list[str]) -> dict[str, Floats]:
         return {f"{name}_{kind}": (np.array(entries) == kind).astype(np.float64) for kind in kinds}
 
 
-def _nearest(places: Floats, centres: Floats) -> Whole:
+def _nearest(places: Floats, centres: Floats) -> Counts:
     far = (places[:, None, 0] - centres[:, 0]) ** 2 + (places[:, None, 1] - centres[:, 1]) ** 2
     return far.argmin(axis=1)

@@ -12,7 +12,7 @@ from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.convolution import Convolution
 from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.drawing import MANY, invert
+from protocols.randomness.drawing import invert
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below
 
@@ -99,7 +99,7 @@ class PlanarRound(PlaceRound):
         words = draws.blocks(1).view("<u8")
         table = self.table
         zeros = np.zeros(len(cells), dtype=np.uint8)
-        drawn = invert(table, zeros, words[:, 0], len(draws) >= MANY).astype(np.int64)
+        drawn = invert(table, zeros, words[:, 0]).astype(np.int64)
         up, across = np.divmod(drawn, 2 * self.columns - 1)
         row, column = np.divmod(cells.astype(np.int64), self.columns)
         row = (row + up - (self.rows - 1)).clip(0, self.rows - 1)

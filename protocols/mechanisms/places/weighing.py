@@ -19,7 +19,7 @@ from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.law import ANYWHERE, WORD, falling
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.drawing import MANY, invert
+from protocols.randomness.drawing import invert
 from protocols.randomness.keystream import Draws
 
 UNIT = 1 << 30  # a mass of 1
@@ -75,7 +75,7 @@ class WeighedRound(PlaceRound):
 
     def sample(self, cells: Whole, draws: Draws) -> Column:
         """The noisy cell of each row."""
-        return invert(self.table, cells, draws.blocks(1).view("<u8")[:, 0], len(draws) >= MANY)
+        return invert(self.table, cells, draws.blocks(1).view("<u8")[:, 0])
 
 
 def by_distance(area: Area, slope: float) -> tuple[Floats, Floats, Whole]:

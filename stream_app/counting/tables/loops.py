@@ -14,11 +14,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from protocols.arrays import Mask, Rows, Words
 from protocols.arrays.compiling import address_of, compiled
 from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
-
-Words = NDArray[np.uint64]
-Rows = NDArray[np.int32]
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
 LINE = np.uint64(SLOTS_PER_LINE)
@@ -100,7 +98,7 @@ prefetch_line: Any = intrinsic(_prefetch)
 
 
 @compiled
-def insert(slots: Words, keys: Words, tokens: Words, new: NDArray[np.bool_]) -> None:
+def insert(slots: Words, keys: Words, tokens: Words, new: Mask) -> None:
     """Put tokens into a table that has room, and mark those that are new.
 
     Memory has a high latency but serves many requests at once: lines are prefetched well before they are read. Tokens

@@ -16,13 +16,9 @@ from __future__ import annotations
 import secrets
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays import frozen
+from protocols.arrays import Mask, Tokens, frozen
 from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
-
-Tokens = NDArray[np.uint64]
-Mask = NDArray[np.bool_]
 
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load

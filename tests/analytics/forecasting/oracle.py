@@ -5,16 +5,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.forecasting.fitting import Fit, first_state
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC
+from protocols.arrays import Floats
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of the imports of statsmodels and pandas
     from statsmodels.tsa.statespace.mlemodel import MLEModel
-
-Floats = NDArray[np.float64]
 
 
 class Oracle(MLEModel):

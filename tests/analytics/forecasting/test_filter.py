@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 from scipy.stats import multivariate_normal
 
 from analytics.forecasting.filtering import log_likelihood, predict, update_many
 from analytics.forecasting.fitting import Fit
 from analytics.forecasting.parameters import Parameters
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
+from protocols.arrays import Floats
 
-Floats = NDArray[np.float64]
 pytestmark = pytest.mark.xdist_group("statsmodels")  # whose imports take two CPU seconds
 STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure.of([24, 168])]
 PERIODS = 260
