@@ -11,12 +11,21 @@ import numpy as np
 from audit.closed.forged_places import MOST_CELLS, middle, moved_places
 from audit.closed.forging import Forgery, moved
 from audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
-from audit.closed.linking import change_shows, memo_bits, trackability
+from audit.closed.linking import change_shows, memo_bits
 from audit.closed.places import averaged, blind
 from audit.closed.which import attribute_inference
 from audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
-from protocols.privacy import Evidence, Loss, attribute_guess, evidence, forged_weight, hidden_bits, trait_values
+from protocols.privacy import (
+    Evidence,
+    Loss,
+    attribute_guess,
+    evidence,
+    forged_weight,
+    hidden_bits,
+    memo_trackability,
+    trait_values,
+)
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -157,7 +166,7 @@ def _memos(scheme: Scheme) -> Iterator[Figure]:
             attack="link", target=question.name, knows="all reports: what the memo adds to the value", reports=None,
             unit="bits", luck=0.0, histogram=0.0, best=memo_bits(question),
         )  # fmt: skip
-        tracked, shows = trackability(question, 10), change_shows(question)
+        tracked, shows = memo_trackability(question.mechanism, 10), change_shows(question)
         if tracked is not None:
             yield Figure(
                 attack="link", target=question.name, knows="one device or two with the same value, ten reports each",

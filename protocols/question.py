@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Values
-from protocols.mechanisms.channels import Channel, SupportChannel, variance_at_zero
+from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.encodings import FakeKind
-from protocols.mechanisms.mechanism import Budget, Mechanism
+from protocols.mechanisms.mechanism import Budget, Channel, Mechanism
 from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.sampling import digest

@@ -2,7 +2,7 @@
 
 from audit.closed.forging import Forgery, forgery_gain, moved
 from audit.closed.guessing import KEPT, best_guess, bit_counts, guess, prior_guess, tuple_guess
-from audit.closed.linking import change_shows, memo_bits, trackability
+from audit.closed.linking import change_shows, memo_bits
 from audit.closed.places import averaged, blind
 from audit.closed.which import attribute_inference
 
@@ -20,6 +20,5 @@ __all__ = [
     "memo_bits",
     "moved",
     "prior_guess",
-    "trackability",
     "tuple_guess",
 ]

@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 
 from protocols.arrays import Floats, Whole
-from protocols.mechanisms import Flip, Hashed, MatrixRound
+from protocols.mechanisms import Flip, MatrixRound
 from protocols.question import Question
 
 MOST_COUNTS = 100_000
@@ -30,18 +30,20 @@ def guess_by_counts(question: Question, t: int, prior: Floats) -> float | None:
     [0.51, 0.518, 0.745]
     """
     encoding, mechanism = question.mechanism.encoding, question.mechanism
-    size = encoding.g if isinstance(encoding, Hashed) else question.k
+    size = encoding.memo.count
     if mechanism.second is None or comb(t + size - 1, size - 1) > MOST_COUNTS:
         return None
-    first, second = _matrix(mechanism.first, size), _matrix(mechanism.second, size)
+    first, second = noise_matrix(mechanism.first, size), noise_matrix(mechanism.second, size)
     if question.faked:
         first = question.share * first + (1 - question.share) * np.asarray(question.fake_memo)
-    likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, symbol or value]
-    if not isinstance(encoding, Hashed):
-        return float((likelihoods * prior).max(axis=1).sum())
-    best = np.array([[prior[row == symbol].max(initial=0.0) for symbol in range(size)] for row in encoding.hashes])
-    rows, times = np.unique(best, axis=0, return_counts=True)
+    likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, cell]
+    rows, times = np.unique(best_by_cell(encoding.sent, size, prior), axis=0, return_counts=True)
     return float(np.average([(likelihoods * row).max(axis=1).sum() for row in rows], weights=times))
+
+
+def best_by_cell(sent: Whole, size: int, prior: Floats) -> Floats:
+    """For each trait, a row each, the largest share of a value that it sends to each cell."""
+    return np.array([[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in sent])
 
 
 def counts_of(t: int, size: int) -> Whole:
@@ -66,5 +68,5 @@ def chances(counts: Whole, noise: Floats) -> Floats:
     return np.asarray(np.exp(orders[:, None] + powers))
 
 
-def _matrix(noise: Flip | MatrixRound, size: int) -> Floats:
+def noise_matrix(noise: Flip | MatrixRound, size: int) -> Floats:
     return noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(size)

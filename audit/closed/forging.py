@@ -14,8 +14,8 @@ from typing import Literal
 
 import numpy as np
 
-from protocols.arrays import Floats, PackedBits, Places
-from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel, PlanarChannel, SupportChannel
+from protocols.arrays import Floats, Places
+from protocols.mechanisms import MatrixChannel, PlanarChannel, SupportChannel
 from protocols.question import Question
 
 Forgery = Literal["best", "random", "lying"]
@@ -28,26 +28,16 @@ def _voting(question: Question) -> SupportChannel | MatrixChannel:
 
 def forged_supports(question: Question, targets: Places, forgery: Forgery) -> float:
     """How many of the targets a forged report supports, on average (ordered: how many people it adds to them)."""
-    channel, encoding, r = _voting(question), question.mechanism.encoding, len(targets)
+    channel = _voting(question)
     if isinstance(channel, MatrixChannel):
         votes = channel.votes[:, targets].sum(axis=1)
         return float({"best": votes.max(), "random": votes.mean(), "lying": 1.0}[forgery])
     if forgery == "lying":
         even = np.zeros(question.k)
-        even[targets] = 1 / r
+        even[targets] = 1 / len(targets)
         return float(channel.support(even)[targets].sum())
-    if isinstance(encoding, FreshHash):  # the hash 0 sends all values together
-        return float(r) if forgery == "best" else r / encoding.g
-    if isinstance(encoding, Hashed):
-        if forgery == "random":
-            return r / encoding.g
-        sent = encoding.hashes[:, targets]
-        return float(max((sent == symbol).sum(axis=1).max() for symbol in range(encoding.g)))
-    if isinstance(encoding, Buckets):
-        return float(min(r, encoding.d)) if forgery == "best" else r / 2 * encoding.d / encoding.k
-    if isinstance(encoding.answer, PackedBits):
-        return float(r) if forgery == "best" else r / 2
-    return 1.0 if forgery == "best" else r / question.k
+    best, average = question.mechanism.encoding.forged(targets)
+    return best if forgery == "best" else average
 
 
 def forgery_gain(question: Question, targets: Places, forgery: Forgery) -> float:

@@ -13,10 +13,10 @@ from math import comb, inf, lgamma, log
 
 import numpy as np
 
-from audit.closed.counting import guess_by_counts
-from protocols.arrays import Floats
-from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
-from protocols.privacy import answers_by_value, mean_of_largest, of_the_value
+from audit.closed.counting import best_by_cell, guess_by_counts, noise_matrix
+from protocols.arrays import Floats, PackedBits
+from protocols.mechanisms import Flip, MatrixRound
+from protocols.privacy import mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -50,7 +50,7 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
         prior = None
     if not memoised and t == inf:
         return share + (1 - share) * prior_guess(question.k, prior)
-    if isinstance(question.mechanism.encoding, FreshHash) and t > 1:
+    if not question.mechanism.encoding.memoisable and t > 1:
         return None
     if not memoised and t > 1:
         question = replace(of_the_value(question), share=share, fake=question.fake)
@@ -119,18 +119,14 @@ def _even(question: Question, t: float) -> float | None:
         return encoding.best_likelihoods(first) / k
     if isinstance(first, MatrixRound) or isinstance(second, MatrixRound):
         return guess_by_counts(question, int(t), np.full(k, 1 / k))
-    if isinstance(encoding, Buckets):
-        raise AssertionError("buckets have one round")
-    if isinstance(encoding, Hashed):
-        sizes, counts = np.unique([len(np.unique(row)) for row in encoding.hashes], return_counts=True)
-        parts = [_by_symbols(int(size), encoding.g, int(t), first, second) for size in sizes]
-        if any(part is None for part in parts):
-            return None
-        reached = [size / k * part for size, part in zip(sizes, parts, strict=True) if part is not None]
-        return float(np.average(reached, weights=counts))
-    if encoding.exclusive:
-        return _by_symbols(k, k, int(t), first, second)
-    return _largest_product(question, int(t), np.full(k, 1 / k))
+    if isinstance(encoding.memo, PackedBits):
+        return _largest_product(question, int(t), np.full(k, 1 / k))
+    sizes, counts = np.unique([len(np.unique(row)) for row in encoding.sent], return_counts=True)
+    parts = [_by_symbols(int(size), encoding.memo.count, int(t), first, second) for size in sizes]
+    if any(part is None for part in parts):
+        return None
+    reached = [size / k * part for size, part in zip(sizes, parts, strict=True) if part is not None]
+    return float(np.average(reached, weights=counts))
 
 
 def _by_symbols(reached: int, size: int, t: int, first: Flip, second: Flip) -> float | None:
@@ -189,25 +185,21 @@ def _uneven(question: Question, t: float, prior: Floats) -> float | None:
     encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
     single = t == 1 or t == inf or second is None
     noise = first if t == inf else mechanism.one_report
-    if isinstance(encoding, Buckets):
+    if isinstance(encoding.memo, PackedBits) and encoding.lifelong:
         return None
-    if not single and (encoding.exclusive or isinstance(encoding, Hashed)):
-        return guess_by_counts(question, int(t), prior)
-    if isinstance(encoding, Hashed):
-        assert isinstance(noise, Flip)
-        rows = [np.array([prior[row == s].max(initial=0.0) for s in range(encoding.g)]) for row in encoding.hashes]
-        return float(np.mean([_largest_joint(best, noise.q + noise.gain * np.eye(encoding.g)) for best in rows]))
-    if isinstance(encoding, FreshHash):
-        assert isinstance(noise, Flip)
-        if encoding.answer.count * encoding.k > MOST_CELLS:
-            return None
-        return _largest_joint(prior, answers_by_value(encoding, noise))
-    if encoding.exclusive:
-        matrix = noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(question.k)
+    if not encoding.memoisable:
+        few = encoding.answer.count * encoding.k <= MOST_CELLS
+        by_value = encoding.answers_by_value(noise) if few else None
+        return None if by_value is None else _largest_joint(prior, by_value)
+    if not isinstance(encoding.memo, PackedBits):
+        if not single:
+            return guess_by_counts(question, int(t), prior)
+        matrix = noise_matrix(noise, encoding.memo.count)
         if question.faked:
             fake = question.fake_memo if t == inf else question.fake_answer
             matrix = question.share * matrix + (1 - question.share) * np.asarray(fake)[None, :]
-        return _largest_joint(prior, matrix)
+        best = best_by_cell(encoding.sent, len(matrix), prior)
+        return float(np.mean([_largest_joint(row, matrix) for row in best]))
     if question.faked and question.fake is not None:
         return None
     if t == inf:

@@ -11,7 +11,7 @@ from audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
 from audit.report import Figure
 from lab.attacks.observed import Observed
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Buckets, FreshHash, Hashed, MatrixChannel, SupportChannel
+from protocols.mechanisms import FreshHash, Hashed, MatrixChannel, SupportChannel
 from protocols.question import Question
 
 
@@ -54,7 +54,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
         return np.asarray(chosen * encoding.g + symbols, dtype=encoding.answer.dtype)
     if isinstance(encoding.answer, PackedBits):
         bits = np.zeros((count, question.k), dtype=np.uint8)
-        if not isinstance(encoding, Buckets):
+        if not encoding.lifelong:
             floor = question.channel.floor if isinstance(question.channel, SupportChannel) else 0.0
             bits[:] = random.random(bits.shape) < floor
         bits[:, target] = 1
@@ -70,8 +70,8 @@ def _drawn(question: Question, target: int, count: int, random: np.random.Genera
     encoding = question.mechanism.encoding
     if isinstance(encoding.answer, PackedBits):
         bits = (random.random((count, question.k)) < 0.5).astype(np.uint8)
-        if isinstance(encoding, Buckets):
-            held = random.random((count, question.k)).argsort(axis=1)[:, : encoding.d]
+        if encoding.lifelong:
+            held = random.random((count, question.k)).argsort(axis=1)[:, : encoding.memo.count]
             mask = np.zeros_like(bits)
             np.put_along_axis(mask, held, 1, axis=1)
             bits &= mask

@@ -12,8 +12,8 @@ from audit.closed import bit_counts
 from lab.attacks.guessing import likelihood
 from lab.attacks.likelihoods import bit_evidence, chunks
 from lab.attacks.observed import Observed
-from protocols.arrays import Floats, Mask, Places, Whole
-from protocols.mechanisms import Buckets, Direct, Flip, FreshHash, Hashed
+from protocols.arrays import Floats, Mask, PackedBits, Places, Whole
+from protocols.mechanisms import Flip
 from protocols.privacy import held
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -119,12 +119,12 @@ def _likelihood(
 def law_of(question: Question, t: int, memoised: bool) -> Law | None:
     """The exact law of the ratio between two values of one attribute; None where it has no simple form."""
     noise, encoding = question.mechanism.one_report, question.mechanism.encoding
-    if question.faked or not isinstance(noise, Flip) or isinstance(encoding, Hashed | Buckets):
+    if question.faked or not isinstance(noise, Flip) or encoding.lifelong:
         return None
-    if isinstance(encoding, Direct | FreshHash):
+    if not isinstance(encoding.answer, PackedBits):
         if t > 1:
             return None
-        apart = 1 - 1 / encoding.g if isinstance(encoding, FreshHash) else 1.0  # that a hash tells both values apart
+        apart = 1.0 if encoding.memoisable else 1 - encoding.seen(noise).q  # that a hash tells both values apart
         score, own, other = log(noise.p / noise.q), apart * noise.p, apart * noise.q
         rest = max(0.0, 1 - own - other)
         return np.array([score, -score, 0.0]), np.array([own, other, rest]), np.array([other, own, rest])

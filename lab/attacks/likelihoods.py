@@ -17,7 +17,7 @@ import numpy as np
 
 from audit.closed import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
-from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, MatrixRound
+from protocols.mechanisms import Flip, FreshHash, MatrixRound
 from protocols.question import Question
 
 CELLS = 1 << 21  # likelihoods at once: bounds the memory
@@ -81,7 +81,7 @@ def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, abso
     assert isinstance(encoding.answer, PackedBits)
     set_ones = sum(encoding.answer.unpack(report).astype(np.int64) for report in reports)
     evidence = bit_evidence(question, len(reports))[set_ones]
-    if isinstance(encoding, Buckets):  # all values that are not held have the likelihood of no bit
+    if encoding.lifelong:  # all values that are not held have the likelihood of no bit
         held = np.zeros_like(evidence, dtype=bool)
         np.put_along_axis(held, np.asarray(traits), True, axis=1)
         evidence = np.where(held, evidence, 0.0)
@@ -110,7 +110,7 @@ def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, a
         hashes, own = np.divmod(answers.astype(np.int64), encoding.g)
         supported = encoding.hashed(hashes[:, None], np.arange(question.k)[None, :]) == own[:, None]
         return Linked(np.asarray(np.where(supported, np.log(first.p), np.log(first.q)), dtype=np.float64), None)
-    size = encoding.g if isinstance(encoding, Hashed) else question.k
+    size = encoding.memo.count
     symbols = [np.asarray(report, dtype=np.int64) % size for report in reports]
     counts = np.zeros((len(symbols[0]), size))
     for symbol in symbols:
@@ -124,8 +124,8 @@ def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, a
         same = scale if absolute else np.zeros(len(cells))
         values = np.log(cells) + same[:, None]
         fake = None if question.fake_memo is None or not question.faked else np.log(weights @ question.fake_memo) + same
-    if isinstance(encoding, Hashed):
-        values = np.take_along_axis(values, encoding.hashes[np.asarray(traits)], axis=1)
+    if encoding.lifelong:
+        values = np.take_along_axis(values, encoding.sent[np.asarray(traits)], axis=1)
     return Linked(values, fake)
 
 

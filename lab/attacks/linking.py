@@ -18,7 +18,7 @@ from lab.attacks.likelihoods import SAME, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from protocols.arrays import Column, Floats, PackedBits, Whole
-from protocols.mechanisms import Buckets, Flip, FreshHash, Hashed, PlanarRound, bit_flip
+from protocols.mechanisms import Flip, FreshHash, PlanarRound, bit_flip
 from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
 from protocols.question import Question
 
@@ -82,11 +82,11 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
         return partial(_of_cells, scores.reshape(2 * plane.rows - 1, 2 * plane.columns - 1))
     memos = memos_of(question, memoised)
     if not memos.bits:
-        return partial(_of_symbols, _table(memos.shares, memos.matrix), isinstance(encoding, Hashed))
+        return partial(_of_symbols, _table(memos.shares, memos.matrix), encoding.lifelong)
     assert isinstance(memos.noise, Flip) and isinstance(encoding.answer, PackedBits)
     ones = memos.shares
-    if isinstance(encoding, Buckets):  # an answer shows a bit where it is held and set
-        ones = np.full(question.k, ones[0] * encoding.d / question.k)
+    if encoding.lifelong:  # an answer shows a bit where it is held and set
+        ones = np.full(question.k, ones[0] * encoding.memo.count / question.k)
     return partial(_of_bits, encoding.answer, _cells(ones, memos.noise))
 
 

@@ -26,10 +26,10 @@ from lab.attacks.reidentify import own_scheme
 from lab.seeded_keyrings import seeded_keyring
 from lab.tables import survey_values
 from memo_store.store import MemoStore
-from producers.fleet import check_scenario
 from producers.memo_cache import MemoCache
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario, scenario
+from producers.simulation import check_scenario
 from producers.sinks import KafkaSink, Sink
 from producers.source_clock import SourceClock
 from protocols.arrays import Mask, Values

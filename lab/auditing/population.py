@@ -20,8 +20,8 @@ from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
-from protocols.arrays import Floats
-from protocols.mechanisms import FreshHash, Hashed, MatrixRound
+from protocols.arrays import Floats, PackedBits
+from protocols.mechanisms import MatrixRound
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -121,7 +121,8 @@ class Population:
         if prior is not None:
             best, exact = best_guess(self.scheme, question, reports, self._spread[question.name])
             return best, exact and not question.faked
-        hashed = isinstance(question.mechanism.encoding, FreshHash | Hashed)
+        encoding = question.mechanism.encoding
+        hashed = not (encoding.exclusive or isinstance(encoding.answer, PackedBits))
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
         best, exact = best_guess(self.scheme, question, reports)
         alike = not hashed and not isinstance(question.mechanism.first, MatrixRound) and not uneven_fakes

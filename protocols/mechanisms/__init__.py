@@ -1,12 +1,11 @@
 """Mechanisms: encodings, rounds of noise, the channels they make, and the catalogue of all of them."""
 
-from protocols.arrays.aliases import Values
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
-from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms.channels import MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.mechanism import Budget, Calibration
+from protocols.mechanisms.mechanism import Budget, Calibration, Channel
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
@@ -38,7 +37,6 @@ __all__ = [
     "PlanarRound",
     "SupportChannel",
     "Use",
-    "Values",
     "averaged_square",
     "bit_flip",
     "fitting",

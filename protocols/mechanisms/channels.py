@@ -17,7 +17,6 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Places
-from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.rounds import Flip
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
@@ -70,6 +69,16 @@ class SupportChannel:
     def support(self, frequencies: Floats) -> Floats:
         """The chance that a report supports each value."""
         return self.floor + self.gain * frequencies
+
+    def variance(self, frequencies: Floats) -> Floats:
+        """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
+
+        >>> from protocols.mechanisms.rounds import grr
+        >>> SupportChannel(10, grr(10, 1.0), exclusive=True).variance(np.eye(10)[0])[:2].round(3).tolist()
+        [8.286, 3.63]
+        """
+        supports = self.support(frequencies)
+        return np.asarray(supports * (1 - supports) / self.gain**2)
 
     def joint(self, frequencies: Floats, places: Places | None = None) -> Floats:
         """The chance that one report supports both i and j (diagonal: `support`), of all values or of some places."""
@@ -140,36 +149,21 @@ class MatrixChannel:
     def support(self, frequencies: Floats) -> Floats:
         return np.asarray(frequencies @ self.matrix)
 
+    def variance(self, frequencies: Floats) -> Floats:
+        """n times the variance of each value's unbiased estimate, if these are the frequencies."""
+        return np.asarray(self.support(frequencies) @ self.votes**2 - frequencies**2)
+
     def joint(self, frequencies: Floats) -> Floats:
         """The chance that one report supports both i and j: it supports one value."""
         return np.diag(self.support(frequencies))
 
 
-Channel = SupportChannel | MatrixChannel | PlanarChannel
-
-
-def variance(channel: Channel, frequencies: Floats) -> Floats:
-    """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
-
-    >>> from protocols.mechanisms.rounds import grr
-    >>> channel = SupportChannel(10, grr(10, 1.0), exclusive=True)
-    >>> variance(channel, np.eye(10)[0])[:2].round(3).tolist()
-    [8.286, 3.63]
-    """
-    supports = channel.support(frequencies)
-    if isinstance(channel, SupportChannel):
-        return np.asarray(supports * (1 - supports) / channel.gain**2)
-    if isinstance(channel, PlanarChannel):
-        raise TypeError("places have no unbiased estimate whose variance would be known")
-    return np.asarray(supports @ channel.votes**2 - frequencies**2)
-
-
-def variance_at_zero(channel: Channel) -> float:
-    """The mean of `variance` at frequency 0, by which mechanisms are compared.
+def variance_at_zero(channel: object) -> float:
+    """The mean of a channel's variance at frequency 0, by which mechanisms are compared.
 
     >>> from protocols.mechanisms.rounds import grr
     >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)
     3.63
     """
     assert isinstance(channel, SupportChannel), "only affine channels are compared"
-    return float(variance(channel, np.zeros(channel.k)).mean())
+    return float(channel.variance(np.zeros(channel.k)).mean())

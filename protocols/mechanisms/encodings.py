@@ -18,11 +18,12 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Floats, Mask, Traits, Values, Whole, Words
+from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole, Words
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
+from protocols.mechanisms.widths import width_law
 from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
@@ -43,6 +44,26 @@ class Encoding(Protocol):
     @property
     def lifelong(self) -> bool:
         """Whether devices have traits."""
+        ...
+
+    @property
+    def trait_count(self) -> int:
+        """How many values the trait has that every answer shows; 1: answers show none."""
+        ...
+
+    @property
+    def memoisable(self) -> bool:
+        """Whether answers can be memos: a trait that is new in every answer would be kept for life."""
+        ...
+
+    @property
+    def sent(self) -> Whole:
+        """The cell of each value, in a row for each trait; TypeError if there are too many traits for rows."""
+        ...
+
+    @property
+    def most(self) -> int:
+        """How many values an answer of a device can support."""
         ...
 
     @property
@@ -122,11 +143,50 @@ class Encoding(Protocol):
         """How many answers support 0, 1 .. k values."""
         ...
 
+    def width_laws(self, flip: Flip, own: float) -> Floats:
+        """The chances that an honest answer supports 0, 1 .. k values, in rows: the law of a survey is a mixture.
+
+        One row where the law does not depend on the value. With chance `own`, the answer is about a value at all.
+        """
+        ...
+
+    def memo_differs(self, first: Flip) -> float:
+        """The chance that the memos of two values of a device differ, after this round."""
+        ...
+
+    def answers_by_value(self, noise: Round) -> Floats | None:
+        """If every answer shows a trait of its own: the chance of each answer, by the value; else None."""
+        ...
+
+    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats] | None:
+        """If every answer shows a trait of its own: the chances of two answers of one device, and of two devices.
+
+        `[later, earlier]` of all pairs, or of those that are alike together. None where answers share a memo.
+        """
+        ...
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        """How many of some values an answer supports: at most, and on average over all answers that are possible."""
+        ...
+
 
 class Plain:
     """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
 
+    k: int
     lifelong = False
+    memoisable = True
+    trait_count = 1
+
+    @property
+    def sent(self) -> Whole:
+        return np.arange(self.k)[None, :]
+
+    def answers_by_value(self, noise: Round) -> Floats | None:
+        return None
+
+    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats] | None:
+        return None
 
     def seen(self, flip: Flip) -> Flip:
         return flip
@@ -150,14 +210,26 @@ class Plain:
         return column
 
 
+class OneWidth(Plain):
+    """What those of them share whose answers are not told apart by how many values they support."""
+
+    widths = 0
+
+    def count_widths(self, answers: Column) -> Counts:
+        return np.zeros(0, dtype=np.int64)
+
+    def width_laws(self, flip: Flip, own: float) -> Floats:
+        return np.zeros((0, self.k + 1))
+
+
 @dataclass(frozen=True)
-class Direct(Plain):
+class Direct(OneWidth):
     """The value is the symbol."""
 
     k: int
     exclusive = True
+    most = 1
     detail = ""
-    widths = 0
 
     @property
     def terms(self) -> dict[str, int | str]:
@@ -215,8 +287,11 @@ class Direct(Plain):
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_symbols(answers, groups, size, self.k)
 
-    def count_widths(self, answers: Column) -> Counts:
-        return np.zeros(0, dtype=np.int64)
+    def memo_differs(self, first: Flip) -> float:
+        return 1 - (2 * first.p * first.q + (self.k - 2) * first.q**2)
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        return 1.0, len(targets) / self.k
 
 
 @dataclass(frozen=True)
@@ -226,6 +301,10 @@ class Unary(Plain):
     k: int
     exclusive = False
     detail = ""
+
+    @property
+    def most(self) -> int:
+        return self.k
 
     @property
     def terms(self) -> dict[str, int | str]:
@@ -293,6 +372,21 @@ class Unary(Plain):
 
     def count_widths(self, answers: Column) -> Counts:
         return count_ones(answers, self.k)
+
+    def width_laws(self, flip: Flip, own: float) -> Floats:
+        return width_law(self.k, self.k, own, flip)[None, :]
+
+    def memo_differs(self, first: Flip) -> float:
+        own, other = drawn_alike(first)
+        return 1 - own**2 * other ** (self.k - 2)
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        return float(len(targets)), len(targets) / 2
+
+
+def drawn_alike(first: Flip) -> tuple[float, float]:
+    """The chance that two memos have the same bit: one that one of both values sets, and one that neither does."""
+    return first.p * first.q + (1 - first.p) * (1 - first.q), first.q**2 + (1 - first.q) ** 2
 
 
 def bit_flip(noise: Round) -> Flip:

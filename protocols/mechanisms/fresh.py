@@ -11,14 +11,14 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Value
 from protocols.arrays.columns import Symbols
 from protocols.arrays.hash_counting import supports_of
 from protocols.mechanisms.channels import Among, Together
-from protocols.mechanisms.encodings import Direct, FakeKind, Plain, Tables, bit_flip
+from protocols.mechanisms.encodings import Direct, FakeKind, OneWidth, Tables, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import uniform
 
 
 @dataclass(frozen=True)
-class FreshHash(Plain):
+class FreshHash(OneWidth):
     """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 2, OLH).
 
     A value is its number in digits of base g, a hash is as many digits, and it sends the value to their inner product
@@ -32,7 +32,11 @@ class FreshHash(Plain):
     k: int
     g: int
     exclusive = False
-    widths = 0
+    memoisable = False
+
+    @property
+    def most(self) -> int:
+        return self.k  # the hash 0 sends all values together
 
     @cached_property
     def digits(self) -> int:
@@ -156,8 +160,32 @@ class FreshHash(Plain):
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return np.stack([self.supports(answers[groups == group]) for group in range(size)])
 
-    def count_widths(self, answers: Column) -> Counts:
-        return np.zeros(0, dtype=np.int64)
+    def memo_differs(self, first: Flip) -> float:
+        raise TypeError(NO_MEMO)
+
+    def answers_by_value(self, noise: Round) -> Floats:
+        flip, (hashes, symbols) = bit_flip(noise), np.divmod(np.arange(self.answer.count), self.g)
+        sent = self.hashed(hashes[None, :], np.arange(self.k)[:, None])
+        return np.asarray(np.where(sent == symbols, flip.p, flip.q) / self.family)
+
+    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats]:
+        """Two answers tell something only if both hashes divide the values alike.
+
+        Few values are gone through. Many are taken as all vectors of digits: then two hashes divide them alike, or
+        independently of each other; alike and the same symbol, another one, and not alike.
+        """
+        flip, g, answers = bit_flip(noise), self.g, self.answer.count
+        if answers <= FEW_ANSWERS and answers * self.k <= FEW_CELLS:
+            by_value = self.answers_by_value(noise)
+            marginal = by_value.mean(axis=0)
+            return by_value.T @ by_value / self.k, np.outer(marginal, marginal)
+        alike = (1 - 1 / self.family) * (g - 1) / self.family
+        same = flip.p**2 + (g - 1) * flip.q**2
+        together = np.array([alike * same, alike * (1 - same), 1 - alike])
+        return together, np.array([alike / g, alike * (1 - 1 / g), 1 - alike])
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        return float(len(targets)), len(targets) / self.g
 
     def _pair(self, flip: Flip) -> tuple[float, float]:
         """How often two values are supported together, and how much more often if the truth is on their line."""
@@ -194,4 +222,5 @@ class FreshHash(Plain):
 
 
 HASHES_AT_ONCE = 1 << 14
+FEW_ANSWERS, FEW_CELLS = 1024, 1 << 17
 NO_MEMO = "a hash that is new in every report leaves nothing to memoise"

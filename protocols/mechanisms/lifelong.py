@@ -6,8 +6,10 @@ Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
@@ -15,14 +17,58 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Trait
 from protocols.arrays.columns import PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, FakeKind, Tables, Unary, bit_flip
+from protocols.mechanisms.encodings import Direct, FakeKind, Tables, Unary, bit_flip, drawn_alike
 from protocols.mechanisms.rounds import Flip, Round
+from protocols.mechanisms.widths import width_law
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
 
 
+class Lifelong(ABC):
+    """What both share: a cell is memoised and perturbed by an encoding without traits, `inner`."""
+
+    k: int
+    exclusive = False
+    lifelong = True
+    memoisable = True
+
+    @property
+    @abstractmethod
+    def inner(self) -> Direct | Unary: ...
+
+    @property
+    def widths(self) -> int:
+        return self.k + 1
+
+    def among(self, flip: Flip) -> None:
+        return None
+
+    def answers_by_value(self, noise: Round) -> None:
+        return None
+
+    def fresh_pairs(self, noise: Round) -> None:
+        return None
+
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        return self.inner.memo_tables(noise, kind, fakes)
+
+    def report_tables(self, noise: Round) -> Tables:
+        return self.inner.report_tables(noise)
+
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        return self.inner.memoise(cells, noise, draws)
+
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        raise TypeError("what a device keeps for life cannot hide which attribute is sampled; use smp or spl")
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        return self.inner.perturb(memo, noise, draws)
+
+
 @dataclass(frozen=True)
-class Hashed:
+class Hashed(Lifelong):
     """A value is hashed to one of g symbols by a hash the device keeps for life (PROTOCOLS 5, LOLOHA).
 
     The public family is an orthogonal array: hash number x, read as digits over the prime field of g, maps value i to
@@ -33,8 +79,18 @@ class Hashed:
 
     k: int
     g: int
-    exclusive = False
-    lifelong = True
+
+    @property
+    def inner(self) -> Direct:
+        return Direct(self.g)
+
+    @property
+    def trait_count(self) -> int:
+        return self.family
+
+    @cached_property
+    def most(self) -> int:
+        return int(self.width_of.max())
 
     @property
     def digits(self) -> int:
@@ -91,9 +147,6 @@ class Hashed:
 
         return joint
 
-    def among(self, flip: Flip) -> None:
-        return None
-
     def best_likelihoods(self, noise: Round) -> float:
         """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
         flip = bit_flip(noise)
@@ -103,28 +156,11 @@ class Hashed:
     def trait_tables(self) -> Tables:
         return uniform(self.family).integers, self.hashes.astype(np.uint64)
 
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
-        return Direct(self.g).memo_tables(noise, kind, fakes)
-
-    def report_tables(self, noise: Round) -> Tables:
-        return Direct(self.g).report_tables(noise)
-
     def traits(self, draws: Draws) -> Traits:
         return uniform(self.family).sample(draws).astype(np.int64)
 
     def cells(self, values: Values, traits: Traits) -> Values:
         return np.asarray(self.hashes[traits, values])
-
-    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        return Direct(self.g).memoise(cells, noise, draws)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        raise TypeError("a lifelong hash cannot hide which attribute is sampled; use smp or spl")
-
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        return Direct(self.g).perturb(memo, noise, draws)
 
     def finish(self, column: Column, traits: Traits) -> Column:
         return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
@@ -133,10 +169,6 @@ class Hashed:
         counts = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
         by_value = np.take_along_axis(counts, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
         return np.asarray(by_value.sum(axis=1))
-
-    @property
-    def widths(self) -> int:
-        return self.k + 1
 
     @cached_property
     def width_of(self) -> Whole:
@@ -149,9 +181,27 @@ class Hashed:
         np.add.at(counts, self.width_of, symbols)
         return counts
 
+    def width_laws(self, flip: Flip, own: float) -> Floats:
+        sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
+        chances = np.where(sent, flip.p, flip.q) / self.family
+        laws = [np.bincount(self.width_of, chances[:, value].ravel(), self.k + 1) for value in range(self.k)]
+        return np.unique(np.round(laws, 15), axis=0)
+
+    @property
+    def sent(self) -> Whole:
+        return self.hashes
+
+    def memo_differs(self, first: Flip) -> float:
+        return (1 - 1 / self.g) * self.inner.memo_differs(first)
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        sent = self.hashes[:, targets]
+        best = max((sent == symbol).sum(axis=1).max() for symbol in range(self.g))
+        return float(best), len(targets) / self.g
+
 
 @dataclass(frozen=True)
-class Buckets:
+class Buckets(Lifelong):
     """A device answers for d of the k values, the same d for life (PROTOCOLS 5, dBitFlipPM).
 
     What is memoised is which of its d values it has, or none of them: d + 1 cells. The answer is a vector of k bits in
@@ -160,8 +210,18 @@ class Buckets:
 
     k: int
     d: int
-    exclusive = False
-    lifelong = True
+
+    @property
+    def inner(self) -> Unary:
+        return Unary(self.d)
+
+    @property
+    def trait_count(self) -> int:
+        return comb(self.k, self.d)
+
+    @property
+    def most(self) -> int:
+        return self.d
 
     @property
     def states(self) -> int:
@@ -192,9 +252,6 @@ class Buckets:
         both_held = self.d * (self.d - 1) / (self.k * (self.k - 1))
         return lambda values, places: both_held * independent(flip, values[places])
 
-    def among(self, flip: Flip) -> None:
-        return None
-
     def best_likelihoods(self, noise: Round) -> float:
         """As for all bits, but an answer without a bit is likeliest under the values that are not held, if any."""
         if self.d == self.k:
@@ -205,12 +262,6 @@ class Buckets:
 
     def trait_tables(self) -> Tables:
         return (np.arange(self.k - self.d + 1, self.k + 1, dtype=np.uint64),)  # below each of these, one value is drawn
-
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
-        return Unary(self.d).memo_tables(noise, kind, fakes)
-
-    def report_tables(self, noise: Round) -> Tables:
-        return Unary(self.d).report_tables(noise)
 
     def traits(self, draws: Draws) -> Traits:
         """The d values each device holds, ascending; every set is equally likely (Floyd's algorithm)."""
@@ -226,28 +277,30 @@ class Buckets:
         held = np.asarray(traits) == values[:, None]
         return np.where(held.any(axis=1), held.argmax(axis=1), self.d)
 
-    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        return Unary(self.d).memoise(cells, noise, draws)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        raise TypeError("lifelong buckets cannot hide which attribute is sampled; use smp or spl")
-
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        return Unary(self.d).perturb(memo, noise, draws)
-
     def finish(self, column: Column, traits: Traits) -> Column:
         bits = np.zeros((len(column), self.k), dtype=np.uint8)
         np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
         return self.answer.pack(bits)
-
-    @property
-    def widths(self) -> int:
-        return self.k + 1
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return count_bits(answers, groups, size, self.k)
 
     def count_widths(self, answers: Column) -> Counts:
         return count_ones(answers, self.k)
+
+    def width_laws(self, flip: Flip, own: float) -> Floats:
+        return width_law(self.k, self.d, own * self.d / self.k, flip)[None, :]
+
+    @property
+    def sent(self) -> Whole:
+        raise TypeError("there are too many sets of buckets to go through")
+
+    def memo_differs(self, first: Flip) -> float:
+        (own, other), ways = drawn_alike(first), comb(self.k, self.d)
+        neither = comb(self.k - 2, self.d) / ways
+        both = comb(self.k - 2, self.d - 2) / ways if self.d > 1 else 0.0
+        alike = both * own**2 * other ** max(0, self.d - 2) + (1 - both - neither) * own * other ** (self.d - 1)
+        return 1 - neither - alike
+
+    def forged(self, targets: Places) -> tuple[float, float]:
+        return float(min(len(targets), self.d)), len(targets) / 2 * self.d / self.k

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from protocols.arrays.aliases import Column, Floats, Values
-from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms.channels import MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Encoding
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
@@ -15,6 +15,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
 Calibration = Literal["exact", "published"]
+Channel = SupportChannel | MatrixChannel | PlanarChannel
 
 
 @dataclass(frozen=True)

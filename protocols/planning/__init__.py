@@ -2,8 +2,8 @@
 
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, PrecisionPlan, plan
+from protocols.planning.precision import told_apart, widest_interval
 from protocols.planning.presence import PresenceErrors, PresencePlan
-from protocols.planning.prices import told_apart, widest_interval
 from protocols.planning.shares import SharePlan, SharesPlan
 
 __all__ = [

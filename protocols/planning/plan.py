@@ -14,12 +14,13 @@ from pydantic import BaseModel, ConfigDict
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.fitting import is_tight
 from protocols.mechanisms.places.losses import moved
+from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
-from protocols.planning.places import placed_why
 from protocols.planning.precision import mean_variance, standard_error
 from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.shares import SharesPlan, shares_plan
@@ -216,7 +217,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
 def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     asked = question.attribute.mechanism
     if question.attribute.placed:
-        return placed_why(question)
+        return _placed_why(question)
     if asked not in CHOOSERS:
         return "the survey asks for it"
     if question.label not in rivals:
@@ -297,3 +298,20 @@ def _guarantee(scheme: Scheme) -> GuaranteePlan:
 def _declared(scheme: Scheme) -> str:
     text = budgets_in_words(scheme.survey)
     return f"{text}, guarantee: {scheme.survey.guarantee}" if scheme.questions[0].faked else text
+
+
+def _placed_why(question: Question) -> str:
+    """Why places are asked the way they are; of geo-tight also whether it is tight here, and what that costs."""
+    rounds = (question.mechanism.first, question.mechanism.second)
+    weighed = [noise for noise in rounds if isinstance(noise, WeighedRound)]
+    if not weighed:
+        return "places with geo are moved over their grid"
+    loose = [noise for noise in weighed if not is_tight(noise)]
+    if not loose:
+        return "places stay inside their area: the tight mechanism exists, and uses the whole budget"
+    return (
+        "places stay inside their area; the tight mechanism does not exist where a cell side costs "
+        f"{max(noise.rate for noise in loose):.2g}, so the exponential mechanism is used, with weights, at "
+        f"{min(noise.slope / noise.rate for noise in loose):.0%} of the rate "
+        "(larger cells or a higher level make it tight)"
+    )

@@ -1,14 +1,19 @@
-"""How large the standard errors of estimated shares will be."""
+"""How large the standard errors of estimated shares will be, and what a loss means."""
 
 from __future__ import annotations
 
-from math import sqrt
+from math import exp, sqrt
 
 import numpy as np
 
-from protocols.mechanisms.channels import Channel, SupportChannel, variance
+from protocols.mechanisms.channels import SupportChannel
+from protocols.mechanisms.mechanism import Channel
+from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.question import Question
 from protocols.scheme import Scheme
+
+NORMAL_95 = 1.959964
+"""Half the width of a 95 % interval, in standard errors."""
 
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:
@@ -20,7 +25,22 @@ def mean_variance(channel: Channel, frequency: float) -> float:
     """n times the variance of a value with this frequency, the rest spread evenly; averaged over the values."""
     k = channel.k
     if isinstance(channel, SupportChannel):  # here a value's variance depends on its own frequency only
-        return float(variance(channel, np.full(k, frequency)).mean())
+        return float(channel.variance(np.full(k, frequency)).mean())
+    assert not isinstance(channel, PlanarChannel), "places have no unbiased estimate whose variance would be known"
     cases = np.full((k, k), (1 - frequency) / (k - 1))
     np.fill_diagonal(cases, frequency)
-    return float(variance(channel, cases).diagonal().mean())
+    return float(channel.variance(cases).diagonal().mean())
+
+
+def told_apart(eps: float) -> float:
+    """With which probability two values are told apart at most at a loss of `eps`, if both are as likely beforehand.
+
+    >>> [round(told_apart(eps), 2) for eps in (0, 0.5, 1, 2, 4)]
+    [0.5, 0.62, 0.73, 0.88, 0.98]
+    """
+    return 1 / (1 + exp(-eps))
+
+
+def widest_interval(scheme: Scheme, devices: int) -> float:
+    """Half the width of the 95 % interval of a share of one half in one period, for the attribute with the widest."""
+    return NORMAL_95 * max(standard_error(scheme, question, devices, 0.5) for question in scheme.questions)

@@ -4,10 +4,11 @@ from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_value
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
-from protocols.privacy.linking import answers_by_value, first_guess, memos_of, of_the_value, pair_information, pairs_of
+from protocols.privacy.linking import first_guess, memos_of, of_the_value, pair_information, pairs_of
 from protocols.privacy.loss import Loss, PlaceLoss, Relation, in_words
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
+from protocols.privacy.tracking import memo_trackability
 from protocols.privacy.widths import width_laws
 
 __all__ = [
@@ -17,7 +18,6 @@ __all__ = [
     "PlaceLoss",
     "PresenceNoise",
     "Relation",
-    "answers_by_value",
     "attribute_guess",
     "evidence",
     "first_guess",
@@ -28,6 +28,7 @@ __all__ = [
     "in_words",
     "loss_of_values",
     "mean_of_largest",
+    "memo_trackability",
     "memos_of",
     "of_the_value",
     "pair_information",

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from math import expm1, log1p
 
 from protocols.mechanisms.portable import round_down
-from protocols.mechanisms.roots import root
 from protocols.privacy.hidden import attribute_losses
 from protocols.question import Question
 
@@ -49,3 +48,14 @@ def calibrated(declared: Budgets, ask: Ask) -> Budgets:
         return max(attribute_losses(ask((spent, e)), 1, fresh=False)) - one
 
     return spent, round_down(root(excess_of_one_report, one / 2, spent))
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """The argument between `low` and `high`, at which `function` has opposite signs, where it is zero.
+
+    >>> round(root(lambda x: x * x - 2, 0, 2), 12)
+    1.414213562373
+    """
+    from scipy.optimize import brentq  # takes over a second to import
+
+    return float(brentq(function, low, high, xtol=1e-16, rtol=1e-15))

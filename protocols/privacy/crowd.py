@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, log2, prod
+from math import log2, prod
 
-from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.privacy.linking import first_guess, pair_information
 from protocols.question import Question
 
@@ -82,7 +81,4 @@ def evidence(questions: Sequence[Question], discloses: bool, memoised: bool, pla
 
 def trait_values(question: Question) -> int:
     """How many values the lifelong trait has that every answer to this question shows; 1: it shows none."""
-    encoding = question.mechanism.encoding
-    if isinstance(encoding, Hashed):
-        return encoding.family
-    return comb(encoding.k, encoding.d) if isinstance(encoding, Buckets) else 1
+    return question.mechanism.encoding.trait_count

@@ -22,8 +22,6 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.encodings import bit_flip
-from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
@@ -32,7 +30,6 @@ GRID = 1 << 17  # points on which the sum of many scores is computed
 NARROW = 1.0  # the least width of that grid: the same score may be the only one that is possible
 DEVIATIONS = 40  # beyond which sums are not told apart: what is further away never decides a guess
 KEPT = Flip(1.0, 0.0)
-FEW_ANSWERS = 1024
 FEW_CELLS = 400  # of a grid, all pairs of which are gone through
 
 
@@ -71,8 +68,9 @@ def pair_information(question: Question, memoised: bool = True) -> float:
 
 def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     """What a pair of answers to a question consists of."""
-    if isinstance(question.mechanism.encoding, FreshHash):
-        return [_of_fresh_hashes(question.mechanism.encoding, bit_flip(question.mechanism.first))]
+    if (fresh := question.mechanism.encoding.fresh_pairs(question.mechanism.first)) is not None:
+        together, apart = fresh
+        return [Pairs(together.ravel(), apart.ravel(), symbols=len(together) if together.ndim > 1 else 0)]
     if isinstance(question.mechanism.first, PlanarRound) and question.k > FEW_CELLS:
         return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
@@ -167,28 +165,6 @@ def _of_bits(ones: Floats, second: Flip) -> Iterator[Pairs]:
         one = share * second.p + (1 - share) * second.q
         apart = times * np.array([one**2, one * (1 - one), (1 - one) ** 2])
         yield Pairs(together, apart, int(count))
-
-
-def _of_fresh_hashes(encoding: FreshHash, noise: Flip) -> Pairs:
-    """Pairs of answers with hashes of their own: they tell something only if both hashes divide the values alike.
-
-    Few values are gone through. Many are taken as all vectors of digits: then two hashes divide them alike, or
-    independently of each other.
-    """
-    g, answers = encoding.g, encoding.answer.count
-    if answers <= FEW_ANSWERS and answers * encoding.k <= GRID:
-        return _of_matrix(np.full(encoding.k, 1 / encoding.k), answers_by_value(encoding, noise))
-    alike = (1 - 1 / encoding.family) * (g - 1) / encoding.family
-    same = noise.p**2 + (g - 1) * noise.q**2
-    together = np.array([alike * same, alike * (1 - same), 1 - alike])
-    return Pairs(together, np.array([alike / g, alike * (1 - 1 / g), 1 - alike]))
-
-
-def answers_by_value(encoding: FreshHash, noise: Flip) -> Floats:
-    """The chance of each answer, by the value."""
-    hashes, symbols = np.divmod(np.arange(encoding.answer.count), encoding.g)
-    sent = encoding.hashed(hashes[None, :], np.arange(encoding.k)[:, None])
-    return np.where(sent == symbols, noise.p, noise.q) / encoding.family
 
 
 def _of_matrix(memos: Floats, second: Floats) -> Pairs:

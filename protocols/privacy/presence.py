@@ -17,12 +17,12 @@ from math import exp
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Mask, Whole
-from protocols.mechanisms.channels import Channel, MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Unary, bit_flip
-from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.privacy.widths import with_own_bit
+from protocols.arrays.aliases import Column, Mask, Whole
+from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.channels import MatrixChannel, SupportChannel
+from protocols.mechanisms.encodings import bit_flip
+from protocols.mechanisms.mechanism import Channel
+from protocols.mechanisms.widths import with_own_bit
 from protocols.question import Question
 
 CELLS_PER_PRESENCE = 3
@@ -117,51 +117,24 @@ def _largest(questions: Sequence[Question]) -> int:
     """How many values a report to these questions supports at most, but for a chance of 2^-64."""
     law, fixed = np.ones(1), 0
     for question in questions:
-        if isinstance(question.mechanism.encoding, FreshHash):  # a million values: nothing to convolve
-            fixed += _most(question)
+        encoding = question.mechanism.encoding
+        if isinstance(encoding.answer, PackedBits):  # fakes support no more: a zero vector has no own bit
+            law = np.convolve(law, with_own_bit(encoding.most, bit_flip(question.mechanism.one_report)))
         else:
-            law = np.convolve(law, support_law(question))
+            fixed += encoding.most
     beyond = np.cumsum(law[::-1])[::-1]  # [c]: the chance of c or more
     return int(np.count_nonzero(beyond > NEVER_MORE)) - 1 + fixed
-
-
-def support_law(question: Question) -> Floats:
-    """The chances that an answer supports 0, 1, 2 ... values. Fakes do not support more: a zero vector has no own bit.
-
-    >>> from protocols.mechanisms.catalogue import RECORDS, build
-    >>> from protocols.mechanisms.mechanism import Budget
-    >>> from protocols.survey.attribute import Attribute
-    >>> budget, three = Budget(1.0), Attribute(name="a", values=("x", "y", "z"))
-    >>> support_law(Question(three, build("oue", 3, budget), RECORDS["oue"], budget)).round(4).tolist()
-    [0.2672, 0.4638, 0.2328, 0.0362]
-    """
-    encoding = question.mechanism.encoding
-    if not isinstance(encoding, Unary | Buckets):
-        law = np.zeros(_most(question) + 1)
-        law[-1] = 1
-        return law
-    flip = bit_flip(question.mechanism.one_report)
-    return with_own_bit(_most(question), flip.p, flip.q)
 
 
 def _possible(question: Question) -> int:
     """How many values an answer can support that anybody may have sent."""
     encoding = question.mechanism.encoding
-    return encoding.k if isinstance(encoding, Buckets) else _most(question)
-
-
-def _most(question: Question) -> int:
-    """How many values an answer of a device can support."""
-    encoding = question.mechanism.encoding
-    if isinstance(encoding, Hashed):
-        return max(int(np.bincount(row).max()) for row in encoding.hashes)
-    if isinstance(encoding, Buckets):
-        return encoding.d
-    return encoding.k if isinstance(encoding, Unary | FreshHash) else 1  # the hash 0 sends all values together
+    return encoding.answer.count if isinstance(encoding.answer, PackedBits) else encoding.most
 
 
 def _supported(question: Question, answers: Column) -> Whole:
     """How many values each answer supports; of answers that are not bits, the most."""
-    if isinstance(question.mechanism.encoding, Unary | Buckets):
+    encoding = question.mechanism.encoding
+    if isinstance(encoding.answer, PackedBits):
         return np.asarray(np.bitwise_count(answers).sum(axis=1, dtype=np.int64))
-    return np.full(len(answers), _most(question))
+    return np.full(len(answers), encoding.most)

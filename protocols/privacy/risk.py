@@ -11,7 +11,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from protocols.arrays.aliases import Floats
-from protocols.mechanisms.channels import Channel, MatrixChannel
+from protocols.mechanisms.channels import MatrixChannel
+from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip

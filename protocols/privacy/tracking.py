@@ -30,19 +30,19 @@ def trackability(reports: Evidence, t: float) -> float | None:
     traits = log(reports.traits)
     if not reports.memoised:
         return traits
-    parts = [_of_memos(q.mechanism, t) if not q.faked else None for q in reports.questions]
+    parts = [memo_trackability(q.mechanism, t) if not q.faked else None for q in reports.questions]
     known = [part for part in parts if part is not None]
     return traits + sum(known) if len(known) == len(parts) else None
 
 
-def _of_memos(mechanism: Mechanism, t: float) -> float | None:
+def memo_trackability(mechanism: Mechanism, t: float) -> float | None:
     """What one attribute's memos contribute.
 
     >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
     >>> grr, osue = build("l-grr", 10, Budget(2.0, 1.0)), build("l-osue", 40, Budget(2.0, 1.0))
-    >>> [round(_of_memos(grr, t) or 0, 2) for t in (1, 3, inf)], [round(_of_memos(osue, t) or 0) for t in (1, 3, inf)]
-    ([0.75, 2.71, 2.8], [17, 76, 84])
+    >>> [[round(memo_trackability(mechanism, t) or 0, 1) for t in (1, 3, inf)] for mechanism in (grr, osue)]
+    [[0.7, 2.7, 2.8], [17.0, 75.7, 83.6]]
     """
     first, second = mechanism.first, mechanism.second or KEPT
     if not (isinstance(first, Flip) and isinstance(second, Flip)):

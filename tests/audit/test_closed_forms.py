@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from analytics.estimation import norm_sub
-from audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved, trackability
+from audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved
 from audit.computed import computed
 from audit.limits import breaches, parse_limits
 from audit.report import ATTACKS, Attacker
 from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, Use, fitting
-from protocols.privacy import attribute_guess, forged_weight
+from protocols.privacy import attribute_guess, forged_weight, memo_trackability
 from protocols.question import Question
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, per_trait
@@ -111,9 +111,9 @@ def test_a_forged_report_counts_as_the_plan_says(name: str) -> None:
 
 def test_trackability_grows_with_reports_and_with_bits() -> None:
     direct, bits = asked("l-grr", 10, eps_inf=2.0, eps_1=1.0), asked("l-osue", 40, eps_inf=2.0, eps_1=1.0)
-    assert [trackability(direct, t) for t in (1, 2, inf)] == pytest.approx([0.75, 2.26, 2.80], abs=0.01)
-    assert trackability(direct, inf) == pytest.approx(-log(direct.mechanism.first.q))  # type: ignore[union-attr]
-    found = [trackability(bits, t) or 0.0 for t in (1, 2, 5, inf)]
+    assert [memo_trackability(direct.mechanism, t) for t in (1, 2, inf)] == pytest.approx([0.75, 2.26, 2.80], abs=0.01)
+    assert memo_trackability(direct.mechanism, inf) == pytest.approx(-log(direct.mechanism.first.q))  # type: ignore[union-attr]
+    found = [memo_trackability(bits.mechanism, t) or 0.0 for t in (1, 2, 5, inf)]
     assert found == sorted(found) and found[0] > 10
 
 
@@ -133,7 +133,7 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str,
     alone = first[0] @ second
     seen = joint > 0
     largest = np.log(joint[seen] / np.outer(alone, alone)[seen]).max()
-    assert trackability(question, 1) == pytest.approx(largest)
+    assert memo_trackability(question.mechanism, 1) == pytest.approx(largest)
     entropy = -(first[0] * np.log2(first[0])).sum()
     assert memo_bits(question) == pytest.approx(entropy)
 

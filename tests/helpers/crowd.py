@@ -8,12 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lab.seeded_keyrings import seeded_keyring
+from protocols.arrays import Whole
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-
-Whole = NDArray[np.integer[Any]]
 
 
 def scheme_of(attributes: str, terms: str = "eps_inf: 2, eps_1: 1") -> Scheme:

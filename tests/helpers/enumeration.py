@@ -11,6 +11,7 @@ from itertools import combinations, permutations, product
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.arrays import Floats
 from protocols.mechanisms import Direct, Flip
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
@@ -19,10 +20,8 @@ from protocols.mechanisms.rounds import MatrixRound
 from protocols.question import Question
 from protocols.scheme import Scheme
 
-Array = NDArray[np.float64]
 
-
-def answers(question: Question, t: int, longitudinal: bool) -> tuple[Array, Array | None]:
+def answers(question: Question, t: int, longitudinal: bool) -> tuple[Floats, Floats | None]:
     """P(t answers | value) as [value, sequence], and P(t answers | fake); lifelong traits are part of the sequence."""
     parts = []
     for weight, first, second, fake in per_trait(question):
@@ -36,7 +35,7 @@ def answers(question: Question, t: int, longitudinal: bool) -> tuple[Array, Arra
     return np.concatenate([truth for truth, _ in parts], axis=1), np.concatenate(lies) if lies else None
 
 
-def survey_distribution(scheme: Scheme, t: int) -> Array:
+def survey_distribution(scheme: Scheme, t: int) -> Floats:
     """P(everything an observer who links t reports sees | tuple), as [value_1, ..., value_d, output]."""
     tables = [answers(question, t, scheme.survey.longitudinal) for question in scheme.questions]
     everything = combine(scheme, [truth for truth, _ in tables], [fake for _, fake in tables])
@@ -44,7 +43,7 @@ def survey_distribution(scheme: Scheme, t: int) -> Array:
     return everything[..., possible]
 
 
-def combine(scheme: Scheme, truths: list[Array], fakes: list[Array | None]) -> Array:
+def combine(scheme: Scheme, truths: list[Floats], fakes: list[Floats | None]) -> Floats:
     """One distribution over all attributes' outputs, from each attribute's own."""
     d, sizes = len(truths), [len(truth) for truth in truths]
     if scheme.survey.solution == "spl" or d == 1:
@@ -66,24 +65,24 @@ def combine(scheme: Scheme, truths: list[Array], fakes: list[Array | None]) -> A
     return everything
 
 
-def whole_loss(distribution: Array) -> float:
+def whole_loss(distribution: Floats) -> float:
     """The largest log-ratio between any two tuples."""
     flat = distribution.reshape(-1, distribution.shape[-1])
     return float(np.log(flat.max(axis=0) / flat.min(axis=0)).max())
 
 
-def one_attribute_losses(distribution: Array) -> list[float]:
+def one_attribute_losses(distribution: Floats) -> list[float]:
     """For each attribute, the largest log-ratio between two tuples that differ only there."""
     places = range(distribution.ndim - 1)
     return [float(np.log(distribution.max(axis=place) / distribution.min(axis=place)).max()) for place in places]
 
 
-def neighbours_loss(distribution: Array) -> float:
+def neighbours_loss(distribution: Floats) -> float:
     """The largest log-ratio between neighbouring values of a single attribute."""
     return float(np.abs(np.diff(np.log(distribution), axis=0)).max())
 
 
-def histories(question: Question, length: int) -> list[tuple[Array, Array | None]]:
+def histories(question: Question, length: int) -> list[tuple[Floats, Floats | None]]:
     """For each lifelong trait: P(memos of `length` distinct cells | history), a row per order, and P(memos | fake)."""
     tables = []
     for _, first, _, fake in per_trait(question):
@@ -96,7 +95,7 @@ def histories(question: Question, length: int) -> list[tuple[Array, Array | None
     return tables
 
 
-def history_distribution(scheme: Scheme, t: int) -> Array:
+def history_distribution(scheme: Scheme, t: int) -> Floats:
     """P(what an observer of t linked reports sees | history of each attribute), as [history_1, ..., history_d, output].
 
     A history has a value for each report. Values that share a cell share their memo, and a device at its cap holds.
@@ -108,7 +107,7 @@ def history_distribution(scheme: Scheme, t: int) -> Array:
     return everything[..., possible]
 
 
-def _over_time(question: Question, t: int, cap: int | None, longitudinal: bool) -> tuple[Array, Array | None]:
+def _over_time(question: Question, t: int, cap: int | None, longitudinal: bool) -> tuple[Floats, Floats | None]:
     """P(t answers | history) as [history, sequence], and the same if the memos are fake."""
     truths, fakes = [], []
     values = list(product(range(question.k), repeat=t))
@@ -135,7 +134,7 @@ def _held(history: list[int], cap: int | None) -> list[int]:
     return history
 
 
-def _answers_over(history: list[int], memos: Array, second: Array) -> Array:
+def _answers_over(history: list[int], memos: Floats, second: Floats) -> Floats:
     """P(a sequence of answers | cells), for each sequence: every cell has one memo, for all its reports."""
     distribution = np.ones([second.shape[1]] * len(history))
     for cell in set(history):
@@ -146,7 +145,7 @@ def _answers_over(history: list[int], memos: Array, second: Array) -> Array:
     return distribution.ravel()
 
 
-def per_trait(question: Question) -> list[tuple[float, Array, Array, Array | None]]:
+def per_trait(question: Question) -> list[tuple[float, Floats, Floats, Floats | None]]:
     """For each lifelong trait: its weight, round 1 [value, memo], round 2 [memo, answer], a fake's memo [memo]."""
     encoding, k = question.mechanism.encoding, question.k
     first, second = question.mechanism.first, question.mechanism.second
@@ -175,7 +174,7 @@ def per_trait(question: Question) -> list[tuple[float, Array, Array, Array | Non
     return [(1 / len(held), _bits(first, one_hot[:, list(some)]), np.eye(2**encoding.d), None) for some in held]
 
 
-def _symbols(noise: Flip | MatrixRound | None, k: int) -> Array:
+def _symbols(noise: Flip | MatrixRound | None, k: int) -> Floats:
     if noise is None:
         return np.eye(k)
     if isinstance(noise, MatrixRound):
@@ -183,12 +182,12 @@ def _symbols(noise: Flip | MatrixRound | None, k: int) -> Array:
     return np.array([[noise.p if i == j else noise.q for j in range(k)] for i in range(k)])
 
 
-def _second_bits(noise: Flip | MatrixRound | None, k: int) -> Array:
+def _second_bits(noise: Flip | MatrixRound | None, k: int) -> Floats:
     every = np.array(list(product((0, 1), repeat=k)))
     return np.eye(2**k) if noise is None else _bits(noise, every)
 
 
-def _bits(noise: Flip | MatrixRound | None, vectors: NDArray[np.int_]) -> Array:
+def _bits(noise: Flip | MatrixRound | None, vectors: NDArray[np.int_]) -> Floats:
     """P(every bit vector | input vector), bit by bit."""
     assert isinstance(noise, Flip)
     every = list(product((0, 1), repeat=vectors.shape[1]))
@@ -196,12 +195,12 @@ def _bits(noise: Flip | MatrixRound | None, vectors: NDArray[np.int_]) -> Array:
     return np.array([[np.prod([chance[i, o] for i, o in zip(v, out, strict=True)]) for out in every] for v in vectors])
 
 
-def _sequences(rows: Array, t: int) -> Array:
+def _sequences(rows: Floats, t: int) -> Floats:
     """t independent answers from each row, as one distribution."""
     return np.array([reduce(np.multiply.outer, [row] * t).ravel() for row in rows])
 
 
-def _outer(rows: list[Array]) -> Array:
+def _outer(rows: list[Floats]) -> Floats:
     """Independent attributes side by side: [v1, .., vd, output]."""
     result = rows[0]
     for row in rows[1:]:

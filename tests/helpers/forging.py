@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hearsay.running.data_directory import COLLECTOR
+from hearsay.data_directory import COLLECTOR
 from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

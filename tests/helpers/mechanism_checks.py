@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.stats import chi2
 
 from lab.seeded_keyrings import seeded_keyring
+from protocols.arrays import Floats
 from protocols.mechanisms import RECORDS, MatrixChannel
-from protocols.mechanisms.channels import variance
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -26,7 +26,7 @@ from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from tests.helpers.crowd import answers_of
-from tests.helpers.enumeration import Array, answers, whole_loss
+from tests.helpers.enumeration import answers, whole_loss
 
 REPORTS = 10  # per estimate: small, so that many estimates are made of few draws
 CALM = 20_000  # devices of one value, for the chi-square
@@ -77,7 +77,7 @@ def draws_follow_the_channel(scheme: Scheme) -> None:
         assert (np.abs(off) <= 6 * np.sqrt(CALM * together * (1 - together))[often]).all()
 
 
-def _supports_pass_a_chi_square(counts: NDArray[np.float64], chance: NDArray[np.float64], together: Array) -> None:
+def _supports_pass_a_chi_square(counts: NDArray[np.float64], chance: NDArray[np.float64], together: Floats) -> None:
     """With the channel's own covariance: Pearson's for direct answers, a sum of squares for independent bits."""
     often = CALM * np.minimum(chance, 1 - chance) >= 10
     chance = chance[often]
@@ -95,7 +95,7 @@ def estimates_are_unbiased_and_vary_as_said(scheme: Scheme) -> None:
     for seed, frequencies in enumerate(_populations(question.k)):
         values = _draw(tuple(frequencies), crowds * REPORTS)
         estimates = _estimate(question, _support_counts(scheme, values, crowds, seed) / REPORTS)
-        formula = variance(question.channel, frequencies) / REPORTS
+        formula = question.channel.variance(frequencies) / REPORTS
         expected = crowds * REPORTS * question.channel.support(frequencies)
         off = np.abs(estimates.mean(axis=0) - frequencies)
         assert (off <= 6 * np.sqrt(formula / crowds))[expected >= 10].all()  # one rare answer may be many errors
@@ -114,7 +114,7 @@ def averages_vary_as_said(scheme: Scheme) -> None:
     values = _draw(tuple(frequencies), crowds * REPORTS)
     counts = [_support_counts(scheme, values, crowds, seed=1, period=period) for period in range(periods)]
     averages = _estimate(question, np.mean(counts, axis=0) / REPORTS)
-    one, memo = variance(question.channel, frequencies), variance(question.memo_channel, frequencies)
+    one, memo = question.channel.variance(frequencies), question.memo_channel.variance(frequencies)
     formula = (memo + (one - memo) / periods) / REPORTS
     ratios = np.square(averages - frequencies).mean(axis=0) / formula
     assert ratios == pytest.approx(1, abs=0.05)

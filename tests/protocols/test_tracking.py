@@ -8,11 +8,12 @@ from math import inf, log, log2
 import numpy as np
 import pytest
 
+from protocols.arrays import Floats
 from protocols.planning import plan
 from protocols.privacy.crowd import evidence
 from protocols.privacy.tracking import trackability
 from protocols.scheme import Scheme
-from tests.helpers.enumeration import Array, answers
+from tests.helpers.enumeration import answers
 from tests.helpers.surveys import of_size, scheme_with
 
 MECHANISMS = {
@@ -35,7 +36,7 @@ def enumerated(scheme: Scheme, t: int) -> float:
     traits = int(evidence(scheme.questions, False, True)[0].traits)  # the outcomes of each trait stand together
     together = one.reshape(question.k, traits, -1)
     alone = half.reshape(question.k, traits, -1)
-    apart: Array = np.einsum("vhi,vhj->vhij", alone, alone).reshape(together.shape)
+    apart: Floats = np.einsum("vhi,vhj->vhij", alone, alone).reshape(together.shape)
     seen = together > 0
     return float(np.log(together[seen] / apart[seen]).max())
 
