@@ -20,7 +20,7 @@ import numpy as np
 import redis
 
 from bench._tables import Table
-from memo_store.connection import CHUNK, Fields, Placed, shard_key
+from memo_store.connection import CHUNK, Placed
 from memo_store.registry import memo_table
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
@@ -55,13 +55,7 @@ class Bare:
         self._table = memo_table(sealer, memos.record, memos.record.attributes[0])
         placed = Placed.of(sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
-        self._reads = [
-            [
-                (shard_key(shard, self._table.name), Fields(part.pseudonyms[rows]).listed())
-                for shard, rows in part.shards()
-            ]
-            for part in parts
-        ]
+        self._reads = [[(key, fields) for _, key, *fields in self._table.read(part)] for part in parts]
 
     def hmget(self) -> None:
         for part in self._reads:

@@ -5,29 +5,21 @@ commit two entries of one device, the first one counts for both. Nothing is crea
 entry is fetched by its tag, also when its record has filled since.
 
 The script that creates entries also finds those that exist. So entries are read first only while most devices have one:
-where they have none, as in a fleet's first period, all but the first batch are proposed at once; and all of them, where
-the caller knows that most are `new`.
-
-Work is done in steps, so that several attributes can be looked up together.
+where they have none, as in a fleet's first period, all but the first batch are proposed at once.
 """
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from memo_store.connection.layout import CHUNK, Bytes, Placed, Words
-from memo_store.connection.together import Steps
+from memo_store.connection.layout import CHUNK, Placed
 from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import MemoTable
-from protocols.arrays import Column
-from protocols.mechanisms import Values
+from protocols.arrays import Bytes, Column, Devices, Mask, Values, Words
 from protocols.question import Question
-from protocols.randomness import Devices
 from protocols.respondent import Respondent
 
 Entries = tuple[Words, Bytes]  # tags and sealed memos
-Flags = NDArray[np.bool_]
 
 
 class AttributeEntries:
@@ -39,12 +31,8 @@ class AttributeEntries:
         self._question = question
         self._table = table
 
-    def reported(
-        self, placed: Placed, devices: Devices, cells: Values, period: int, new: bool = False
-    ) -> Steps[tuple[Entries, Flags]]:
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> tuple[Entries, Mask]:
         """The entry that each device reports in this period, and whether a period without a commit would have it too.
-
-        `new`: most of them do not exist yet.
 
         Raises StoreError if the period is closed.
         """
@@ -53,39 +41,39 @@ class AttributeEntries:
         committed, words = commits.known(placed.names)
         proposed = self._tags(devices, cells)
         wanted = np.where(committed, words ^ pads, proposed)
-        found, tags, sealed = yield from self._find(placed, wanted, exact=committed, new=new)
+        found, tags, sealed = self._find(placed, wanted, exact=committed)
         missing = np.flatnonzero(~found & ~committed)
         if len(missing):
-            if (yield from commits.read_on(placed.names[missing])):
+            if commits.read_on(placed.names[missing]):
                 missing = missing[~commits.known(placed.names[missing])[0]]
-            ours = yield from self._create(placed.part(missing), devices[missing], cells[missing], proposed[missing])
+            ours = self._create(placed.part(missing), devices[missing], cells[missing], proposed[missing])
             tags[missing], sealed[missing] = ours
             found[missing] = True
-        counting = (yield from commits.committing(placed.names, (tags ^ pads)[placed.first])) ^ pads
+        counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
         current = found & (counting == tags)
         others = np.flatnonzero(~current)
         if len(others):
             part = placed.part(others), devices[others], cells[others], counting[others]
-            tags[others], sealed[others] = yield from self._committed(*part)
+            tags[others], sealed[others] = self._committed(*part)
         return (tags, sealed), current & ~committed
 
-    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Steps[Entries]:
+    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
         """The entries with these tags, which the devices have committed.
 
         An entry that the store has lost is created again, from the cell that has its tag. If no cell has it, two
         devices share a name of 8 bytes and the commit is the other one's: this device reports its own cell.
         """
         exact = np.ones(len(tags), dtype=np.bool_)
-        found, tags, sealed = yield from self._find(placed, tags, exact)
+        found, tags, sealed = self._find(placed, tags, exact)
         lost = np.flatnonzero(~found)
         if len(lost):
             known, cells = self._cells_of(devices[lost], tags[lost], cells[lost])
             proposed = self._tags(devices[lost], cells)
-            again = yield from self._create(placed.part(lost), devices[lost], cells, proposed, reported=known)
+            again = self._create(placed.part(lost), devices[lost], cells, proposed, reported=known)
             tags[lost], sealed[lost] = again
         return tags, sealed
 
-    def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> tuple[Flags, Values]:
+    def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> tuple[Mask, Values]:
         """Which tags have a cell, and that cell (the given one for the others). Tries the given cells first."""
         cells = cells.copy()
         known = self._tags(devices, cells) == tags
@@ -97,25 +85,25 @@ class AttributeEntries:
             known[hits], cells[hits] = True, cell
         return known, cells
 
-    def _find(self, placed: Placed, tags: Words, exact: Flags, new: bool = False) -> Steps[tuple[Flags, Words, Bytes]]:
+    def _find(self, placed: Placed, tags: Words, exact: Mask) -> tuple[Mask, Words, Bytes]:
         """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
 
         Devices are in a random order. After a batch in which most have none, only `exact` entries are read.
         """
         found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
         sealed = np.zeros((len(tags), self._table.memo_bytes), dtype=np.uint8)
-        rest = np.flatnonzero(exact) if new else np.arange(len(tags))
+        rest = np.arange(len(tags))
         while len(rest):
             rows, rest = rest[:CHUNK], rest[CHUNK:]
-            answers = yield self._table.read(placed.part(rows))
+            answers = self._state.link.run(self._table.read(placed.part(rows)))
             found[rows], tags[rows], sealed[rows] = self._table.pick(answers, tags[rows], exact[rows])
             if 2 * np.count_nonzero(found[rows]) < len(rows):
                 rest = rest[exact[rest]]
         return found, tags, sealed
 
     def _create(
-        self, placed: Placed, devices: Devices, cells: Values, proposed: Words, reported: Flags | None = None
-    ) -> Steps[Entries]:
+        self, placed: Placed, devices: Devices, cells: Values, proposed: Words, reported: Mask | None = None
+    ) -> Entries:
         """Propose the derived memos, under the tags of their cells.
 
         Returns the entries that count: ours, another process's, or those held at the cap.
@@ -128,7 +116,7 @@ class AttributeEntries:
             part = placed.part(rows)
             memos = layout.to_bytes(self._respondent.memoise(self._question, devices[rows], cells[rows]))
             ours = memos ^ self._pads(devices[rows], proposed[rows])
-            answers = yield table.propose(part, proposed[rows], ours)
+            answers = self._state.epochs.run(table.propose(part, proposed[rows], ours))
             tags[rows], sealed[rows] = table.overrule(part, proposed[rows], ours, answers)
             if reported is not None:
                 again = reported[rows] & (tags[rows] != proposed[rows])

@@ -13,9 +13,8 @@ from memo_store.connection.layout import CHUNK, Placed
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table
 from memo_store.sealing import Sealer
-from memo_store.tables.fleet_columns import read_columns
-from memo_store.tables.presence import NEVER, last_periods
-from protocols.randomness import Devices
+from memo_store.tables.presence import NEVER, last_periods, read_columns
+from protocols.arrays import Devices, Floats
 
 
 @dataclass(frozen=True)
@@ -25,7 +24,7 @@ class Ledger:
     survey: str
     values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
     reports: NDArray[np.int64]  # how many reports were delivered
-    spent: NDArray[np.float64]
+    spent: Floats
     meaning: str  # what `spent` bounds, and for which relation between histories
 
 
@@ -34,7 +33,7 @@ class Spending:
     """What each device has spent in all its surveys: budgets of different surveys add up."""
 
     ledgers: tuple[Ledger, ...]
-    total: NDArray[np.float64]
+    total: Floats
 
 
 def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devices) -> Ledger:
@@ -57,8 +56,8 @@ def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devic
 
 def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """When these devices reported last (or NEVER) as members of a fleet, and how many reports they have made."""
-    columns = read_columns(link, sealer)
-    latest, reports = np.append(columns.latest, NEVER), np.append(columns.reports, 0)
+    _, latest, reports = read_columns(link, sealer)
+    latest, reports = np.append(latest, NEVER), np.append(reports, 0)
     places = np.minimum(devices, np.uint64(len(reports) - 1)).astype(np.int64)
     return latest[places], reports[places]
 
@@ -68,7 +67,7 @@ def spent(
     values: dict[str, NDArray[np.int64]],
     reports: NDArray[np.int64],
     latest: int | NDArray[np.int64],
-) -> NDArray[np.float64]:
+) -> Floats:
     """The budget that so many memoised values per attribute, or so many reports, amount to.
 
     With one_in, which reports were answers is not recorded. There are at most as many as there are reports, and at most
@@ -84,6 +83,6 @@ def spent(
     return np.asarray(np.sum(each, axis=0) if record.adds_up else np.max(each, axis=0))
 
 
-def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> NDArray[np.float64]:
+def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> Floats:
     listed = np.minimum(counts, len(costs) - 1)
     return np.asarray(np.asarray(costs)[listed] + (counts - listed) * (costs[-1] - costs[-2]))

@@ -1,7 +1,7 @@
 """Who reported when: one interface, for single devices and for fleets.
 
 `DevicePresence` keeps a record per device, under its pseudonym. `FleetPresence` keeps the devices of one fleet as
-sealed columns, which costs Redis far less; a fleet has one writer at a time.
+a sealed column, which costs Redis far less; a fleet has one writer at a time.
 """
 
 from __future__ import annotations
@@ -14,14 +14,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import CHUNK, Placed, shard_key
+from memo_store.connection.layout import CHUNK, Placed
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
-from memo_store.tables.fleet_columns import SHARD, columns_table, read_columns
-from memo_store.tables.presence import NEVER, PRESENCE, Presences, after_delivery, last_periods
+from memo_store.tables.presence import (
+    NEVER,
+    PRESENCE,
+    SHARD,
+    Presences,
+    after_delivery,
+    column_fields,
+    columns_key,
+    last_periods,
+    read_columns,
+)
 from memo_store.tables.word_table import WordTable
+from protocols.arrays import Devices, Mask
 from protocols.errors import StoreError
-from protocols.randomness import Devices
 
 MOST_HELD = 1 << 20
 """Records that a process holds, in up to 64 MB of memory."""
@@ -32,8 +41,8 @@ class DeviceStatus:
     """What the store knows of devices before they report a period."""
 
     gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
-    eligible: NDArray[np.bool_]  # may report: not reported in this period or a later one, and the period is open
-    reported: NDArray[np.bool_]  # known to have reported in this period
+    eligible: Mask  # may report: not reported in this period or a later one, and the period is open
+    reported: Mask  # known to have reported in this period
 
 
 class Presence(Protocol):
@@ -87,11 +96,11 @@ class DevicePresence:
         known, records = self._find(placed)
         held, others = (placed.part(np.flatnonzero(flags)) for flags in (known, ~known))
         following = after_delivery(records[known], period)
-        calls = self._table.deliver(held, period, following) + self._table.deliver(others, period)
-        self._state.epochs.run(calls)
+        self._state.epochs.run(self._table.deliver(held, period, following))
+        self._state.epochs.run(self._table.deliver(others, period))
         self._held.change(held.names, following.view(np.uint64))
 
-    def _find(self, placed: Placed) -> tuple[NDArray[np.bool_], Presences]:
+    def _find(self, placed: Placed) -> tuple[Mask, Presences]:
         """Which devices' records are held, and these. None are after others have written."""
         if self._disturbed:
             self._held, self._disturbances = WordTable(), self._state.epochs.disturbances
@@ -108,40 +117,34 @@ class FleetPresence:
 
     def __init__(self, state: SurveyState, devices: int) -> None:
         self._state = state
-        self._key = shard_key(SHARD, columns_table(state.sealer))
-        self._columns = read_columns(state.link, state.sealer, devices)
-        self._stored_after: int | None = state.recoveries  # of the store, when it held these columns; None: it may not
+        self._version, self._latest, self._reports = read_columns(state.link, state.sealer, devices)
+        self._stored_after = state.recoveries  # of the store, when it held these columns
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
-        return _status(self._columns.latest.take(devices), period, closed, self._state.scheme.survey.horizon)
+        return _status(self._latest.take(devices), period, closed, self._state.scheme.survey.horizon)
 
     def delivered(self, devices: Devices, period: int) -> None:
-        self._columns.mark(devices, period)
+        places = devices.astype(np.intp)
+        new = places[self._latest.take(places) < period]
+        self._latest[new] = period
+        self._reports[new] += 1
         self._state.guarded(period, self._write)
 
     def _write(self) -> None:
-        columns, in_doubt = self._columns, self._stored_after != self._state.recoveries
-        if in_doubt:  # the stored version is older than ours, no matter which process wrote it
-            columns.version = self._state.link.ask("HGET", self._key, "version") or b""
-        rewrite = in_doubt or columns.full
-        name = "base" if rewrite else str(columns.entries - 1)
-        sealed = self._state.sealer.seal(name, columns.base() if rewrite else columns.entry())
+        state, key = self._state, columns_key(self._state.sealer)
+        if self._stored_after != state.recoveries:  # the stored version is older than ours, whichever process wrote it
+            self._version = state.link.ask("HGET", key, "version") or b""
         following = secrets.token_bytes(16)
-        fields = (name, sealed, "tally", columns.tally())
-        call = Call("write_columns", SHARD, self._key, (columns.version, following, int(rewrite), *fields))
-        ((found,),) = self._state.epochs.run([call])
-        if found == b"":  # only this key was deleted; the columns are still in memory
-            self._stored_after = None
-            self._write()
-            return
-        if found != following:
+        fields = column_fields(state.sealer, self._latest, self._reports)
+        ((found,),) = state.epochs.run([Call("write_columns", SHARD, key, (self._version, following, *fields))])
+        if found not in (b"", following):
             raise StoreError(
                 "another process reports for the same fleet and survey", "run one at a time, or give one another key"
             )
-        columns.version, self._stored_after = following, self._state.recoveries
-        if rewrite:
-            columns.start_new_base()
+        self._version, self._stored_after = found, state.recoveries
+        if not found:  # only this key was deleted; the columns are still in memory
+            self._write()
 
 
 def _status(last: NDArray[np.int64], period: int, closed: int, horizon: int) -> DeviceStatus:

@@ -12,9 +12,8 @@ from pydantic import BaseModel, ConfigDict
 
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
-from memo_store.tables.fleet_columns import columns_table
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import PresenceTable
+from memo_store.tables.presence import PresenceTable, columns_table
 from protocols.errors import FingerprintChanged
 from protocols.privacy import loss_of_values
 from protocols.scheme import Scheme

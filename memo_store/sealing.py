@@ -22,10 +22,10 @@ import numpy as np
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from memo_store.connection.layout import PSEUDONYM, Bytes, Words
+from memo_store.connection.layout import PSEUDONYM
+from protocols.arrays import Bytes, Devices, Values, Words
 from protocols.errors import StoreError
-from protocols.mechanisms import Values
-from protocols.randomness import BLOCK, Devices, Draws, Keyring
+from protocols.randomness import BLOCK, Draws, Keyring
 
 NONCE = 12
 """Bytes; drawn anew for every `seal`, as AES-GCM requires."""

@@ -7,21 +7,19 @@ from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memo_store.connection.durability import Durability, durability
 from memo_store.connection.epochs import has_lost_data, history_confirmed
-from memo_store.connection.layout import SHARDS, Words, shard_key
+from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
 from memo_store.registry import TABLES, SurveyRecord, TableRecord, registered
-from memo_store.tables.fleet_columns import read_tally
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import PRESENCE
+from memo_store.tables.presence import PRESENCE, read_tally
 from memo_store.watermark import newest_period
+from protocols.arrays import Counts, Words
 
 PAGE = 5000
-Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

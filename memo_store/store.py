@@ -17,8 +17,9 @@ from memo_store.sealing import Sealer
 from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
+from protocols.arrays import Devices
 from protocols.errors import StoreError
-from protocols.randomness import Devices, Keyring
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 
 

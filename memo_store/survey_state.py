@@ -19,8 +19,8 @@ from memo_store.registry import SurveyRecord, memo_table, presence_table, regist
 from memo_store.sealing import Sealer
 from memo_store.tables.period_commits import PeriodCommits, period_closed
 from memo_store.watermark import Watermark
+from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
-from protocols.randomness import Devices
 from protocols.scheme import Scheme
 
 T = TypeVar("T")
@@ -44,7 +44,6 @@ class SurveyState:
         tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
-        self._expected: dict[str, int] = {}  # how many commits of each table were dropped last
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
         self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
@@ -71,8 +70,7 @@ class SurveyState:
     def advance(self, period: int) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
         closed = self._watermark.advance(period)
-        for table, closing in [key for key in self._commits if key[1] <= closed]:
-            self._expected[table] = len(self._commits.pop((table, closing)))
+        self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
         return closed
 
     def require_open(self, period: int) -> None:
@@ -83,9 +81,7 @@ class SurveyState:
     def commits(self, table: str, period: int) -> PeriodCommits:
         """The commits of an open period, as far as this process has read them. Use them in `guarded` work."""
         if (table, period) not in self._commits:
-            held = [len(commits) for (other, _), commits in self._commits.items() if other == table]
-            expected = max([self._expected.get(table, 0), *held])
-            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period, expected)
+            self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
         return self._commits[table, period]
 
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:

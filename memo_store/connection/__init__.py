@@ -2,6 +2,6 @@
 
 from memo_store.connection.epochs import Seen
 from memo_store.connection.layout import CHUNK, Placed, shard_key
-from memo_store.connection.link import Command, Fields, Link
+from memo_store.connection.link import Command, Link
 
-__all__ = ["CHUNK", "Command", "Fields", "Link", "Placed", "Seen", "shard_key"]
+__all__ = ["CHUNK", "Command", "Link", "Placed", "Seen", "shard_key"]

@@ -15,12 +15,10 @@ it or an operator says so: since then no cap bounds what its devices have memois
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from hashlib import sha1
 from importlib.resources import files
-from itertools import chain
 from typing import Any
 
 from memo_store.connection.layout import SHARDS, shard_key
@@ -57,13 +55,6 @@ def stored_id(link: Link) -> str | None:
 def has_lost_data(link: Link) -> bool:
     """Whether a store is known to have lost data at any time."""
     return link.ask("GET", LOSS_NOTE) is not None
-
-
-@cache
-def guarded_script(name: str) -> tuple[str, str]:
-    """The text of a guarded script, and the digest that Redis knows it by once it has run."""
-    text = "".join(map(script, ("guard", name, "each")))
-    return text, sha1(text.encode(), usedforsecurity=False).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -138,41 +129,19 @@ class Epochs:
         self.link.ask("SET", LOSS_NOTE, 1)
 
     def run(self, calls: Sequence[Call]) -> list[list[Any]]:
-        """Run guarded scripts in one batch. Returns what each returned. Raises `EpochLost`.
-
-        Calls of one script on one shard are one command, which counts as one write: the guard is passed once for all.
-        """
-        groups: dict[tuple[int, str], list[int]] = {}
-        for place, call in enumerate(calls):
-            groups.setdefault((call.shard, call.script), []).append(place)
-        answers = self.link.run(self._commands(calls, groups), atomic=True)
-        returned: dict[int, list[Any]] = {}
-        for ((shard, _), places), (writes, *results) in zip(groups.items(), answers, strict=True):
+        """Run guarded scripts in one batch, at most one on a shard. Returns what each returned. Raises `EpochLost`."""
+        answers = self.link.run([self._command(call) for call in calls], atomic=True)
+        for call, (writes, *_) in zip(calls, answers, strict=True):
             if writes == LOST:
                 raise EpochLost
-            self.disturbances += writes != self._writes[shard] + 1
-            self._writes[shard] = max(self._writes[shard], writes)
-            returned |= zip(places, results, strict=True)
-        return [returned[place] for place in range(len(calls))]
+            self.disturbances += writes != self._writes[call.shard] + 1
+            self._writes[call.shard] = max(self._writes[call.shard], writes)
+        return [returned for _, returned in answers]
 
-    def _commands(self, calls: Sequence[Call], groups: Mapping[tuple[int, str], Sequence[int]]) -> list[Command]:
-        """A command for each shard and script. Its text is sent once in a batch: one transaction of one server.
-
-        So the server knows the digest whenever it is sent, also after a restart or a failover. A cluster has no such
-        transactions, and a node of it knows only the scripts that it was sent.
-        """
-        commands: list[Command] = []
-        sent: set[str] = set()
-        for (shard, name), places in groups.items():
-            text, digest = guarded_script(name)
-            said = ("EVALSHA", digest) if name in sent else ("EVAL", text)
-            if not self.link.clustered:
-                sent.add(name)
-            keys = [shard_key(shard, "epoch"), *(calls[place].key for place in places)]
-            works = [(len(calls[place].arguments), *calls[place].arguments) for place in places]
-            known = self._epochs[shard], self._writes[shard]
-            commands.append((*said, len(keys), *keys, *known, *chain.from_iterable(works)))
-        return commands
+    def _command(self, call: Call) -> Command:
+        keys = shard_key(call.shard, "epoch"), call.key
+        known = self._epochs[call.shard], self._writes[call.shard]
+        return "EVAL", script("guard") + script(call.script), len(keys), *keys, *known, *call.arguments
 
     def verify(self) -> None:
         """Raise `EpochLost` if a shard has lost data. Call it after reads, which have no guard of their own."""

@@ -2,7 +2,7 @@
 
     hearsay:{SHARD}:epoch            the shard's epoch record (epochs.py)
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
-    hearsay:{0}:TABLE                a fleet's presence, as sealed columns (fleet_columns.py)
+    hearsay:{0}:TABLE                a fleet's presence, sealed (tables/presence.py)
     hearsay:{SHARD}:TABLE@PERIOD     what each device has committed in an open period (period_commits.py)
     hearsay:{TABLE}:state            of a survey: its newest period, and the last closed one (watermark.py)
     hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
@@ -23,7 +23,8 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.link import Command, Fields
+from memo_store.connection.link import Command
+from protocols.arrays import Bytes, Places, Words
 
 SHARDS = 16
 CHUNK = 10_000
@@ -32,9 +33,6 @@ PSEUDONYM = 12
 """Bytes of a pseudonym: among 10^9 devices, the chance that two have the same one is 10^-11."""
 
 T = TypeVar("T", bound=np.generic)
-Bytes = NDArray[np.uint8]
-Words = NDArray[np.uint64]
-Rows = NDArray[np.intp]
 
 
 def shard_key(shard: int, name: str) -> str:
@@ -56,7 +54,7 @@ class Placed:
 
     all: Bytes = field(repr=False)  # [n, PSEUDONYM], those of the caller
     names: Words  # their first 8 bytes, as numbers, ascending
-    order: Rows  # each one's row in the columns of the caller
+    order: Places  # each one's row in the columns of the caller
 
     @classmethod
     def of(cls, pseudonyms: Bytes) -> Placed:
@@ -74,12 +72,12 @@ class Placed:
         for start in range(0, max(len(self.order), 1), size):
             yield slice(start, start + size)
 
-    def part(self, rows: Rows | slice) -> Placed:
+    def part(self, rows: Places | slice) -> Placed:
         """Some of the devices."""
         return Placed(self.all, self.names[rows], self.order[rows])
 
     @property
-    def first(self) -> Rows:
+    def first(self) -> Places:
         """For each row the first row of the same device, which may occur twice."""
         if (self.names[1:] != self.names[:-1]).all():
             return np.arange(len(self.names))
@@ -98,4 +96,9 @@ class Placed:
 
 def read_fields(table: str, placed: Placed) -> list[Command]:
     """Commands that read these devices' records of a table."""
-    return [("HMGET", shard_key(shard, table), Fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]
+    return [("HMGET", shard_key(shard, table), *_fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]
+
+
+def _fields(pseudonyms: Bytes) -> list[bytes]:
+    text = pseudonyms.tobytes()
+    return [text[start : start + PSEUDONYM] for start in range(0, len(text), PSEUDONYM)]

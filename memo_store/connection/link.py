@@ -9,14 +9,10 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import hiredis
-import numpy as np
 import redis
 import redis.exceptions as failures
-from numpy.typing import NDArray
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 
@@ -46,30 +42,6 @@ TRANSIENT_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
 """The same, where only the text of Redis's error shows it."""
 
 
-@dataclass(frozen=True)
-class Fields:
-    """Many arguments of one width, as rows of bytes. They must be the last argument of a command."""
-
-    rows: NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def listed(self) -> list[bytes]:
-        width, text = self.rows.shape[1], self.rows.tobytes()
-        return [text[start : start + width] for start in range(0, len(text), width)]
-
-    def packed(self) -> bytes:
-        """In the Redis protocol: each with its length before it and a line end after it."""
-        count, width = self.rows.shape
-        length = np.frombuffer(b"$%d\r\n" % width, dtype=np.uint8)
-        packed = np.empty((count, len(length) + width + 2), dtype=np.uint8)
-        packed[:, : len(length)] = length
-        packed[:, len(length) : -2] = self.rows
-        packed[:, -2:] = np.frombuffer(b"\r\n", dtype=np.uint8)
-        return packed.tobytes()
-
-
 class Link:
     """A connection that runs batches of commands: all are answered, or StoreError is raised."""
 
@@ -80,7 +52,6 @@ class Link:
         self.where = _without_password(target) if isinstance(target, str) else "the given client"
         self.client = _connect(target, options, self._retrying) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
-        self._packs = isinstance(target, str) and not self.clustered  # whether the client has our packer
         if self.client.get_encoder().decode_responses:
             raise SettingsError("the Redis client decodes answers as text", "create it with decode_responses=False")
 
@@ -94,7 +65,7 @@ class Link:
         def attempt() -> list[Any]:
             with self.client.pipeline(transaction=atomic and not self.clustered) as batch:
                 for command in commands:
-                    batch.execute_command(*(command if self._packs else _listed(command)))
+                    batch.execute_command(*command)
                 return list(batch.execute())
 
         return self._retrying(attempt, self._reconnect) if commands else []
@@ -143,11 +114,6 @@ class Link:
         ) from failure
 
 
-def _listed(command: Command) -> Command:
-    """A command with its fields as single arguments, for clients without our packer."""
-    return (*command[:-1], *command[-1].listed()) if isinstance(command[-1], Fields) else command
-
-
 def _without_password(url: str) -> str:
     """A URL without user, password and options, also if it is malformed: it may be shown.
 
@@ -157,23 +123,11 @@ def _without_password(url: str) -> str:
     return re.sub("//.*@", "//…@", url).partition("?")[0]
 
 
-class _Packer:
-    """Packs commands without a Python loop over their arguments, unlike the client's own packer."""
-
-    def pack(self, name: str, *arguments: Any) -> list[bytes]:
-        if not (arguments and isinstance(arguments[-1], Fields)):
-            return [hiredis.pack_command((*name.split(), *arguments))]
-        *others, fields = arguments
-        _, _, packed = hiredis.pack_command((name, *others)).partition(b"\r\n")
-        return [b"*%d\r\n%b%b" % (len(arguments) + len(fields), packed, fields.packed())]
-
-
 def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[], Any]], Any]) -> Client:
     """A client for the server at `url`, or for the cluster that this server is part of."""
     options = {
         "socket_timeout": ANSWER_SECONDS,
         "retry": Retry(NoBackoff(), 0),  # `Link` retries
-        "command_packer": _Packer(),
         **options,
     }
     try:

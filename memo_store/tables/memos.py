@@ -18,8 +18,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import PSEUDONYM, Bytes, Placed, Words, read_fields, shard_key
+from memo_store.connection.layout import PSEUDONYM, Placed, read_fields, shard_key
 from memo_store.connection.link import Command
+from protocols.arrays import Bytes, Mask, Words
 
 TAG = 8
 
@@ -44,9 +45,7 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def pick(
-        self, answers: Sequence[Sequence[bytes | None]], tags: Words, exact: NDArray[np.bool_]
-    ) -> tuple[NDArray[np.bool_], Words, Bytes]:
+    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words, exact: Mask) -> tuple[Mask, Words, Bytes]:
         """Which rows have a memo, its tag and the sealed memo (undefined for the others).
 
         A row's memo is the last one in a full record, else the one with its tag. In `exact` rows it is always the one

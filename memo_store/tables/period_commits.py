@@ -17,13 +17,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call, Epochs, script
-from memo_store.connection.layout import SHARDS, Words, shard_key, shard_slices
+from memo_store.connection.layout import SHARDS, shard_key, shard_slices
 from memo_store.connection.link import Command
-from memo_store.connection.together import Steps, together
 from memo_store.tables.word_table import WordTable
+from protocols.arrays import Mask, Words
 from protocols.errors import StoreError
 
 CLOSED = "-"
@@ -35,31 +34,26 @@ CLOSED_SECONDS = 3600
 class PeriodCommits:
     """One attribute's commits in one period, as far as this process has read them."""
 
-    def __init__(self, epochs: Epochs, survey: str, table: str, period: int, expected: int = 0) -> None:
-        """Of about so many devices."""
+    def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
         self._epochs = epochs
         self._survey = survey
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._known = WordTable(expected)
+        self._known = WordTable()
 
-    def __len__(self) -> int:
-        """How many devices are known to have committed."""
-        return len(self._known)
-
-    def known(self, names: Words) -> tuple[NDArray[np.bool_], Words]:
+    def known(self, names: Words) -> tuple[Mask, Words]:
         """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
         return self._known.find(names)
 
-    def read_on(self, names: Words) -> Steps[bool]:
+    def read_on(self, names: Words) -> bool:
         """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
 
         Raises StoreError if the period is closed.
         """
-        return not (yield from self._learn([self._call(shard, b"") for shard, _ in shard_slices(names)]))
+        return not self._learn([self._call(shard, b"") for shard, _ in shard_slices(names)])
 
-    def committing(self, names: Words, sealed: Words) -> Steps[Words]:
+    def committing(self, names: Words, sealed: Words) -> Words:
         """The sealed words that count for these devices (ascending): those committed before, else these.
 
         Raises StoreError if the period is closed.
@@ -67,29 +61,26 @@ class PeriodCommits:
         committed = False
         while not committed:
             known, found = self._known.find(names)
-            committed = yield from self._append(names[~known], sealed[~known])
+            committed = self._append(names[~known], sealed[~known])
         return np.where(known, found, sealed)
 
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
-        names, sealed = self._known.entries()
-        order = np.argsort(names)
-        while not together(self._epochs, [self._append(names[order], sealed[order])])[0]:
+        names, sealed = self._known.names, self._known.words
+        while not self._append(names, sealed):
             pass
 
-    def _append(self, names: Words, sealed: Words) -> Steps[bool]:
+    def _append(self, names: Words, sealed: Words) -> bool:
         """Append commits to the strings of their shards. False if others had appended: their commits are now known."""
         commits = np.stack([names, sealed], axis=1).astype("<u8")
-        return (
-            yield from self._learn([self._call(shard, commits[rows].tobytes()) for shard, rows in shard_slices(names)])
-        )
+        return self._learn([self._call(shard, commits[rows].tobytes()) for shard, rows in shard_slices(names)])
 
     def _call(self, shard: int, text: bytes) -> Call:
         return Call("commit", shard, commits_key(self._table, shard, self._period), (self._read[shard], text))
 
-    def _learn(self, calls: list[Call]) -> Steps[bool]:
-        unread = [text for (text,) in (yield calls)]
+    def _learn(self, calls: list[Call]) -> bool:
+        unread = [text for (text,) in self._epochs.run(calls)]
         if None in unread:
             raise period_closed(self._survey, self._period)
         texts = [theirs or call.arguments[1] for call, theirs in zip(calls, unread, strict=True)]

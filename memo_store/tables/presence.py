@@ -1,4 +1,15 @@
-"""The presence of single devices in Redis: each one's last delivered period and number of reports, 4 bytes each."""
+"""Presence in Redis: of single devices a record each, the last delivered period and the number of reports.
+
+A fleet's devices are numbered from 0, so its presence is a column, not a record per device:
+
+    version   drawn anew with every write: there is one writer at a time, and a second one is detected and refused
+    base      sealed, 8 bytes a device: the last period it reported in, plus 1, and how many reports it has made
+    tally     how many devices have made how many reports
+
+The base is sealed in one piece (`Sealer.seal`), under a new nonce at every write. So one copy of the store shows how
+many devices the fleet has, and the tally. Two copies also show that there was a write in between, and how many reports
+it added. Neither shows which devices reported, or whether they were the same ones.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +22,18 @@ from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
 from memo_store.connection.layout import PSEUDONYM, Placed, read_fields, shard_key
-from memo_store.connection.link import Command
+from memo_store.connection.link import Command, Link
+from memo_store.sealing import Sealer
+from protocols.arrays import Counts
+from protocols.errors import StoreError
 from protocols.survey import MAX_PERIOD
 
 PRESENCE = np.dtype([("last", "<u4"), ("reports", "<u4")])
 Presences = NDArray[np.void]
 """Records, as PRESENCE."""
 NEVER = -1
+SHARD = 0
+"""Of fleets."""
 ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()
 
 
@@ -69,3 +85,40 @@ def after_delivery(presences: Presences, period: int) -> Presences:
     following["last"][new] = period
     following["reports"] += new
     return following
+
+
+def columns_table(sealer: Sealer) -> str:
+    return sealer.table("fleet presence")
+
+
+def columns_key(sealer: Sealer) -> str:
+    return shard_key(SHARD, columns_table(sealer))
+
+
+def read_columns(link: Link, sealer: Sealer, devices: int = 0) -> tuple[bytes, Counts, Counts]:
+    """The version, and of each device, at least so many, the last period (or NEVER) and its number of reports."""
+    version, sealed, bits = link.ask("HMGET", columns_key(sealer), "version", "base", "0")
+    if bits is not None:  # devices of that period would report it again
+        raise StoreError(
+            "the store has the presence of a fleet of an earlier version of hearsay",
+            "start the fleet in another data directory, or with another key",
+        )
+    base = np.frombuffer(b"" if sealed is None else sealer.unseal("base", sealed), dtype=PRESENCE)
+    latest, reports = (
+        np.pad(base[name].astype(np.int64), (0, max(0, devices - len(base)))) for name in ("last", "reports")
+    )
+    return version or b"", latest + NEVER, reports
+
+
+def column_fields(sealer: Sealer, latest: Counts, reports: Counts) -> tuple[str | bytes, ...]:
+    """The fields `base` and `tally`, as they are stored."""
+    base = np.empty(len(latest), dtype=PRESENCE)
+    base["last"], base["reports"] = latest - NEVER, reports
+    pairs = np.stack(np.unique(reports, return_counts=True), axis=1).astype("<u8")
+    return "base", sealer.seal("base", base.tobytes()), "tally", pairs.tobytes()
+
+
+def read_tally(link: Link, table: str) -> Counts:
+    """How many reports each device of a fleet has made, in no order. Needs no key."""
+    pairs = np.frombuffer(link.ask("HGET", shard_key(SHARD, table), "tally") or b"", dtype="<u8").astype(np.int64)
+    return np.repeat(pairs[::2], pairs[1::2])

@@ -8,11 +8,10 @@ import numpy as np
 import redis
 
 from lab.seeded_keyrings import seeded_keyring
-from protocols.arrays import Column
-from protocols.mechanisms import Direct, Values
+from protocols.arrays import Column, Devices, Values
+from protocols.mechanisms import Direct
 from protocols.mechanisms.encodings import Unary
 from protocols.question import Question
-from protocols.randomness import Devices
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -15,8 +15,8 @@ from memo_store.survey_memos import SurveyMemos
 from memo_store.tables.period_commits import PeriodCommits
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
+from protocols.arrays import Values
 from protocols.errors import DeliveryError, HistoryLost
-from protocols.mechanisms import Values
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.memo_store.surveys import devices, respondent, unsteady

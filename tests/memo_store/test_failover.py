@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from memo_store.store import MemoStore
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from protocols.respondent import Respondent
 from tests.helpers.failover import ReplicatedRedis
 from tests.helpers.sinks import KeepingSink
@@ -30,13 +30,13 @@ def test_a_replica_takes_over_under_a_fleet_and_every_device_is_counted_once(red
     survey, world = scheme(), Alternating(2000, 6)
     expected = KeepingSink(2)
     with MemoStore(redis_url) as store:
-        Fleet(survey, KEYRING, store.survey(Respondent(survey, KEYRING)), expected, world, CLOCK_KEY).run()
+        Simulation(survey, KEYRING, store.survey(Respondent(survey, KEYRING)), expected, world, CLOCK_KEY).run()
     redis = ReplicatedRedis(tmp_path).start()
     try:
         sink = Disturbed(2, {5: redis.fail_over, 11: redis.fail_over, 17: redis.fill_disk})
         with MemoStore(redis.url) as store:
             memos = store.survey(Respondent(survey, KEYRING))
-            Fleet(survey, KEYRING, memos, sink, world, CLOCK_KEY, cache_bytes=0).run()
+            Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY, cache_bytes=0).run()
             losses = memos.presence_losses
     finally:
         redis.stop()

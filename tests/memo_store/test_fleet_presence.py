@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ Happening = list[tuple[int, set[int]]]
 steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
 
 
-@mock.patch("memo_store.tables.fleet_columns.PERIODS_PER_BASE", 3)  # so that the base is rewritten often
 @given(happening=steps)
 def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: RedisServer, happening: Happening) -> None:
     with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:
@@ -39,18 +37,6 @@ def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: Redi
         assert numbered.ledger(EVERYONE).reports.tolist() == table.ledger(EVERYONE).reports.tolist()
         again = numbered.fleet_presence(40).status(EVERYONE, 9)
         assert again.gaps.tolist() == table.presence.status(EVERYONE, 9).gaps.tolist()
-
-
-def test_a_fleets_presence_does_not_grow_with_the_number_of_periods(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        fleet, sizes = memos.fleet_presence(40), set()
-        for period in range(100):
-            fleet.delivered(EVERYONE[period % 2 :], period)
-            sizes.add(client.hlen(columns_key(client)))
-        assert max(sizes) < 40
-        assert memos.ledger(EVERYONE).reports.tolist() == [50] + [100] * 39
-        assert memos.fleet_presence(40).status(EVERYONE, 100).gaps.tolist() == [2] + [1] * 39
 
 
 def test_delivering_again_or_an_earlier_period_changes_nothing(redis_url: str) -> None:
@@ -143,3 +129,13 @@ def test_the_statistics_of_a_store_count_a_fleets_reports(redis_url: str, budget
         fleet.delivered(EVERYONE[:4], 1)
         (found,) = store.stats().surveys
         assert (found.devices, found.reports) == (8, 12)
+
+
+def test_the_presence_of_a_fleet_of_an_earlier_version_is_refused(redis_url: str) -> None:
+    """That version kept a field for each period since the base: without them, devices would report periods again."""
+    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+        memos = store.survey(respondent())
+        memos.fleet_presence(40).delivered(EVERYONE[:5], 0)
+        client.hset(columns_key(client), "0", b"sealed")
+        with pytest.raises(StoreError, match="of an earlier version"):
+            memos.fleet_presence(40)

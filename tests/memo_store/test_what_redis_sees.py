@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,9 +11,9 @@ import redis
 from numpy.typing import NDArray
 
 from memo_store.store import MemoStore
+from protocols.arrays import Devices, Values
 from protocols.errors import StoreError
-from protocols.mechanisms import Values
-from protocols.randomness import Devices, Keyring
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -68,34 +67,32 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
 
 
 def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> None:
-    """Those who report are chosen so that their marks spell a word, and the period is a word too."""
-    there = np.flatnonzero(np.unpackbits(np.frombuffer(b"who-reported", dtype=np.uint8))).astype(np.uint64)
-    period = int.from_bytes(b"when", "little")
-    with mock.patch("memo_store.tables.fleet_columns.PERIODS_PER_BASE", 1), MemoStore(server.url) as store:
+    """The period is chosen so that it spells a word."""
+    there, period = devices(96)[::3], int.from_bytes(b"when", "little")
+    with MemoStore(server.url) as store:
         fleet = store.survey(respondent(secret=7)).fleet_presence(96)
         fleet.delivered(there, period - 1)
-        fleet.delivered(there, period)  # which rewrites the base
-        fleet.delivered(there, period + 1)
-        assert fleet.status(there, period + 2).gaps.tolist() == [1] * len(there)
+        fleet.delivered(there, period)
+        assert fleet.status(there, period + 1).gaps.tolist() == [1] * len(there)
     store_bytes = written(server)
-    assert store_bytes.count(b"tally") == 3, "the haystack must be the right one"
-    assert [needle for needle in (b"who-reported", b"when", bytes(16)) if needle in store_bytes] == []
+    assert store_bytes.count(b"tally") == 2, "the haystack must be the right one"
+    assert [needle for needle in (b"when", bytes(16)) if needle in store_bytes] == []
 
 
-def sealed_entries(url: str, there: list[Devices]) -> list[bytes]:
-    """The sealed entries of a fleet's presence, after each of these groups has reported in the next period."""
+def sealed_columns(url: str, there: list[Devices]) -> list[bytes]:
+    """A fleet's presence as it is stored, after each of these groups has reported in the next period."""
     with redis.Redis.from_url(url) as client, MemoStore(url) as store:
         client.flushdb()
         fleet, seen = store.survey(respondent()).fleet_presence(8000), []
         for period, some in enumerate(there):
             fleet.delivered(some, period)
-            seen.append(client.hget(columns_key(client), str(period)))
+            seen.append(client.hget(columns_key(client), "base"))
     return seen
 
 
-def test_a_fleets_entry_does_not_show_who_reported_and_differs_every_time_for_the_same_devices(redis_url: str) -> None:
+def test_a_fleets_column_does_not_show_who_reported_and_differs_every_time(redis_url: str) -> None:
     first, second = devices(8000)[:4000], devices(8000)[4000:]
-    same, other = (sealed_entries(redis_url, [first, again]) for again in (first, second))
+    same, other = (sealed_columns(redis_url, [first, again]) for again in (first, second))
     assert [len(part) for part in same] == [len(part) for part in other]
     for before, after in (same, other):
         changed = np.unpackbits(np.frombuffer(before, dtype=np.uint8) ^ np.frombuffer(after, dtype=np.uint8)).mean()
@@ -107,8 +104,8 @@ def test_columns_that_another_client_has_changed_are_refused(redis_url: str) -> 
         memos = store.survey(respondent())
         memos.fleet_presence(40).delivered(devices(40), 0)
         key = columns_key(client)
-        client.hset(key, "1", client.hget(key, "0"))  # one entry in the place of another
-        with pytest.raises(StoreError, match="the field '1' of survey 'visits' in the store cannot be unsealed"):
+        client.hset(key, "base", client.hget(key, "base")[:-8] + bytes(8))
+        with pytest.raises(StoreError, match="the field 'base' of survey 'visits' in the store cannot be unsealed"):
             memos.fleet_presence(40)
 
 

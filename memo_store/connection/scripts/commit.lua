@@ -11,4 +11,4 @@ local function work(key, read, text)
   if #text > 0 then redis.call('APPEND', key, text) end
   return {''}
 end
-
+return {writes, work(KEYS[2], unpack(ARGV, 3))}

@@ -31,4 +31,4 @@ local function work(key, fields, field_width, proposals, entry_width, cap)
   write(key, changes, changed)
   return reply
 end
-
+return {writes, work(KEYS[2], unpack(ARGV, 3))}

@@ -32,4 +32,4 @@ local function work(key, fields, width, period, known)
   write(key, changes, changed)
   return {}
 end
-
+return {writes, work(KEYS[2], unpack(ARGV, 3))}

@@ -1,6 +1,6 @@
 -- The beginning of every script that writes: return {-1} and write nothing if the shard has lost data.
 -- KEYS[1] the shard's epoch record; ARGV[1] the epoch and ARGV[2] the number of writes that the caller knows.
--- The script itself is a function, `work`. KEYS[2..] are what it works on, one after the other (each.lua).
+-- What follows is a function, `work`, of KEYS[2] and ARGV[3..]. Scripts return `writes`, and what it returns.
 -- Another epoch, or none: the shard was emptied. Fewer writes: it went back in time.
 local epoch = redis.call('HMGET', KEYS[1], 'epoch', 'writes')
 if epoch[1] ~= ARGV[1] or tonumber(epoch[2]) < tonumber(ARGV[2]) then return {-1} end
