@@ -16,9 +16,9 @@ from math import ceil
 from typing import Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
+from protocols.arrays.aliases import Whole
 from protocols.survey.attribute import Strict, refuse_twice
 from protocols.survey.zones import TimeZone
 
@@ -28,7 +28,6 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND, _HOUR, _DAY = 1_000_000, HOUR // MICROSECOND, DAY // MICROSECOND
 _EVER = 1 << 62
 
-Whole = NDArray[np.int64]
 Numbers = TypeVar("Numbers", int, Whole)
 
 

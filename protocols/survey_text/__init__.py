@@ -1,6 +1,6 @@
 """Surveys as text: reading YAML with errors that name the line, writing it, and the reference of every key."""
 
-from protocols.survey_text.area_groups import with_area_groups
+from protocols.survey_text.beside import with_area_groups
 from protocols.survey_text.parsing import explain, format_survey, parse_survey
 from protocols.survey_text.plain_yaml import Document
 from protocols.survey_text.reference import json_schema, reference

@@ -20,9 +20,8 @@ from protocols.survey.crosses import Cross
 from protocols.survey.durations import format_duration
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
-from protocols.survey_text.area_groups import fill_in_cells
+from protocols.survey_text.beside import ReadBeside, fill_in_cells, fill_in_values
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
-from protocols.survey_text.value_files import ReadBeside, fill_in_values
 
 # Models within models, by key.
 INSIDE: dict[str, type[BaseModel]] = {

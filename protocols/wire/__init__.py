@@ -1,15 +1,23 @@
 """Bytes on the wire: frames, single reports and clock records, and the reasons for refusing them."""
 
 from protocols.wire.clock import Clock, decode_clock, encode_clock, last_due, time_fault
-from protocols.wire.content import CLOCK, CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES, MAX_ROWS, REPORT, partition_of
-from protocols.wire.frame import Frame, decode_frame, encode_frame, join_frames, most_rows
-from protocols.wire.header import Lookup, ReportHeader
-from protocols.wire.naming import Named, named
-from protocols.wire.reasons import Reason, Reject
+from protocols.wire.content import (
+    CLOCK,
+    CONTENT_TYPE_HEADER,
+    FRAME,
+    MAX_RECORD_BYTES,
+    MAX_ROWS,
+    MAX_TERMS_BYTES,
+    REPORT,
+    TERMS,
+    Reason,
+    Reject,
+    partition_of,
+)
+from protocols.wire.frame import ROW_REASONS, Frame, decode_frame, encode_frame, join_frames, most_rows, row_faults
+from protocols.wire.header import Lookup, Named, ReportHeader, named
 from protocols.wire.report import ReportRow, decode_report, encode_report, read_report, row_of, rows_frame
-from protocols.wire.rows import ROW_REASONS, row_faults
 from protocols.wire.strict_json import read_json
-from protocols.wire.terms import MAX_TERMS_BYTES, TERMS, decode_terms
 
 __all__ = [
     "CLOCK",
@@ -32,7 +40,6 @@ __all__ = [
     "decode_clock",
     "decode_frame",
     "decode_report",
-    "decode_terms",
     "encode_clock",
     "encode_frame",
     "encode_report",

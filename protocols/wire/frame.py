@@ -9,15 +9,16 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from protocols.arrays.aliases import Column, Gaps, Mask, Tokens, Whole
+from protocols.arrays.aliases import Bytes, Column, Gaps, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.arrow import END, Head, Kind, read_columns, read_head
-from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS
+from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS, Reason, Reject, partition_of
 from protocols.wire.header import Lookup, ReportHeader
-from protocols.wire.reasons import Reason, Reject
 
+FINE = 0
+ROW_REASONS = (Reason.BAD_TOKEN, Reason.WRONG_PARTITION, Reason.BAD_GAP, Reason.BAD_VALUE, Reason.TOO_MANY_BITS)
 FORMS = 256  # of frames whose schemas are kept
 
 
@@ -158,3 +159,24 @@ def _layouts(scheme: Scheme, form: tuple[str, ...]) -> dict[str, Layout]:
 
 def _ascending(tokens: Tokens) -> bool:
     return not (tokens[1:] < tokens[:-1]).any()
+
+
+def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) -> Bytes:
+    """For each row FINE, or 1 + the place in ROW_REASONS of the first thing wrong with it."""
+    bad_value = np.zeros(len(frame), dtype=bool)
+    for name, column in frame.answers.items():
+        bad_value |= ~scheme.question(name).mechanism.encoding.answer.good(column)
+    tests: tuple[Mask, ...] = (
+        frame.tokens == 0,
+        partition_of(frame.tokens, partitions) != partition,
+        (frame.gaps < 1) | (frame.gaps > scheme.survey.horizon),
+        bad_value,
+    )
+    too_many = None if scheme.presence is None else scheme.presence.too_many(frame.answers, scheme.questions)
+    if too_many is not None:
+        tests = (*tests, too_many)
+    faults = np.zeros(len(frame), dtype=np.uint8)
+    for code in range(len(tests), 0, -1):
+        if tests[code - 1].any():  # looking is much faster than assigning nothing
+            faults[tests[code - 1]] = code
+    return faults

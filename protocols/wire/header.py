@@ -10,7 +10,9 @@ from typing import Any
 
 from protocols.scheme import Scheme
 from protocols.survey.model import ID_PATTERN
-from protocols.wire.reasons import Reason, Reject
+from protocols.wire.arrow import read_head
+from protocols.wire.content import CLOCK, FRAME, MAX_ROWS, REPORT, Reason, Reject
+from protocols.wire.strict_json import read_object
 
 Lookup = Callable[[str], Scheme | None]  # survey id -> its compiled form
 
@@ -68,3 +70,36 @@ def read_hex(text: Any, size: int, what: str) -> bytes:
     if not isinstance(text, str) or len(text) != 2 * size or not _HEX.fullmatch(text):
         raise ValueError(f"{what} is not {2 * size} lower-case hexadecimal digits")
     return bytes.fromhex(text)
+
+
+@dataclass(frozen=True)
+class Named:
+    """The survey and the period that a record names. A clock record has no fingerprint, and names `through`."""
+
+    survey: str
+    fingerprint: str | None
+    period: int
+
+
+def named(content_type: str, value: bytes) -> Named | None:
+    """What a record names; None if it cannot be read. Never raises, whatever the bytes. Nothing else is checked.
+
+    >>> named(CLOCK, b'{"survey":"buttons","through":3,"mac":""}')
+    Named(survey='buttons', fingerprint=None, period=3)
+    """
+    try:
+        if content_type == CLOCK:
+            record = read_object(value)
+            through = record["through"]
+            return Named(read_id(record.get("survey")), None, through) if type(through) is int else None
+        if content_type == FRAME:
+            return _named(ReportHeader.read(read_head(value, MAX_ROWS).metadata))
+        if content_type == REPORT:
+            return _named(ReportHeader.read(read_object(value)))
+    except (ValueError, KeyError):
+        pass
+    return None
+
+
+def _named(header: ReportHeader) -> Named:
+    return Named(header.survey, header.fingerprint, header.period)

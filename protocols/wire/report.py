@@ -13,9 +13,9 @@ import numpy as np
 
 from protocols.errors import WireError
 from protocols.scheme import Scheme
+from protocols.wire.content import Reason, Reject
 from protocols.wire.frame import Frame
 from protocols.wire.header import Lookup, ReportHeader, read_hex
-from protocols.wire.reasons import Reason, Reject
 from protocols.wire.strict_json import read_object, write_object
 
 MAX_REPORT_BYTES = 256 << 10

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from hearsay_device import Device, DeviceError, Limits
-from protocols.wire.terms import MAX_TERMS_BYTES
+from hearsay_device.terms import MAX_TERMS_BYTES
 from tests.clients.gateways import Handle, answering, gateway
 from tests.clients.test_device import CAPPED, Clock, refused
 from tests.clients.vectors import ANY

@@ -21,8 +21,8 @@ from hearsay_device.state import key_of
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
-from protocols.wire import decode_terms
 from tests.clients.vectors import ANY
+from tests.helpers.terms import decode_terms
 
 OLD = Path(__file__).parents[1] / "states" / "device-of-0.1.sqlite"
 SECRET = bytes(range(32))

@@ -12,10 +12,11 @@ from hearsay_device import Device, DeviceError, Limits, terms
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Cross, Survey
-from protocols.wire import Frame, decode_report, decode_terms, row_faults
+from protocols.wire import Frame, decode_report, row_faults
 from tests.clients.cases import cases, place_cases, table_cases
 from tests.clients.vectors import ANY, FILE, made, text_of
 from tests.helpers.node import LIBRARY, node
+from tests.helpers.terms import decode_terms
 
 VECTORS = json.loads(FILE.read_text())
 

@@ -19,9 +19,9 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from protocols.wire import decode_terms
 from tests.clients.vectors import ANY, entropy_of
 from tests.helpers.surveys import scheme_with
+from tests.helpers.terms import decode_terms
 
 AGE = {"name": "age", "values": ["young", "middle", "old"], "groups": {"grown": ["middle", "old"]}}
 AREA = {"name": "area", "values": ["north", "south", "west", "east"], "groups": {"poles": ["north", "south"]}}

@@ -12,7 +12,7 @@ from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import DAY, HOUR, MAX_PERIOD, Survey, micros
 from protocols.survey_text import parse_survey
-from protocols.wire import decode_terms
+from tests.helpers.terms import decode_terms
 
 YEARS = {
     "Europe/Paris": "2026-01-01T00:00:00+01:00",

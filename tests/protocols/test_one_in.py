@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from lab.seeded_keyrings import seeded_keyring
+from protocols.arrays import Floats
 from protocols.planning import plan
 from protocols.privacy.crowd import evidence
 from protocols.respondent import Respondent
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
-from tests.helpers.enumeration import Array, combine, one_attribute_losses, per_trait, whole_loss
+from tests.helpers.enumeration import combine, one_attribute_losses, per_trait, whole_loss
 from tests.helpers.surveys import of_size, scheme_with
 
 DEVICES = np.arange(20_000, dtype=np.uint64)
@@ -121,18 +122,18 @@ def test_one_in_1_is_as_if_it_were_not_there_and_more_changes_the_fingerprint() 
 # What it costs
 
 
-def distribution(scheme: Scheme, periods: range, constant: bool) -> Array:
+def distribution(scheme: Scheme, periods: range, constant: bool) -> Floats:
     """P(all reports of some periods | a history of each attribute), as [history_1, ..., history_d, outcome].
 
     By brute force: for every place the answers in its periods, of all histories. Where no period is answered, the
     observer sees the same from all such places.
     """
     one_in = scheme.survey.one_in
-    by_pattern: dict[tuple[int, ...], Array] = {}
+    by_pattern: dict[tuple[int, ...], Floats] = {}
     for place in range(one_in):
         answered = tuple(at for at, period in enumerate(periods) if period % one_in == place)
-        truths: list[Array] = []
-        fakes: list[Array | None] = []
+        truths: list[Floats] = []
+        fakes: list[Floats | None] = []
         for question in scheme.questions:
             ((_, first, _, fake),) = per_trait(question)
             every = product(range(question.k), repeat=len(periods))
@@ -144,7 +145,7 @@ def distribution(scheme: Scheme, periods: range, constant: bool) -> Array:
     return np.concatenate(list(by_pattern.values()), axis=-1)
 
 
-def _independent(rows: list[Array]) -> Array:
+def _independent(rows: list[Floats]) -> Floats:
     return reduce(np.multiply.outer, rows).ravel() if rows else np.ones(1)
 
 

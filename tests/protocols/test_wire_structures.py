@@ -13,7 +13,7 @@ import pytest
 
 from protocols.wire import CLOCK, FRAME, REPORT, Frame, Reject, decode_clock, decode_frame, decode_report, encode_frame
 from protocols.wire.arrow import CONTINUATION, END, MAX_MESSAGE
-from protocols.wire.naming import named
+from protocols.wire.header import named
 from protocols.wire.report import MAX_REPORT_BYTES
 from tests.helpers.appetite import within_the_rule
 from tests.helpers.frames import make_scheme, random_frame

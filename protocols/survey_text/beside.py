@@ -1,10 +1,10 @@
-"""Areas of a map as groups of the cells of a grid: for results only, no part of a survey's terms."""
+"""Files beside a survey: values of an attribute, one in each line, and areas of a map as groups of a grid's cells."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,10 @@ from protocols.survey.attribute import FILE_PATTERN, Attribute
 from protocols.survey.cells import runs_of
 from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
-from protocols.survey_text.value_files import ReadBeside
 
+ReadBeside = Callable[[str], str]  # the name of a file beside the survey's -> its text; raises SurveyError
+KEY = "values_from"
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.txt")
 HINT = "write a FeatureCollection of Polygons or MultiPolygons, with the name of each area in the property name"
 
 
@@ -115,3 +117,25 @@ def _within(x: Floats, y: Floats, across: Floats, up: Floats) -> Mask:
         if crosses.any():
             found[crosses] ^= x[crosses] < (x1 - x0) * (y[crosses] - y0) / (y1 - y0) + x0
     return found
+
+
+def fill_in_values(data: dict[str, Any], source: str, read_beside: ReadBeside | None) -> None:
+    """Replace `values_from` of attributes by the values in the file. What is wrong otherwise is left to validation.
+
+    >>> survey = {"attributes": [{"name": "a", "values_from": "names.txt"}]}
+    >>> fill_in_values(survey, "survey.yaml", lambda name: "north\\nsouth\\n")
+    >>> survey
+    {'attributes': [{'name': 'a', 'values': ['north', 'south']}]}
+    """
+    attributes = data.get("attributes")
+    for attribute in attributes if isinstance(attributes, list) else []:
+        if not isinstance(attribute, dict) or KEY not in attribute:
+            continue
+        where, name = f"{source}: attribute {attribute.get('name')!r}: {KEY}", attribute.pop(KEY)
+        if not isinstance(name, str) or not NAME.fullmatch(name):
+            raise SurveyError(f"{where} is not the name of a file", "write a name such as names.txt, without a path")
+        if "values" in attribute or "range" in attribute:
+            raise SurveyError(f"{where} has other values beside it", "keep one of values, range and values_from")
+        if read_beside is None:
+            raise SurveyError(f"{where} is read from beside a survey's file", "write the survey to a file")
+        attribute["values"] = read_beside(name).splitlines()

@@ -1,0 +1,16 @@
+"""The resolved terms of a survey, read by somebody who trusts nobody (docs/device-protocol.md)."""
+
+from __future__ import annotations
+
+from protocols.errors import SurveyError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire.strict_json import read_object
+
+
+def decode_terms(data: bytes) -> Scheme:
+    """The survey of these terms, compiled again; raises SurveyError if that gives other terms."""
+    scheme = Scheme(Survey.model_validate(read_object(data)["declared"]))
+    if scheme.terms != data:
+        raise SurveyError(f"survey {scheme.survey.id!r}: the terms are not what its budgets resolve to")
+    return scheme
