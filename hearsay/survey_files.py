@@ -21,14 +21,15 @@ def read_survey(path: Path) -> Survey:
     """The survey in a file, with the values and the areas in files beside it."""
 
     def beside(name: str) -> str:
-        return _text(path.parent / name, MAX_BESIDE_BYTES, "put it beside the survey, or leave it out")
+        return read_text(path.parent / name, MAX_BESIDE_BYTES, "put it beside the survey, or leave it out")
 
-    survey = parse_survey(_text(path, MAX_BYTES, "give a survey file, such as survey.yaml"), str(path), beside)
+    survey = parse_survey(read_text(path, MAX_BYTES, "give a survey file, such as survey.yaml"), str(path), beside)
     areas = {attribute.name: attribute.areas for attribute in survey.attributes if attribute.areas is not None}
     return with_area_groups(survey, {name: beside(file) for name, file in areas.items()}) if areas else survey
 
 
-def _text(path: Path, limit: int, hint: str) -> str:
+def read_text(path: Path, limit: int, hint: str) -> str:
+    """A small text file in UTF-8."""
     try:
         return read_limited(path, limit).decode()
     except OSError as error:

@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
-from hearsay.library.columns import distinct
+from hearsay.library.answering import distinct
 from hearsay.reports.files import chosen, latest, narrowed, open_results
 from hearsay.reports.sources import mobility_of
 from lab.evaluation.measuring import evaluate as evaluate_methods

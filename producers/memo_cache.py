@@ -12,18 +12,14 @@ forgotten when the store has lost data, or when others may have written to it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.survey_memos import FoundEntries, HeldEntries, Lookup, SurveyMemos
-from protocols.arrays import Column, PackedBits, smallest_unsigned
-from protocols.mechanisms import Encoding, Values
-from protocols.randomness import Devices
+from protocols.arrays import Column, Devices, Mask, PackedBits, Places, Values, smallest_unsigned
+from protocols.mechanisms import Encoding
 from protocols.scheme import Scheme
-
-Rows = NDArray[np.intp]
 
 
 class AttributeCache:
@@ -46,12 +42,7 @@ class AttributeCache:
         self._memos: Column = np.zeros((self.devices * self._slots, *shape), dtype=layout.dtype)
         self._marks = np.zeros(self.devices * self._slots, dtype=mark)  # 0: empty; c + 1: cell c
 
-    @property
-    def forgets(self) -> bool:
-        """Whether there is not room for the memos of all cells."""
-        return self._slots < self._cells
-
-    def find(self, lookup: Lookup) -> tuple[Column, NDArray[np.bool_]]:
+    def find(self, lookup: Lookup) -> tuple[Column, Mask]:
         """A memo for each device, and whether it is the one of its cell."""
         devices, cells = lookup.devices, lookup.cells
         slots = self._slot(devices, cells)
@@ -62,7 +53,7 @@ class AttributeCache:
         """Keep what the store has found."""
         self._keep(lookup, found.memos)
 
-    def _keep(self, lookup: Lookup, memos: Column) -> Rows:
+    def _keep(self, lookup: Lookup, memos: Column) -> Places:
         """Keep memos of the devices that have slots. Returns these rows."""
         held = np.flatnonzero(lookup.devices < self.devices)
         cells = lookup.cells[held]
@@ -114,7 +105,6 @@ class MemoCache:
         self._caches = {name: cache for name, cache in caches.items() if cache.devices}  # those with any room
         self._capped = {name: cache for name, cache in self._caches.items() if isinstance(cache, CappedCache)}
         self._checked = 0
-        self._first: int | None = None  # period
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
         """The memos of several attributes. With `memo_cap` the store commits what is here, and finds the rest."""
@@ -124,7 +114,7 @@ class MemoCache:
         if self._capped:
             self._commit(lookups, [known for _, known in here], period)
         rest = [np.flatnonzero(~known) for _, known in here]
-        asked = [self._asked(lookup, rows, period) for lookup, rows in zip(lookups, rest, strict=True) if len(rows)]
+        asked = [lookup.part(rows) for lookup, rows in zip(lookups, rest, strict=True) if len(rows)]
         for part in asked:
             if part.question.name in self._capped:  # if the store fails, it may have made some of the entries
                 self._capped[part.question.name].forget(part.devices)
@@ -144,7 +134,7 @@ class MemoCache:
     def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
         return self._memos.commit_values(lookups, period)
 
-    def _find(self, lookup: Lookup) -> tuple[Column, NDArray[np.bool_]]:
+    def _find(self, lookup: Lookup) -> tuple[Column, Mask]:
         """What is here of a lookup, and which of its rows that is."""
         if cache := self._caches.get(lookup.question.name):
             return cache.find(lookup)
@@ -152,13 +142,7 @@ class MemoCache:
         nothing = layout.from_bytes(np.empty((0, layout.bytes), dtype=np.uint8))
         return nothing, np.zeros(len(lookup.devices), dtype=np.bool_)
 
-    def _asked(self, lookup: Lookup, rows: Rows, period: int) -> Lookup:
-        """What the store is asked for. After the first period, most of what is not here is new to the store, too."""
-        cache = self._caches.get(lookup.question.name)
-        self._first = period if self._first is None else self._first
-        return replace(lookup.part(rows), new=cache is not None and not cache.forgets and period > self._first)
-
-    def _commit(self, lookups: Sequence[Lookup], known: Sequence[NDArray[np.bool_]], period: int) -> None:
+    def _commit(self, lookups: Sequence[Lookup], known: Sequence[Mask], period: int) -> None:
         """Let the store commit what is known here. What does not count is not known, nor anything after a loss."""
         rows = [np.flatnonzero(some) for some in known]
         held = [

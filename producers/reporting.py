@@ -13,29 +13,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memo_store.presence import Presence
 from memo_store.survey_memos import Lookup
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column, Gaps, Tokens
+from protocols.arrays import Column, Devices, Gaps, Places, Tokens, Values, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
-from protocols.mechanisms import Values
 from protocols.question import Question
-from protocols.randomness import Devices
 from protocols.respondent import Respondent
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
 FRAMES_PER_FLUSH = 64
 LOWER_HALF = np.uint64(0xFFFFFFFF)
-
-Rows = NDArray[np.intp]
 
 
 class Memos(Protocol):
@@ -75,10 +70,9 @@ def no_progress(reported: Reported) -> None:
 
 @dataclass(frozen=True)
 class _Encoded:
-    """A frame as it travels: the partition it was cut for, how many rows it has, and its bytes."""
+    """A frame as it travels: the partition it was cut for, and its bytes."""
 
     partition: int
-    rows: int
     value: bytes
 
 
@@ -87,25 +81,18 @@ class _Portion:
     """Frames that are sent and confirmed together, and the devices whose reports are in them."""
 
     devices: Devices  # ascending
-    order: Rows  # of the devices in the frames
     frames: list[_Encoded]
     repeats: int
     ineligible: int
 
     @classmethod
     def empty(cls) -> _Portion:
-        return cls(np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.intp), [], 0, 0)
+        return cls(np.empty(0, dtype=np.uint64), [], 0, 0)
 
     @property
     def rows(self) -> int:
         """How many devices it accounts for."""
         return len(self.devices) + self.repeats + self.ineligible
-
-    def first(self, frames: int) -> _Portion:
-        """The first frames only."""
-        rows = sum(frame.rows for frame in self.frames[:frames])
-        order = self.order[:rows]
-        return replace(self, devices=self.devices[order], order=order, frames=self.frames[:frames])
 
 
 class Reporter:
@@ -141,7 +128,9 @@ class Reporter:
                 self._sink.flush()
                 confirmed, unconfirmed = unconfirmed, _Portion.empty()
                 try:
-                    unconfirmed = self._send(portion, stop)
+                    for frame in portion.frames:
+                        self._sink.send(frame.partition, FRAME, frame.value)
+                    unconfirmed = portion
                 finally:
                     so_far = self._record(confirmed, so_far, progress)
                 if stop():
@@ -164,13 +153,13 @@ class Reporter:
         for rows in self._split(tokens):
             yield self._make(truth, tokens, rows)
 
-    def _split(self, tokens: Tokens) -> list[Rows]:
+    def _split(self, tokens: Tokens) -> list[Places]:
         """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""
         portions = -(-len(tokens) // (self._rows_per_frame * self._frames_per_flush))
         portion = (tokens & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
         return _groups(np.arange(len(tokens)), portion, portions)
 
-    def _make(self, truth: Presences, tokens: Tokens, rows: Rows) -> _Portion:
+    def _make(self, truth: Presences, tokens: Tokens, rows: Places) -> _Portion:
         """The reports of some rows, as frames. Devices that may not report are left out.
 
         Memos and draws are read in the order of devices: this is their order in memory and in keystream blocks.
@@ -183,18 +172,14 @@ class Reporter:
         devices = truth.devices[rows]
         groups = [group for group in self._respondent.asked(devices, truth.period) if len(group[1])]
         answers = iter(self._answers(truth, [(q, rows[members]) for asked, members in groups for q in asked]))
-        orders, encoded = [np.empty(0, dtype=np.intp)], []
+        encoded = []
         for asked, members in groups:
             columns = {question.name: next(answers) for question in asked}
-            order, frames = self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
-            orders.append(members[order])
-            encoded += frames
-        return _Portion(devices, np.concatenate(orders), encoded, repeats, ineligible)
+            encoded += self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
+        return _Portion(devices, encoded, repeats, ineligible)
 
-    def _frames(
-        self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]
-    ) -> tuple[Rows, list[_Encoded]]:
-        """The reports of rows that answer the same questions, and the order of the rows in them."""
+    def _frames(self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]) -> list[_Encoded]:
+        """The reports of rows that answer the same questions."""
         cuts = self._cut(tokens)
         order = np.concatenate([cut for _, cut in cuts])
         reports = Frame(
@@ -206,12 +191,12 @@ class Reporter:
             {name: column.take(order, axis=0) for name, column in answers.items()},
         )
         bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in cuts)]).tolist())
-        return order, [
-            _Encoded(partition, len(cut), encode_frame(reports.take(slice(*ends)), self.scheme))
+        return [
+            _Encoded(partition, encode_frame(reports.take(slice(*ends)), self.scheme))
             for (partition, cut), ends in zip(cuts, bounds, strict=True)
         ]
 
-    def _cut(self, tokens: Tokens) -> list[tuple[int, Rows]]:
+    def _cut(self, tokens: Tokens) -> list[tuple[int, Places]]:
         """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""
         by_token = np.argsort(tokens)
         partitions = self._sink.partitions
@@ -222,14 +207,6 @@ class Reporter:
             if len(rows)
         ]
         return [frame for turn in zip_longest(*frames) for frame in turn if frame is not None]
-
-    def _send(self, portion: _Portion, stop: Stop) -> _Portion:
-        """Send a portion until the user asks to stop. Returns what was sent."""
-        for i, frame in enumerate(portion.frames):
-            if stop():
-                return portion.first(i)
-            self._sink.send(frame.partition, FRAME, frame.value)
-        return portion
 
     def _record(self, portion: _Portion, so_far: Reported, progress: ProgressCallback) -> Reported:
         """Record the delivery of a confirmed portion."""
@@ -248,7 +225,7 @@ class Reporter:
         progress(so_far)
         return so_far
 
-    def _answers(self, truth: Presences, asked: Sequence[tuple[Question, Rows]]) -> list[Column]:
+    def _answers(self, truth: Presences, asked: Sequence[tuple[Question, Places]]) -> list[Column]:
         """The answers of some rows to each question: values to cells to memos to answers.
 
         The memos of all questions are looked up together. In a one-shot survey, committed values become answers.
@@ -284,7 +261,7 @@ def _require_known(question: Question, period: int, values: Mapping[str, Values]
             )
 
 
-def _groups(rows: Rows, group: NDArray[np.integer[Any]], count: int) -> list[Rows]:
+def _groups(rows: Places, group: Whole, count: int) -> list[Places]:
     """The rows of each group, in the order they came in."""
     group = group.astype(np.uint16)
     ends = np.cumsum(np.bincount(group, minlength=count))

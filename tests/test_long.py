@@ -29,7 +29,7 @@ def test_the_places_of_parts_exist() -> None:
         ("README.md", True),
         ("tests/pages/towns.py", True),
         ("tests/helpers/town.py", True),
-        ("producers/fleet.py", False),
+        ("producers/simulation.py", False),
         ("tests/producers/test_fleet.py", False),
         ("pages_of_others.py", False),
     ],

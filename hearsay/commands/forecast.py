@@ -130,8 +130,8 @@ def _add_truth(
     survey: Survey, population: Scenario, data: Path | None, loaded: Loaded, measure: Measure, step: Step
 ) -> None:
     """Add what the scenario of a run knows, if it is the population of that run."""
+    from hearsay.data_directory import DataDirectory
     from hearsay.forecasts.survey_series import scenario_truth
-    from hearsay.running.data_directory import DataDirectory
     from hearsay.running.scenario_truth import population_digest
 
     if data is not None:

@@ -46,8 +46,8 @@ def plan(
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
+    from hearsay.data_directory import DataDirectory
     from hearsay.library.planning import plan as plan_survey
-    from hearsay.running.data_directory import DataDirectory
     from hearsay.survey_files import read_survey
 
     asked = read_survey(survey)

@@ -79,12 +79,13 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
-    from hearsay.places import directory_of
+    from hearsay.data_directory import directory_of
     from hearsay.reports.area_files import keep_areas
-    from hearsay.running.replay_check import check_events, inspection_json, show_inspection
-    from hearsay.running.replaying import replay_events, show_summary, summary_json
+    from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
-    from producers.replay import ANY_ORDER, ColumnMapping, FileFormat, Options
+    from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
+    from producers.files import ColumnMapping, FileFormat
+    from producers.replay import ANY_ORDER, Options
     from servers.logs import configure_logs
 
     configure_logs("WARNING")

@@ -61,9 +61,9 @@ def report(
 
         written += write_tables(selected, csv, parquet)
     if html is not None:
+        from hearsay.data_directory import DataDirectory
         from hearsay.reports.area_files import area_shapes
         from hearsay.reports.page import report_page, write_page
-        from hearsay.running.data_directory import DataDirectory
 
         places = [*([areas] if areas else []), *([root / "areas"] if root else []), Path()]
         lost = root is not None and DataDirectory(root).loss_note.exists()

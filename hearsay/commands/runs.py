@@ -61,7 +61,7 @@ def run(
     Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
     gc.set_threshold(NEW_OBJECTS)
-    from hearsay.places import directory_of
+    from hearsay.data_directory import directory_of
     from hearsay.reports.area_files import keep_areas
     from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
@@ -81,12 +81,11 @@ def run(
 
 
 def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None) -> None:
-    from hearsay.places import directory_of
+    from hearsay.data_directory import DataDirectory, directory_of
     from hearsay.reports.area_files import area_shapes
     from hearsay.reports.files import latest, open_results
     from hearsay.reports.page import report_page, write_page
     from hearsay.reports.tables import MOST_ATTRIBUTES, answers_table, visitors_table
-    from hearsay.running.data_directory import DataDirectory
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
     from servers.logs import configure_logs

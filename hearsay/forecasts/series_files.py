@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,33 +9,18 @@ from datetime import timedelta
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.forecasting import Series
 from hearsay.forecasts.time_axis import TimeAxis, on_a_grid, read_times
+from producers.files import read_table
+from protocols.arrays import Floats, Whole
 from protocols.errors import ResultsError
 
 MISSING = {"", "na", "n/a", "nan", "null", "none", "-", "?", "nd", "missing", "inf", "-inf"}
 CLOCK = re.compile(r"\d{1,2}(:\d\d){0,2}")  # a time of day, in a column beside that of dates
-TIME_WORDS = (
-    "date",
-    "time",
-    "day",
-    "period",
-    "begin",
-    "start",
-    "stamp",
-    "month",
-    "week",
-    "year",
-    "hour",
-    "datum",
-    "ds",
-)
+WORDS = ("date", "time", "day", "period", "begin", "start", "stamp", "month", "week", "year", "hour", "datum", "ds")
 LONGEST_GRID = 2_000_000
 MOST_REPEATED = 0.05
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +46,8 @@ def read_series(
 
     `variance` and `memo_variance` are columns or numbers: the variances of fresh noise and of memos in the values.
     """
-    names, rows = _rows(path)
-    columns = {name: [row[place] for row in rows] for place, name in enumerate(names)}
+    columns = _columns(path)
+    names = list(columns)
     axis, periods, times = _axis(path, columns, time)
     length = int(periods.max()) + 1
     if length > LONGEST_GRID:
@@ -118,32 +102,19 @@ def read_series(
     return Loaded(series, axis, remarks, true)
 
 
-def _rows(path: Path) -> tuple[list[str], list[list[str]]]:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise ResultsError(f"there is no file {path}", "name a CSV file with --series") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ResultsError(f"{path} cannot be read: {error}", "name a CSV file in UTF-8 with --series") from None
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
-    if len(lines) < 2:
-        raise ResultsError(f"{path} has no rows", "it needs a line of column names and a row for each period")
-    delimiter = max(",;\t|", key=lines[0].count)
-    table = list(csv.reader(lines, delimiter=delimiter, skipinitialspace=True))
-    names = [name.strip() or f"column {place + 1}" for place, name in enumerate(table[0])]
-    if len(set(names)) < len(names):
-        raise ResultsError(f"{path} has two columns of one name", f"its columns: {', '.join(names)}")
-    for number, row in enumerate(table[1:], start=2):
-        if len(row) != len(names):
-            raise ResultsError(
-                f"{path}, row {number}: {len(row)} cells instead of {len(names)}", "make all rows of the same length"
-            )
-    decimal_comma = delimiter == ";" and "." not in text
-    cells = [[cell.strip().replace(",", ".") if decimal_comma else cell.strip() for cell in row] for row in table[1:]]
-    return names, cells
+def _columns(path: Path) -> dict[str, list[str]]:
+    """The columns of a file by name, their cells without spaces and with decimal points."""
+    table = read_table(path, ",;\t|")
+    columns = {
+        name.strip() or f"column {place + 1}": [cell.strip() for cell in column.to_pylist()]
+        for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True))
+    }
+    if not any("." in cell for cells in columns.values() for cell in cells):
+        return {name: [cell.replace(",", ".") for cell in cells] for name, cells in columns.items()}
+    return columns
 
 
-def _axis(path: Path, columns: dict[str, list[str]], time: str | None) -> tuple[TimeAxis, NDArray[np.int64], list[str]]:
+def _axis(path: Path, columns: dict[str, list[str]], time: str | None) -> tuple[TimeAxis, Whole, list[str]]:
     """The axis of time, the period of every row, and the columns that they are read from."""
     asked = [name.strip() for name in time.split(",")] if time else []
     for name in asked:
@@ -162,7 +133,7 @@ def _axis(path: Path, columns: dict[str, list[str]], time: str | None) -> tuple[
 
 def _candidates(columns: dict[str, list[str]]) -> list[list[str]]:
     """Columns that may be times, the likeliest first: by their names, then by their place; dates with times of day."""
-    named = [name for name in columns if any(word in name.lower() for word in TIME_WORDS)]
+    named = [name for name in columns if any(word in name.lower() for word in WORDS)]
     single = [*named, *(name for name in list(columns)[:2] if name not in named)]
     clocks = [name for name in single if all(map(CLOCK.fullmatch, columns[name])) and _shows_hours(name, columns[name])]
     dates = [name for name in single if len(set(columns[name])) < len(columns[name])]  # else they need no time of day
@@ -189,7 +160,7 @@ def _numbers(cells: Sequence[str]) -> Floats:
     return found
 
 
-def _laid(numbers: Floats, periods: NDArray[np.int64], length: int) -> Floats:
+def _laid(numbers: Floats, periods: Whole, length: int) -> Floats:
     """Numbers on the grid: the mean where a period has several, NaN where it has none."""
     known = np.isfinite(numbers)
     count = np.bincount(periods[known], minlength=length)

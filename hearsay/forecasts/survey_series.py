@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 
 from analytics.forecasting import Series
 from analytics.mobility import Quantity
-from hearsay.forecasts.series_files import Floats, Loaded
+from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import TimeAxis
 from hearsay.terminal.console import Step
 from producers.scenarios import Scenario
+from protocols.arrays import Floats
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey

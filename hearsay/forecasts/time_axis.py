@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
+from producers.files import BAD, formatted
+from protocols.arrays import Whole
 from protocols.errors import ResultsError
-from protocols.survey import Calendar
+from protocols.survey import MICROSECOND, Calendar
 
 DATES = "%Y-%m-%d %Y/%m/%d %d/%m/%Y %m/%d/%Y %d.%m.%Y %d-%m-%Y %m-%d-%Y %Y%m%d %d/%m/%y %m/%d/%y"
 TIMES = ("", " %H:%M:%S", " %H:%M", " %H", " %I:%M:%S %p", " %I:%M %p")
@@ -26,6 +29,7 @@ MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y")
 ZONE = re.compile(r"(:\d\d)(\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?$")  # also parts of seconds: they do not matter
 SECONDS = re.compile(r"1\d{9}(\.\d+)?|1\d{12}")  # Unix times, in seconds or milliseconds
 MOST_OFF_GRID = 0.02
+WALL, BEGIN = ZoneInfo("UTC"), datetime(1970, 1, 1)
 MONTH = timedelta(days=30.4375)
 
 
@@ -58,17 +62,14 @@ def read_times(texts: Sequence[str]) -> list[datetime] | None:
     if all(map(SECONDS.fullmatch, plain)):
         seconds = [float(text) / (1000 if len(text) == 13 else 1) for text in plain]
         return [datetime.fromtimestamp(second, UTC).replace(tzinfo=None) for second in seconds]
-    fitting = []
-    for style in (*(date + time for date in DATES.split() for time in TIMES), *MONTHS):
-        read = _reader(style)
-        if read(plain[0]) is not None and read(plain[-1]) is not None:
-            found = [read(text) for text in plain]
-            if all(time is not None for time in found):
-                fitting.append([time for time in found if time is not None])
+    cells, ends = pa.array(plain), pa.array([plain[0], plain[-1]])
+    styles = (*(date + time for date in DATES.split() for time in TIMES), *MONTHS)
+    tried = (formatted(cells, style, WALL) for style in styles if BAD not in formatted(ends, style, WALL))
+    fitting = [[BEGIN + moment * MICROSECOND for moment in found.tolist()] for found in tried if BAD not in found]
     return max(fitting, key=_evenness, default=None)  # of day/month and month/day, the one with more even steps
 
 
-def on_a_grid(times: Sequence[datetime]) -> tuple[TimeAxis, NDArray[np.int64]]:
+def on_a_grid(times: Sequence[datetime]) -> tuple[TimeAxis, Whole]:
     """The grid of the most frequent step, and the period of each row. Raises ResultsError if rows are not on it."""
     order = sorted(times)
     steps = Counter(later - earlier for earlier, later in pairwise(order) if later > earlier)
@@ -87,16 +88,6 @@ def on_a_grid(times: Sequence[datetime]) -> tuple[TimeAxis, NDArray[np.int64]]:
             "make a table with one row for each hour or day first",
         )
     return TimeAxis(order[0], step), periods.astype(np.int64)
-
-
-def _reader(style: str) -> Callable[[str], datetime | None]:
-    def read(text: str) -> datetime | None:
-        try:
-            return datetime.strptime(text, style)
-        except ValueError:
-            return None
-
-    return read
 
 
 def _evenness(times: Sequence[datetime]) -> float:

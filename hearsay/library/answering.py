@@ -11,10 +11,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hearsay.library.columns import distinct
+from protocols.arrays import Devices, Values, Whole
 from protocols.errors import ScenarioError, SurveyError
-from protocols.mechanisms import Values
-from protocols.randomness import Devices, Keyring
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
@@ -104,3 +103,17 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
             f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
         )
     return found
+
+
+def distinct(values: ArrayLike) -> tuple[list[str], Whole]:
+    """The different values as text, and for each row the place of its value among them.
+
+    >>> named, which = distinct([7, 3, 7])
+    >>> named, which.tolist()
+    (['3', '7'], [1, 0, 1])
+    """
+    column = np.asarray(values)
+    if column.dtype == object:
+        column = column.astype(str)
+    found, which = np.unique(column, return_inverse=True)
+    return [str(value) for value in found], which.reshape(column.shape)

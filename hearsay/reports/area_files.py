@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hearsay.running.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory
+from hearsay.survey_files import MAX_BESIDE_BYTES, read_text
 from pages.shapes import grid_shapes, parse_shapes
 from protocols.errors import SurveyError
 from protocols.survey import Survey
-from servers.limited_reading import read_limited
 
-MAX_BYTES = 16 << 20
+HINT = "add the file, or leave areas out"
 
 
 def area_shapes(survey: Survey, places: Iterable[Path]) -> dict[str, Any] | None:
@@ -25,7 +25,7 @@ def area_shapes(survey: Survey, places: Iterable[Path]) -> dict[str, Any] | None
     for place in places:
         file = place if place.is_file() else place / survey.areas
         if file.is_file():
-            return parse_shapes(_text(file), survey, str(file))
+            return parse_shapes(read_text(file, MAX_BESIDE_BYTES, HINT), survey, str(file))
     return None
 
 
@@ -36,16 +36,9 @@ def keep_areas(survey_file: Path, survey: Survey, data: Path) -> None:
     file = survey_file.parent / survey.areas
     if not file.is_file():
         what = f"{survey_file}: areas = {survey.areas}: there is no such file beside it"
-        raise SurveyError(what, "add the file, or leave areas out")
-    text = _text(file)
+        raise SurveyError(what, HINT)
+    text = read_text(file, MAX_BESIDE_BYTES, HINT)
     parse_shapes(text, survey, str(file))
     kept = DataDirectory(data).areas
     kept.mkdir(exist_ok=True)
     (kept / survey.areas).write_text(text, encoding="utf-8")
-
-
-def _text(file: Path) -> str:
-    try:
-        return read_limited(file, MAX_BYTES).decode()
-    except UnicodeDecodeError:
-        raise SurveyError(f"{file} is not UTF-8 text", "save it as UTF-8") from None

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from analytics.mobility import MobilityReport, WindowReport, with_lost_presence
-from hearsay.places import known_directory
-from hearsay.running.data_directory import COLLECTOR, DataDirectory
+from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
 from protocols.errors import ResultsError, SettingsError, SurveyError
 from protocols.survey import Survey
 from servers.settings import load

@@ -13,11 +13,10 @@ import uvloop
 
 from analytics.mobility import MobilityReport
 from gateway.http import Limits, Listener, most_connections
-from hearsay.places import known_directory
+from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
 from hearsay.reports.area_files import area_shapes
 from hearsay.reports.downloads import download
 from hearsay.reports.files import open_results, with_noted_losses
-from hearsay.running.data_directory import COLLECTOR, DataDirectory
 from pages.about import survey_event
 from pages.dashboard import Dashboard, Source, Wanted
 from pages.events import Event

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
-from hearsay.running.data_directory import DataDirectory, left_as_it_was
+from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet import Fleet
 from producers.scenarios import Scenario
+from producers.simulation import Simulation
 from producers.sinks import Sink
 from producers.source_clock import require_source_clock
 from protocols.randomness import Keyring
@@ -40,8 +40,8 @@ class Origin:
     sink: Sink
     clock_key: bytes
 
-    def fleet(self, scenario: Scenario) -> Fleet:
-        return Fleet(self.scheme, self.keyring, self.memos, self.sink, scenario, self.clock_key)
+    def simulation(self, scenario: Scenario) -> Simulation:
+        return Simulation(self.scheme, self.keyring, self.memos, self.sink, scenario, self.clock_key)
 
 
 @dataclass(frozen=True)

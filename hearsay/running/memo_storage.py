@@ -14,7 +14,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from hearsay.running.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory
 from memo_store.connection import Seen
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos

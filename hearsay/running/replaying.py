@@ -1,4 +1,4 @@
-"""Replays of recorded events, captures sent later, and the summary of a replay."""
+"""Replays of recorded events, and captures sent later."""
 
 from __future__ import annotations
 
@@ -6,19 +6,23 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
-from rich.table import Table
-
+from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
-from hearsay.running.data_directory import DataDirectory
-from hearsay.running.replay_check import event_paths, fault_rows, faults_json, refuse_faulty
 from hearsay.terminal import console
-from producers.replay import Options, Pace, Progress, Replay, Summary
+from producers.files import event_paths
+from producers.replay import Inspection, Options, Pace, Progress, Replay, Summary, inspect, refuse_faulty
 from producers.sinks import DirectorySink, Sent, read_capture, send_capture
 from producers.source_clock import require_source_clock
 from producers.stopping import ctrl_c_asks
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import Settings, load
+
+
+def check_events(sources: Sequence[Path], survey: Survey, options: Options) -> Inspection:
+    """Read all rows, and find out what is wrong with them."""
+    with event_paths(sources) as paths, console.progress("checking") as step:
+        return inspect(survey, paths, options, None, lambda share: step(round(100 * share), 100, "read"))
 
 
 def replay_events(
@@ -118,27 +122,3 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
         return send_capture(
             directory, sink, lambda sent: step(sent.files, sent.of_files, f"{sent.records:,} records"), stop
         ), new
-
-
-def show_summary(summary: Summary) -> None:
-    """Show what was in the file and how many reports were made of it, as a table."""
-    table = Table("", "count", "details", box=None, pad_edge=False)
-    about = "" if summary.people_exact else "about "
-    again = f"{summary.repeats:,} of them had been reported before" if summary.repeats else ""
-    table.add_row("rows", f"{summary.rows:,}")
-    table.add_row("people", f"{about}{summary.people:,}")
-    table.add_row("periods", f"{summary.periods:,}")
-    table.add_row("reports", f"{summary.reports:,}", again)
-    if summary.ineligible:
-        reason = "their period was closed, or they had reported a later one"
-        table.add_row("not eligible", f"{summary.ineligible:,}", reason)
-    if summary.incomplete:
-        table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
-    for row in fault_rows(summary.faults):
-        table.add_row(*row)
-    console.out.print(table)
-
-
-def summary_json(summary: Summary) -> dict[str, object]:
-    """The same as JSON."""
-    return {**vars(summary), "faults": faults_json(summary.faults)}

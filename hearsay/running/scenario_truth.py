@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from producers.scenarios import Scenario
-from protocols.arrays import smallest_unsigned
+from protocols.arrays import Places, Whole, smallest_unsigned
 from protocols.survey import TIMES
 
 NEVER = -1
@@ -77,7 +77,7 @@ def _open_windows(windows: Iterable[Window]) -> dict[int, list[Window]]:
     return dict(sorted(containing.items()))
 
 
-def _cumulative(group: NDArray[np.intp], values: NDArray[np.integer], groups: int, k: int) -> NDArray[np.int64]:
+def _cumulative(group: Places, values: Whole, groups: int, k: int) -> NDArray[np.int64]:
     """How many of those in groups 0 .. row have each value: `[row, value]`."""
     cells = group * k + values
     counts = np.bincount(cells, minlength=(groups + 1) * k).reshape(groups + 1, k)

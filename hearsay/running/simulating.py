@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from analytics.mobility import MobilityReport, with_truth
+from hearsay.data_directory import DataDirectory
 from hearsay.reports.files import with_noted_losses
 from hearsay.reports.sources import mobility_of, next_period, wait_for_final
 from hearsay.running.collecting import Collection, collect
-from hearsay.running.data_directory import DataDirectory
 from hearsay.running.scenario_truth import population_digest, true_windows
 from hearsay.terminal.console import Step, no_step
-from producers.fleet import check_scenario
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
+from producers.simulation import check_scenario
 from producers.stopping import Stop, never
 from protocols.errors import Stopped
 from protocols.survey import Survey
@@ -71,7 +71,7 @@ def _collect_periods(collection: Collection, scenario: Scenario, step: Step, sto
         step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
     try:
-        collection.fleet(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
+        collection.simulation(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
     except Stopped as stopped:
         raise Stopped(stopped.message, "run the same command again to continue from there") from None
     wait_for_final(results, survey, scenario.periods - 1, step)

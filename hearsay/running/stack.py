@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from hearsay.running.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory
 from memo_store.store import MemoStore
 from protocols.errors import ServerError
 from servers.kafka_broker import KafkaBroker

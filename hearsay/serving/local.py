@@ -8,9 +8,9 @@ from pathlib import Path
 
 from gateway.http import most_connections
 from gateway.service import Surveys
+from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
-from hearsay.running.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog
 from hearsay.serving.exposure import Exposure
 from hearsay.serving.running import linked_figures, run

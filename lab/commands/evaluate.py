@@ -123,8 +123,8 @@ def evaluate(
     from lab.learning.comparing import compare
     from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
     from lab.tables import survey_values
-    from producers.fleet import check_scenario
     from producers.scenarios import scenario
+    from producers.simulation import check_scenario
 
     name = scenario_name or ("virtual-humans" if places is None else "commuters")
     asked, budgets, words = _words(attributes), _budgets(eps), _words(corrections)

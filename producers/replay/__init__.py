@@ -1,20 +1,14 @@
 """Replay: recorded events become reports, on a trusted machine of the operator."""
 
 from producers.replay.choosing import Rule
-from producers.replay.files import ColumnMapping, FileFormat, expand
-from producers.replay.files.answers import UNKNOWN, cells, places
-from producers.replay.inspecting import Inspection, inspect
+from producers.replay.inspecting import Inspection, inspect, refuse_faulty
 from producers.replay.interpreting import ANY_ORDER, Options
-from producers.replay.pace import Pace
 from producers.replay.quality import Fault, Located
-from producers.replay.run import Progress, Replay, Summary
+from producers.replay.run import Pace, Progress, Replay, Summary
 
 __all__ = [
     "ANY_ORDER",
-    "UNKNOWN",
-    "ColumnMapping",
     "Fault",
-    "FileFormat",
     "Inspection",
     "Located",
     "Options",
@@ -23,8 +17,6 @@ __all__ = [
     "Replay",
     "Rule",
     "Summary",
-    "cells",
-    "expand",
     "inspect",
-    "places",
+    "refuse_faulty",
 ]

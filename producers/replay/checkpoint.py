@@ -28,22 +28,16 @@ class Totals:
     duplicates: int = 0
     first_duplicates: tuple[int, ...] = ()
 
-
-class Checkpoint:
-    """Totals in a JSON file."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def read(self) -> Totals:
+    @classmethod
+    def read(cls, path: Path) -> Totals:
         """The totals so far; zero if there is no file."""
-        if not self._path.exists():
-            return Totals()
         try:
-            return Totals(**json.loads(read_limited(self._path)))
+            return cls(**json.loads(read_limited(path)))
+        except FileNotFoundError:
+            return cls()
         except (ValueError, TypeError):
-            raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
+            raise ReplayError(f"{path} is damaged", "remove it, and the files are replayed again") from None
 
-    def write(self, totals: Totals) -> None:
-        private_directory(self._path.parent)
-        write_private(self._path, json.dumps(asdict(totals)))
+    def write(self, path: Path) -> None:
+        private_directory(path.parent)
+        write_private(path, json.dumps(asdict(self)))

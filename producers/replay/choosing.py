@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.replay.files.answers import UNKNOWN
-from protocols.randomness import Devices
+from producers.files.answers import UNKNOWN
+from protocols.arrays import Devices, Mask, Whole
 
 T = TypeVar("T", bound=np.generic)
 Events = NDArray[np.void]
@@ -31,7 +31,7 @@ def event_type(attributes: int) -> np.dtype[np.void]:
     return np.dtype([("row", "<i8"), ("device", "<u8"), ("time", "<i8"), ("values", "<i4", (attributes,))])
 
 
-def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
+def without_duplicates(events: Events) -> tuple[Events, Whole]:
     """The events without duplicates (the first of each stays), and the rows of the duplicates.
 
     They are in the order of devices, times and values.
@@ -46,7 +46,7 @@ def without_duplicates(events: Events) -> tuple[Events, NDArray[np.int64]]:
     return ordered[first], ordered["row"][same]
 
 
-def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, NDArray[np.int64]]]:
+def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, Whole]]:
     """The devices, ascending, and the chosen position for each attribute (UNKNOWN if no event has a known value).
 
     The events are in the order of devices and times.
@@ -57,7 +57,7 @@ def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str
     """
     device, time = np.ascontiguousarray(events["device"]), np.ascontiguousarray(events["time"])
     devices = device[_changes(device)]
-    chosen = {}
+    chosen: dict[str, Whole] = {}
     for i, (name, rule) in enumerate(rules.items()):
         column = np.ascontiguousarray(events["values"][:, i])
         known = column != UNKNOWN
@@ -97,33 +97,12 @@ def _most(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
     return device[begin], place[order][begin]
 
 
-def _ordered(events: Events) -> tuple[Events, NDArray[np.int64]]:
-    """The events in the order of devices, times, values and rows, and where one has the device and time of that before.
-
-    Events mostly come in the order of time. So they are ordered by device alone, and only devices whose events are not
-    in the order of different times after that are ordered by everything.
-    """
-    order = _by_device(np.ascontiguousarray(events["device"]))
-    ordered = events.take(order)
-    device, time = np.ascontiguousarray(ordered["device"]), np.ascontiguousarray(ordered["time"])
-    again = np.flatnonzero(device[1:] == device[:-1]) + 1
-    unclear = again[time[again] <= time[again - 1]]
-    if not len(unclear):
-        return ordered, unclear
-    owner = np.cumsum(_changes(device)) - 1
-    places = np.flatnonzero(np.bincount(owner[unclear], minlength=owner[-1] + 1)[owner])
-    some = ordered.take(places)
-    values = [some["values"][:, i] for i in reversed(range(some["values"].shape[1]))]
-    ordered[places] = some.take(np.lexsort((some["row"], *values, some["time"], owner[places])))
-    time = ordered["time"]
-    return ordered, again[time[again] == time[again - 1]]
-
-
-def _by_device(devices: Devices) -> NDArray[np.int64]:
-    """The order of devices; events of one device stay in theirs. Two sorts of numbers are faster than a stable one."""
-    order = np.argsort(devices)
-    rank = np.cumsum(_changes(devices[order]))
-    return np.sort(rank << 32 | order) & 0xFFFFFFFF
+def _ordered(events: Events) -> tuple[Events, Whole]:
+    """The events in the order of devices, times, values and rows; where one has the device and time of that before."""
+    values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
+    ordered = events.take(np.lexsort((events["row"], *values, events["time"], events["device"])))
+    begins = _changes(ordered["device"]) | _changes(ordered["time"])
+    return ordered, np.flatnonzero(~begins)
 
 
 def distinct(numbers: NDArray[T]) -> NDArray[T]:
@@ -132,7 +111,7 @@ def distinct(numbers: NDArray[T]) -> NDArray[T]:
     return ordered[_changes(ordered)]
 
 
-def _changes(column: NDArray[Any]) -> NDArray[np.bool_]:
+def _changes(column: NDArray[Any]) -> Mask:
     """Where a run of equal values begins."""
     out = np.ones(len(column), dtype=bool)
     out[1:] = column[1:] != column[:-1]

@@ -17,12 +17,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from producers.replay.files import Batch, EventFiles
-from producers.replay.files.answers import UNKNOWN
-from producers.replay.files.times import BAD, moments, without_zone
+from producers.files import Batch, EventFiles
+from producers.files.answers import UNKNOWN
+from producers.files.times import BAD, moments, without_zone
 from producers.replay.interpreting import Events, Interpreter, Options
 from producers.replay.people import Distinct, People
 from producers.replay.quality import Fault, Located, Quality
+from protocols.errors import ReplayError
 from protocols.randomness import Keyring
 from protocols.survey import EPOCH, Survey
 
@@ -95,6 +96,20 @@ def inspect(
         suppressed,
         [*look.advice(quality), *_on_encoding(files, options), *_on_size(survey, people, suppressed)],
     )
+
+
+def refuse_faulty(survey: Survey, paths: Sequence[Path], options: Options) -> None:
+    """Look at the beginning of each file, and refuse to replay if too many rows have one fault."""
+    found = inspect(survey, paths, options)
+    fault, share = found.worst
+    if share > options.most_faults:
+        path, line = found.faults[fault].places[0]
+        advice = [*found.advice, "see everything with --check; permit more with --most-faults"]
+        raise ReplayError(
+            f"of the first {found.rows:,} rows {share:.1%} have one fault: {fault}, first in line {line} of "
+            f"{path.name}; nothing was sent",
+            "; ".join(advice),
+        )
 
 
 class _Look:

@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from producers.files import Batch, ColumnMapping, FileFormat
+from producers.files.answers import UNKNOWN, places, quarters
+from producers.files.times import BAD, moments
 from producers.replay.choosing import Rule
-from producers.replay.files import Batch, ColumnMapping, FileFormat
-from producers.replay.files.answers import UNKNOWN, places, quarters
-from producers.replay.files.times import BAD, moments
 from producers.replay.quality import Fault, Quality
+from protocols.arrays import Mask, Whole
 from protocols.errors import ReplayError
 from protocols.survey import MICROSECOND, Attribute, Survey, micros
 
-Whole = NDArray[np.int64]
 ANY_ORDER = timedelta(days=1 << 23)
 """A tolerance longer than the time between any two valid events: nothing is reported before all files are read."""
 
@@ -64,7 +64,7 @@ class Events:
     time: Whole
     """Microseconds since 1970, or BAD."""
     period: Whole
-    usable: NDArray[np.bool_]
+    usable: Mask
     """Which have a valid time and are not late."""
     values: NDArray[np.int32]
     """By row and attribute: the position of the value, or UNKNOWN; of positions, the quarter of a cell."""

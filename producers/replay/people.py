@@ -6,10 +6,10 @@ import hashlib
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from producers.replay.choosing import distinct
-from protocols.randomness import Devices, Keyring
+from protocols.arrays import Devices, Words
+from protocols.randomness import Keyring
 
 SKETCH = 1 << 16
 
@@ -30,7 +30,7 @@ class Distinct:
         self._size = size
         self._smallest = np.empty(0, dtype=np.uint64)
 
-    def add(self, numbers: NDArray[np.uint64]) -> None:
+    def add(self, numbers: Words) -> None:
         if not self.exact:
             numbers = numbers[numbers < self._smallest[-1]]
         self._smallest = distinct(np.concatenate([self._smallest, numbers]))[: self._size]

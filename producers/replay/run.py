@@ -8,21 +8,20 @@ a function of the files alone, so a second run makes the same reports.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from memo_store.survey_memos import SurveyMemos
-from producers.replay.checkpoint import Checkpoint
+from producers.files import Batch, EventFiles
+from producers.files.answers import UNKNOWN
+from producers.replay.checkpoint import Totals
 from producers.replay.choosing import Rule, choose, event_type, without_duplicates
-from producers.replay.files import Batch, EventFiles
-from producers.replay.files.answers import UNKNOWN
-from producers.replay.interpreting import Interpreter, Options, Whole
-from producers.replay.pace import Pace
+from producers.replay.interpreting import Interpreter, Options
 from producers.replay.people import People
 from producers.replay.quality import Fault, Found, Located, Quality
 from producers.replay.spool import AT_ONCE, Spool
@@ -32,13 +31,15 @@ from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
+from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError, Stopped
 from protocols.question import Question
-from protocols.randomness import Devices, Keyring
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
 SECOND = 1_000_000
+LONGEST_NAP = 0.2
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,31 @@ class Summary:
     incomplete: int
     """Not sent, one per person and period: no event had a known value of what must be reported."""
     faults: dict[Fault, Located]
+
+
+class Pace:
+    """Event time runs `speed` times as fast as real time; without a speed, there are no waits."""
+
+    def __init__(
+        self,
+        speed: float | None,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._speed = speed
+        self._now = now
+        self._sleep = sleep
+        self._origin: tuple[float, float] | None = None
+
+    def wait_for(self, moment: float, stop: Stop) -> None:
+        """Wait until event time is at `moment` (in seconds), or the user asks to stop. The first call never waits."""
+        if self._speed is None:
+            return
+        if self._origin is None:
+            self._origin = (moment, self._now())
+        began, at = self._origin
+        while not stop() and (left := at + (moment - began) / self._speed - self._now()) > 0:
+            self._sleep(min(left, LONGEST_NAP))
 
 
 class Replay:
@@ -109,8 +135,8 @@ class Replay:
             self._spool = Spool(workspace / f"{name}.spool", len(survey.attributes), at_once)
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
-        self._checkpoint = Checkpoint(workspace / f"{name}.json")
-        self._totals = self._checkpoint.read()
+        self._checkpoint = workspace / f"{name}.json"
+        self._totals = Totals.read(self._checkpoint)
         self._stays = Stays(survey.attributes, options.columns.positions, workspace, name)
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
 
@@ -170,7 +196,7 @@ class Replay:
             found = self._quality.found[Fault.DUPLICATE]
             self._totals = replace(totals, duplicates=found.count, first_duplicates=found.first_rows)
             self._stays.keep(period)
-            self._checkpoint.write(self._totals)
+            self._totals.write(self._checkpoint)
             self._stays.forget(but=period)
             self._clock.advance(period + 1)
             if stop():
@@ -187,7 +213,7 @@ class Replay:
                 "find out why with --check, or permit it with --most-faults",
             )
 
-    def _answerable(self, devices: Devices, values: dict[str, Whole]) -> NDArray[np.bool_]:
+    def _answerable(self, devices: Devices, values: dict[str, Whole]) -> Mask:
         """Which devices have a known value of everything that they answer.
 
         The same rule holds where a device only reports its presence (one_in): if those who do not answer could report
@@ -213,6 +239,6 @@ class Replay:
         )
 
 
-def _known(question: Question, values: dict[str, Whole]) -> NDArray[np.bool_]:
+def _known(question: Question, values: dict[str, Whole]) -> Mask:
     """Which devices have a known value of what a question asks; of a cross, of both attributes."""
     return np.asarray(np.all([values[source.name] != UNKNOWN for source in question.sources], axis=0))

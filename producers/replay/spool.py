@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from producers.replay.choosing import Events, distinct, event_type
-from protocols.randomness import Devices
+from protocols.arrays import Devices, Whole, Words
 from servers.private_files import lock_directory, open_private, private_directory
 
 AT_ONCE = 1 << 19
@@ -39,7 +38,7 @@ class Spool:
         """The periods that have events, in order."""
         return sorted(self._counts)
 
-    def add(self, events: Events, periods: NDArray[np.int64]) -> None:
+    def add(self, events: Events, periods: Whole) -> None:
         """Add events to the files of their periods."""
         found = distinct(periods).tolist()
         for period in found:
@@ -47,7 +46,7 @@ class Spool:
             _append(self._path(period), some)
             self._counts[period] = self._counts.get(period, 0) + len(some)
 
-    def take(self, period: int, scatter: Callable[[Devices], NDArray[np.uint64]]) -> Iterator[Events]:
+    def take(self, period: int, scatter: Callable[[Devices], Words]) -> Iterator[Events]:
         """Remove and return all events of a period, in portions that each hold all events of some devices.
 
         `scatter` gives a number per device, which decides its portion. It should differ from period to period, so that

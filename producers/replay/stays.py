@@ -12,16 +12,13 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
+from producers.files.answers import QUARTERS, UNKNOWN
 from producers.replay.choosing import Events
-from producers.replay.files.answers import QUARTERS, UNKNOWN
+from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError
-from protocols.randomness import Devices
 from protocols.survey import Attribute, Grid
 from servers.private_files import private_directory, write_private
-
-Whole = NDArray[np.int64]
 
 
 class Stays:
@@ -100,7 +97,7 @@ class Stays:
         return self._directory / f"{self._name}.{period}.stays"
 
 
-def near(grid: Grid, quarters: Whole, cells: Whole) -> NDArray[np.bool_]:
+def near(grid: Grid, quarters: Whole, cells: Whole) -> Mask:
     """Whether positions are in their cells, or at most half a cell outside of them.
 
     >>> grid = Grid(at=(47, 6), cell=100, columns=4, rows=2)

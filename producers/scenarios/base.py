@@ -8,12 +8,13 @@ reports).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from protocols.arrays import Whole, Words
 from protocols.errors import ScenarioError
 
 MOST_DEVICES = 10**9
@@ -24,9 +25,9 @@ class Presences:
     """One period's truth: which devices are present, and their value of every attribute."""
 
     period: int
-    devices: NDArray[np.uint64]
+    devices: Words
     """Distinct indices in 0..N-1 of the devices present, ascending."""
-    values: dict[str, NDArray[np.int64]]
+    values: Mapping[str, Whole]
     """Attribute name -> position of the value in the attribute's list of values; aligned with `devices`."""
 
 

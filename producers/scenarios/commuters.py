@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from producers.scenarios.base import (
     Presences,
@@ -19,6 +18,7 @@ from producers.scenarios.base import (
     check_size,
     randomness,
 )
+from protocols.arrays import Floats, Mask, Whole
 from protocols.errors import ScenarioError
 from protocols.mechanisms import Area
 
@@ -28,17 +28,15 @@ MOST_AREAS = 2_500  # a matrix of areas by areas is kept in memory
 RHYTHM = np.interp(np.arange(24), [0, 3, 5, 8, 12, 18, 21, 24], [0.3, 0.15, 0.2, 0.8, 0.9, 1.0, 0.8, 0.3])
 """The activity of phones in each hour of the day, at most 1."""
 
-Cells = NDArray[np.int64]
-
 
 @dataclass(frozen=True, eq=False)
 class _Plan:
     """One day of all devices: which ones go to work, and which go out, where, in which hours."""
 
-    works: NDArray[np.bool_]
-    out_from: NDArray[np.int64]
-    out_to: NDArray[np.int64]
-    out_cell: Cells
+    works: Mask
+    out_from: Whole
+    out_to: Whole
+    out_cell: Whole
 
 
 class Commuters:
@@ -121,7 +119,7 @@ class Commuters:
         values = {"area": area, "place": self._place[area], "transition": transition, "dwell": dwell}
         return Presences(period, devices.astype(np.uint64), values)
 
-    def _area(self, hour: int, plans: dict[int, _Plan]) -> Cells:
+    def _area(self, hour: int, plans: dict[int, _Plan]) -> Whole:
         """The area of every device in this hour, seen or not. Also for hours before 0, so that hour 0 has a past."""
         plan, hour = plans[hour // 24], hour % 24
         area = np.where((plan.out_from <= hour) & (hour < plan.out_to), plan.out_cell, self._home)
@@ -138,16 +136,16 @@ class Commuters:
         out_to = np.where(goes_out, np.minimum(out_from + rng.integers(1, 5, n), 24), out_from)
         return _Plan(works, out_from, out_to, self._destination(rng))
 
-    def _destination(self, rng: np.random.Generator) -> Cells:
+    def _destination(self, rng: np.random.Generator) -> Whole:
         """An area for every device, drawn with the weights of its home."""
         return _draw_each(rng, self._pull, self._home)
 
 
-def _draw(rng: np.random.Generator, weights: NDArray[np.float64], n: int) -> Cells:
+def _draw(rng: np.random.Generator, weights: Floats, n: int) -> Whole:
     return _draw_each(rng, weights[np.newaxis], np.zeros(n, dtype=np.int64))
 
 
-def _draw_each(rng: np.random.Generator, weights: NDArray[np.float64], row: NDArray[np.int64]) -> Cells:
+def _draw_each(rng: np.random.Generator, weights: Floats, row: Whole) -> Whole:
     """Draw a column for each entry of `row`, by the weights of that row.
 
     All rows' cumulative weights are laid end to end, row r from r to r + 1, so that one search serves everyone.

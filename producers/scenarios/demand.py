@@ -7,7 +7,6 @@ hours, so any hour is computed directly.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from producers.scenarios.base import (
     Presences,
@@ -17,6 +16,7 @@ from producers.scenarios.base import (
     check_size,
     randomness,
 )
+from protocols.arrays import Floats
 
 HOURS_OF_YEAR = 8760
 RESIDENTIAL = np.interp(np.arange(24), [0, 4, 7, 10, 17, 20, 24], [0.35, 0.15, 0.7, 0.5, 0.8, 1.0, 0.35])
@@ -26,8 +26,6 @@ HOLIDAYS = (0, 98, 120, 127, 193, 226, 304, 314, 358, 359)  # days of the year
 SUMMER = 0.25  # how much less there is in midsummer than in midwinter, as a share of the mean
 WEATHER_MEMORY, WEATHER_SIZE, WEATHER_HOURS = 0.9, 0.12, 72
 SHOCK_DAY, SHOCK_DAYS, SHOCK_SIZE = 200, 3, 2.5  # a storm in the first area
-
-Floats = NDArray[np.float64]
 
 
 class Demand:

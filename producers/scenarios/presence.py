@@ -25,14 +25,13 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from protocols.arrays import Floats, Mask
 from protocols.errors import ScenarioError
 
 MOST_DAYS = 10
 
-Floats = NDArray[np.float64]
 
-
-def people_seen(days: int, unions: list[int]) -> NDArray[np.bool_]:
+def people_seen(days: int, unions: list[int]) -> Mask:
     """The matrix A: row per union, column per combination 1..2^days - 1, whether they share a day.
 
     >>> people_seen(2, [0b01, 0b11]).astype(int).tolist()
@@ -98,7 +97,7 @@ def _refuse_contradictions(seen: Floats, wanted: Floats, unions: list[int]) -> N
         raise ScenarioError("the counts of people contradict one another: " + ", ".join(named))
 
 
-def _possible(seen: Floats, wanted: Floats) -> NDArray[np.bool_]:
+def _possible(seen: Floats, wanted: Floats) -> Mask:
     """The combinations that are non-zero in some solution: only they have a finite lambda.
 
     Each round rewards a small amount of every combination not yet found. When a round finds no new one, the others are

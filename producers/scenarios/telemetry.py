@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.scenarios.base import Presences, check_period, check_probabilities, check_size, randomness
+from protocols.arrays import Floats, Mask
 from protocols.errors import ScenarioError
 
 Distribution = Sequence[str] | Mapping[str, float]
@@ -23,7 +24,7 @@ DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
 }
 
 
-def zipf(k: int, exponent: float = 1.0) -> NDArray[np.float64]:
+def zipf(k: int, exponent: float = 1.0) -> Floats:
     """Weights that fall as 1/rank, as counts of apps, words and web pages do.
 
     >>> zipf(3).round(3).tolist()
@@ -38,7 +39,7 @@ class _State:
     """All devices in one period. The arrays are not modified once they are made."""
 
     period: int
-    alive: NDArray[np.bool_]
+    alive: Mask
     values: dict[str, NDArray[np.unsignedinteger]]
 
     @property
@@ -146,7 +147,7 @@ class Telemetry:
         return drawn
 
 
-def _probabilities(name: str, values: Distribution) -> NDArray[np.float64]:
+def _probabilities(name: str, values: Distribution) -> Floats:
     if len(values) < 2 or len(set(values)) < len(values):
         raise ScenarioError(f"attribute {name} needs two or more different values", f"it has {list(values)}")
     if not isinstance(values, Mapping):

@@ -11,11 +11,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from producers.scenarios.aggregates import Aggregates, read_aggregates
 from producers.scenarios.base import Presences, check_period, check_size, randomness
-from producers.scenarios.rounding import proportional
+from protocols.arrays import Places
 from protocols.errors import ScenarioError
 
 ABSENT = -1
@@ -71,7 +71,7 @@ class VirtualHumans:
         values |= {name: columns[devices, period].astype(np.int64) for name, columns in self._daily.items()}
         return Presences(period, devices.astype(np.uint64), values)
 
-    def _present(self, day: int) -> NDArray[np.intp]:
+    def _present(self, day: int) -> Places:
         return np.flatnonzero(self._days >> day & 1)
 
     def _draw_daily(self, rng: np.random.Generator, published: Aggregates, name: str) -> NDArray[np.int16]:
@@ -135,3 +135,20 @@ def _move(cumulative: list[int], was: int, becomes: int) -> None:
     """Update the cumulative counts for one person, from `was` to `becomes` different values."""
     for shown in range(min(was, becomes), max(was, becomes)):
         cumulative[shown - 1] += 1 if becomes < was else -1
+
+
+def proportional(counts: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Scale counts to a new total, by the method of the largest remainders (of equal ones, the first).
+
+    Computed in whole numbers, so counts that already have the total do not change.
+
+    >>> proportional([50, 30, 20], 7).tolist()
+    [4, 2, 1]
+    >>> proportional([50, 30, 20], 100).tolist()
+    [50, 30, 20]
+    """
+    given = np.asarray(counts, dtype=np.int64)
+    whole, remainder = np.divmod(given * total, given.sum())
+    left = total - int(whole.sum())
+    whole[np.argsort(-remainder, kind="stable")[:left]] += 1
+    return whole

@@ -3,8 +3,7 @@
 from typing import TYPE_CHECKING
 
 from producers.sinks.base import Sink
-from producers.sinks.captures import read_capture
-from producers.sinks.directory import DirectorySink, Sent, send_capture
+from producers.sinks.directory import DirectorySink, Sent, read_capture, send_capture
 
 if TYPE_CHECKING:
     from producers.sinks.kafka import KafkaSink

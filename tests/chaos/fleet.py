@@ -9,7 +9,7 @@ import numpy as np
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
@@ -91,7 +91,7 @@ class FleetOrdeal(KafkaOrdeal):
                 sink = PacedSink(self._kafka, self._topics.reports)
                 with MemoStore(self._redis.url) as store:
                     memos = store.survey(Respondent(SCHEME, KEYRING))
-                    fleet = Fleet(SCHEME, KEYRING, memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
+                    fleet = Simulation(SCHEME, KEYRING, memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
                     fleet.run()
                 sink.close()
                 return

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from tests.docs.pages import INLINE, ROOT, Page, pages
 
-ROOMS = "protocols servers memo_store analytics producers stream_app audit hearsay lab deploy docs bench tests"
+ROOMS = "protocols servers memo_store analytics producers stream_app hearsay lab deploy docs bench tests"
 PLACE = re.compile(rf"({'|'.join(ROOMS.split())})/[\w./-]*")
 
 

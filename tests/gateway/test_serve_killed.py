@@ -13,7 +13,7 @@ from random import Random
 
 import pyarrow as pa
 
-from hearsay.running.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -11,9 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import embedded
-from hearsay.running.data_directory import DataDirectory
-from producers.replay.checkpoint import Checkpoint, Totals
+from producers.replay.checkpoint import Totals
 from producers.replay.choosing import event_type
 from producers.replay.spool import Spool
 from producers.sinks import DirectorySink
@@ -105,7 +105,7 @@ def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) ->
     data.record_population(survey.id, "population")
     data.add_presence_losses(survey.id, (1,))
     with embedded(data, survey, Settings()) as collection:
-        collection.fleet(Alternating(40, 1)).run()
+        collection.simulation(Alternating(40, 1)).run()
         running = modes(data.root)
     left = modes(data.root)
     assert {"collector/results.sqlite", "collector/log/0.log", "redis", f"{survey.id}.destination"} <= set(left)
@@ -132,7 +132,7 @@ def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp
     sink = DirectorySink(tmp_path / "capture", 2, scheme())
     sink.send(0, "kind", b"value")
     sink.flush()
-    Checkpoint(tmp_path / "replay" / "one.json").write(Totals())
+    Totals().write(tmp_path / "replay" / "one.json")
     spool = Spool(tmp_path / "spool", 1)
     spool.add(np.zeros(3, dtype=event_type(1)), np.zeros(3, dtype=np.int64))
     found = modes(tmp_path)

@@ -13,7 +13,7 @@ import hearsay
 from hearsay.running.simulating import populate
 from hearsay.survey_files import example, read_survey
 from pages.shapes import grid_shapes
-from producers.fleet import check_scenario
+from producers.simulation import check_scenario
 from protocols.errors import DeviceError, SurveyError
 from protocols.scheme import Scheme
 from tests.helpers.surveys import scheme_with

@@ -7,8 +7,8 @@ import pytest
 
 from analytics.windows import Window
 from hearsay.running.scenario_truth import count_windows
-from producers.scenarios import Scenario, scenario, unique_devices, unique_histogram
-from producers.scenarios.truth import Presences
+from producers.scenarios import Presences, Scenario, scenario
+from tests.helpers.scenario_truth import unique_devices, unique_histogram
 
 PERIODS = 20
 OVERLAPPING = [Window(first, last) for first in range(PERIODS) for last in range(first, min(first + 6, PERIODS))]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from hearsay.forecasts.series_files import Loaded, read_series
-from protocols.errors import ResultsError
+from protocols.errors import HearsayError
 
 
 def read(tmp_path: Path, text: str, **options: str) -> Loaded:
@@ -96,7 +96,7 @@ def test_columns_of_variances_and_of_the_truth_are_no_series(tmp_path: Path) -> 
 
 WRONG = {
     "no rows": ("day,n\n", {}),
-    "cells instead of 2": ("day,n\n2020-01-01,1,2\n", {}),
+    "row 2 has 3 columns, not 2": ("day,n\n2020-01-01,1,2\n", {}),
     "no column 'm'": ("day,n\n2020-01-01,1\n2020-01-02,2\n", {"variance": "m"}),
     "has no column of numbers": ("day,n\n2020-01-01,red\n2020-01-02,blue\n", {}),
     "rows have the time of another": ("day,area,n\n" + "2020-01-01,x,1\n2020-01-02,y,2\n2020-01-03,y,2\n" * 2, {}),
@@ -109,5 +109,5 @@ WRONG = {
 @pytest.mark.parametrize("message", WRONG)
 def test_what_is_wrong_with_a_table_is_said(tmp_path: Path, message: str) -> None:
     text, options = WRONG[message]
-    with pytest.raises(ResultsError, match=message):
+    with pytest.raises(HearsayError, match=message):
         read(tmp_path, text, **options)

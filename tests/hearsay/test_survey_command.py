@@ -14,7 +14,7 @@ from protocols.errors import SurveyError
 from protocols.planning import plan
 from protocols.scheme import Scheme
 from protocols.survey_text import json_schema, reference
-from protocols.wire import decode_terms
+from tests.helpers.terms import decode_terms
 
 
 def run(*arguments: str, answers: str = "") -> str:

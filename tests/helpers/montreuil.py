@@ -6,16 +6,14 @@ import csv
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.forecasting import Series
+from protocols.arrays import Floats
 from protocols.mechanisms import SupportChannel
 from protocols.mechanisms.rounds import grr
 
 PATH = Path(__file__).parents[2] / "examples/series/montreuil.csv"
 SEASONS, WEEK = (48, 336), 336  # half hours of a day and of a week; the last week is the test week of the literature
-
-Floats = NDArray[np.float64]
 
 
 def montreuil() -> Floats:

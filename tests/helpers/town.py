@@ -10,9 +10,10 @@ from analytics.mobility import CountHistory, WindowTruth
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
 from lab.seeded_keyrings import seeded_keyring
-from producers.scenarios import Scenario, unique_devices, unique_histogram
+from producers.scenarios import Scenario
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from tests.helpers.scenario_truth import unique_devices, unique_histogram
 
 
 def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:

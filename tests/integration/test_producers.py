@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from producers.sinks import KafkaSink
 from protocols.errors import DeliveryError, ServerUnavailable
 from protocols.respondent import Respondent
@@ -45,7 +45,7 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
     sink.at(60, lambda: (outages[0].join(timeout=120), outages[1].start()))
     survey = scheme()
     memos = open_memos(Respondent(survey, KEYRING))
-    Fleet(survey, KEYRING, memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
+    Simulation(survey, KEYRING, memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
     outages[1].join(timeout=120)
     sink.close()
     assert len(sent.records) > 100
@@ -117,7 +117,7 @@ def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
 FLEET = """
 import sys
 from memo_store.store import MemoStore
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from producers.sinks.kafka import KafkaSink
 from protocols.respondent import Respondent
 from servers.settings import KafkaSettings
@@ -128,7 +128,7 @@ broker, topic, url = sys.argv[1:]
 sink = KafkaSink(KafkaSettings(bootstrap=broker), topic)
 with MemoStore(url) as store:
     memos = store.survey(Respondent(survey, KEYRING))
-    fleet = Fleet(survey, KEYRING, memos, sink, world, CLOCK_KEY, rows_per_frame=20)  # many moments to be killed at
+    fleet = Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY, rows_per_frame=20)  # many moments to kill it
     fleet.run(progress=lambda reported: print(reported.done, flush=True))
 """
 

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from hearsay.running.worker_process import workers
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from producers.sinks import KafkaSink
 from protocols.errors import ServerUnavailable
 from protocols.respondent import Respondent
@@ -60,7 +60,7 @@ def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
     create(settings, topics)
     publish(settings, topics, survey.survey)
     sent = KeepingSink(2)
-    Fleet(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sent, world, CLOCK_KEY).run()
+    Simulation(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sent, world, CLOCK_KEY).run()
     send(settings, topics.reports, sent.records)
     assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
     with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):

@@ -14,7 +14,8 @@ import pyarrow as pa
 
 from hearsay.running.worker_process import workers
 from memo_store.store import MemoStore
-from producers.replay import ColumnMapping, Options, Replay
+from producers.files import ColumnMapping
+from producers.replay import Options, Replay
 from producers.replay.people import People
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring

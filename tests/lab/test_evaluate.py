@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from protocols.errors import ScenarioError, SettingsError, SurveyError
+from protocols.errors import HearsayError, ScenarioError, SettingsError, SurveyError
 from tests.helpers.browser import events_in
 from tests.lab.calling import call, figures_of
 
@@ -57,7 +57,7 @@ def test_what_is_no_table_is_refused_and_its_rows_are_not_quoted(
     if content is not None:
         path.write_bytes(content)
     error = call("evaluate --attributes town --csv", path).exception
-    assert isinstance(error, ScenarioError) and said in error.message
+    assert isinstance(error, HearsayError) and said in error.message
     assert not any(word in str(error) for word in ("bob", "unwell", "3361"))
 
 

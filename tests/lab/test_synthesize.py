@@ -15,7 +15,7 @@ from hearsay.reports.files import latest, open_results
 from hearsay.reports.sources import mobility_of
 from lab.commands.synthesize import write_records
 from lab.learning.synthesis import synthetic_records
-from lab.tables import read_table
+from producers.files import read_table
 from protocols.errors import ResultsError, SettingsError
 from protocols.survey_text import parse_survey
 from tests.lab.calling import call as call_command

@@ -15,7 +15,8 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
-from producers.replay import ColumnMapping, Options, Replay, Rule
+from producers.files import ColumnMapping
+from producers.replay import Options, Replay, Rule
 from producers.replay.people import People
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from producers.sinks import DirectorySink, Sink, read_capture, send_capture
 from producers.sinks.directory import SCHEMA, captured_files
 from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
@@ -30,7 +30,7 @@ def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> 
         with redis.Redis.from_url(redis_url) as client:
             client.flushall()
         survey = scheme()
-        Fleet(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
+        Simulation(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
 
     return run
 

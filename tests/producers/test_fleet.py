@@ -11,16 +11,15 @@ import redis
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
-from producers.fleet import Fleet
 from producers.reporting import FRAMES_PER_FLUSH, Reported
+from producers.simulation import Simulation
+from protocols.arrays import Devices, Values
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
-from protocols.mechanisms import Values
 from protocols.question import Question
-from protocols.randomness import Devices
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import row_faults
-from protocols.wire.rows import FINE
+from protocols.wire.frame import FINE
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
 from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, scheme
 
@@ -30,16 +29,16 @@ ONCE = "eps: 1, clock: source"
 HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell depends on the device
 BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
 TURNS = (scheme("one_in: 3,", ONCE), scheme(f"one_in: 3, {SPL}", ONCE))
-MakeFleet = Callable[..., Fleet]
+MakeFleet = Callable[..., Simulation]
 
 
 @pytest.fixture
 def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
     """Make fleets that share a memo store, each as a new process would."""
 
-    def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, **options: Any) -> Fleet:
+    def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, **options: Any) -> Simulation:
         memos = open_memos(Respondent(survey, KEYRING))
-        return Fleet(survey, KEYRING, memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
+        return Simulation(survey, KEYRING, memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
 
     return make
 
@@ -198,7 +197,7 @@ def test_cells_are_derived_once_for_each_answer(
     fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, cache_bytes: int
 ) -> None:
     """Neither the cache nor the store derives them again: both are asked by cell."""
-    monkeypatch.setattr("producers.fleet.Respondent", Counting)
+    monkeypatch.setattr("producers.simulation.Respondent", Counting)
     monkeypatch.setattr(f"{__name__}.Respondent", Counting)  # the store's, too
     monkeypatch.setattr(Counting, "derived", 0)
     world = Alternating(60)

@@ -10,7 +10,7 @@ import pytest
 import redis
 
 from memo_store.survey_memos import SurveyMemos
-from producers.fleet import Fleet
+from producers.simulation import Simulation
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme
@@ -61,7 +61,7 @@ class _Watched:
 
 def run(open_memos: OpenMemos, sink: KeepingSink, steps: Steps) -> None:
     memos = steps.around(open_memos(Respondent(SURVEY, KEYRING)))
-    Fleet(SURVEY, KEYRING, memos, steps.around(sink), WORLD, CLOCK_KEY, cache_bytes=0).run()
+    Simulation(SURVEY, KEYRING, memos, steps.around(sink), WORLD, CLOCK_KEY, cache_bytes=0).run()
 
 
 def test_a_crash_at_any_step_is_repaired_by_running_again(

@@ -13,8 +13,8 @@ from memo_store.connection.link import Command, Link
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
 from producers.memo_cache import MemoCache
+from protocols.arrays import Values
 from protocols.errors import HistoryLost, StoreUnavailable
-from protocols.mechanisms import Values
 from protocols.respondent import Respondent
 from tests.memo_store.surveys import devices, respondent
 

@@ -12,7 +12,8 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
-from producers.replay import ColumnMapping, FileFormat, Rule
+from producers.files import ColumnMapping, FileFormat
+from producers.replay import Rule
 from producers.replay.quality import Fault
 from protocols.errors import ReplayError, SurveyError
 from tests.helpers.sinks import KeepingSink

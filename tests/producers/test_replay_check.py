@@ -9,7 +9,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from producers.replay import ANY_ORDER, FileFormat, Inspection, Options, expand, inspect
+from producers.files import FileFormat, expand
+from producers.replay import ANY_ORDER, Inspection, Options, inspect
 from producers.replay.quality import Fault
 from protocols.errors import ReplayError
 from tests.helpers.sinks import KeepingSink
@@ -129,7 +130,7 @@ def test_another_delimiter_and_another_encoding_are_named(tmp_path: Path) -> Non
 
 
 def test_a_sample_is_the_beginning_of_each_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("producers.replay.files.csv_events.BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("producers.files.csv_events.BLOCK_BYTES", 1 << 10)
     paths = [write(tmp_path / f"{name}.csv", [event.row() for event in PAST]) for name in "ab"]
     found = inspect(SCHEME.survey, paths, OPTIONS, 50)
     assert 100 <= found.rows < 200 and not found.complete
@@ -148,7 +149,7 @@ def test_too_many_faults_stop_a_replay_before_its_first_report(replay: MakeRepla
 def test_faults_that_come_later_stop_before_more_is_reported(
     replay: MakeReplay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("producers.replay.files.csv_events.BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr("producers.files.csv_events.BLOCK_BYTES", 1 << 10)
     rows = [event.row() for event in PAST]
     for row in rows[len(rows) // 2 :: 2]:
         row[1] = "yesterday"

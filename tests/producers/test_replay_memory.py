@@ -17,7 +17,7 @@ import redis
 
 from memo_store.store import MemoStore
 from producers.replay import Replay
-from producers.replay.files import csv_events
+from producers.files import csv_events
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from producers.replay import ColumnMapping, Options
-from producers.replay.files.answers import QUARTERS, UNKNOWN
-from producers.replay.files.reading import EventFiles
+from producers.files import ColumnMapping
+from producers.files.answers import QUARTERS, UNKNOWN
+from producers.files.reading import EventFiles
+from producers.replay import Options
 from producers.replay.interpreting import Interpreter
 from producers.replay.quality import Fault, Quality
 from protocols.errors import ReplayError, Stopped

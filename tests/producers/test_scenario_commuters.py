@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from producers.scenarios import unique_devices
 from producers.scenarios.commuters import Commuters
 from protocols.errors import ScenarioError
+from tests.helpers.scenario_truth import unique_devices
 
 MONDAY, SATURDAY = 0, 5
 DEVICES = 20_000

@@ -7,10 +7,9 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from producers.scenarios import unique_devices
 from producers.scenarios.telemetry import Distribution, Telemetry, zipf
-from producers.scenarios.truth import true_histogram
 from protocols.errors import ScenarioError
+from tests.helpers.scenario_truth import true_histogram, unique_devices
 
 PLAN: dict[str, Distribution] = {"plan": {"free": 6, "basic": 3, "pro": 1, "none": 0}}
 SHARES = np.array([0.6, 0.3, 0.1, 0])

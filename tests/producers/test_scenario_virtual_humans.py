@@ -15,12 +15,11 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from producers.scenarios import Scenario, unique_devices
+from producers.scenarios import Scenario
 from producers.scenarios.aggregates import Aggregates, day_bits, read_aggregates
-from producers.scenarios.rounding import proportional
-from producers.scenarios.truth import true_histogram
-from producers.scenarios.virtual_humans import VirtualHumans
+from producers.scenarios.virtual_humans import VirtualHumans, proportional
 from protocols.errors import ScenarioError
+from tests.helpers.scenario_truth import true_histogram, unique_devices
 
 PUBLISHED: dict[str, Any] = json.loads((resources.files("producers") / "data" / "msfimu.json").read_text("utf-8"))
 

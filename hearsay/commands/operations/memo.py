@@ -14,7 +14,7 @@ from hearsay.terminal import console
 from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
-    from hearsay.running.data_directory import DataDirectory
+    from hearsay.data_directory import DataDirectory
     from memo_store.stats import StoreStats, SurveyStats
     from servers.settings import Settings
 
@@ -98,8 +98,7 @@ def accept_loss(
 
 def _opened(data: Path | None) -> tuple[DataDirectory | None, Settings]:
     """The data directory, or none if only HEARSAY_REDIS_URL names the store; and the settings."""
-    from hearsay.places import known_directory
-    from hearsay.running.data_directory import DataDirectory
+    from hearsay.data_directory import DataDirectory, known_directory
     from servers.logs import configure_logs
     from servers.settings import load
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
+import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from producers.replay.files.batch import Batch, ColumnMapping, EventFile
-from producers.replay.files.csv_events import CsvEvents
-from producers.replay.files.parquet_events import ParquetEvents
-from producers.replay.files.text_stream import Utf8Stream, check_encoding
+from producers.files.batch import Batch, ColumnMapping, EventFile
+from producers.files.csv_events import CsvEvents
+from producers.files.parquet_events import ParquetEvents
+from producers.files.text_stream import SAMPLE_BYTES, check_encoding, is_decodable
 from protocols.errors import ReplayError
 
 ROWS_PER_FILE = 1 << 40  # file i has the row numbers from i times this on
-SAMPLE_BYTES = 1 << 20
 SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+STANDARD_INPUT = Path("-")
 
 
 @dataclass(frozen=True)
@@ -74,14 +78,8 @@ class EventFiles:
     @property
     def undecodable(self) -> list[Path]:
         """The text files whose beginning is not in their encoding."""
-        found = []
-        for file in self._files:
-            if isinstance(file, CsvEvents):
-                with Utf8Stream(file.path, file.encoding) as stream:
-                    stream.read(SAMPLE_BYTES)
-                    if stream.undecodable:
-                        found.append(file.path)
-        return found
+        texts = [file for file in self._files if isinstance(file, CsvEvents)]
+        return [file.path for file in texts if not is_decodable(file.path, file.encoding)]
 
     def identity(self, *options: object) -> str:
         """A hash of the files (of each its size, its first and last megabyte) and of how they are replayed."""
@@ -95,6 +93,21 @@ class EventFiles:
                 digest.update(file.read(SAMPLE_BYTES))
         digest.update(repr(options).encode())
         return digest.hexdigest()[:32]
+
+
+@contextmanager
+def event_paths(sources: Sequence[Path]) -> Iterator[list[Path]]:
+    """The files to read. Standard input becomes a private temporary file, as CSV: it is read more than once."""
+    if STANDARD_INPUT not in sources:
+        yield expand(sources)
+        return
+    if len(sources) > 1:
+        raise ReplayError("standard input (-) cannot be combined with files", "replay one of them at a time")
+    with tempfile.TemporaryDirectory(prefix="hearsay-events-") as directory:
+        path = Path(directory) / "standard-input.csv"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [path]
 
 
 def expand(sources: Iterable[Path]) -> list[Path]:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from protocols.errors import ReplayError
 
 CHUNK = 1 << 16
+SAMPLE_BYTES = 1 << 20
 COMPRESSIONS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2"}
 
 
@@ -23,22 +24,19 @@ class Utf8Stream(io.RawIOBase):
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "events.csv"
     >>> _ = path.write_bytes(b"caf\xe9")
-    >>> stream = Utf8Stream(path)
-    >>> stream.read(100), stream.undecodable
-    (b'caf\\xe9', True)
+    >>> Utf8Stream(path).read(100), is_decodable(path, "utf-8")
+    (b'caf\\xe9', False)
     >>> Utf8Stream(path, "latin-1").read(100).decode()
     'café'
     """
 
-    def __init__(self, path: Path, encoding: str = "utf-8") -> None:
+    def __init__(self, path: Path, encoding: str = "utf-8", errors: str = "backslashreplace") -> None:
         super().__init__()
         self.size = max(1, path.stat().st_size)
         self._file = pa.OSFile(str(path))
         self._input = pa.input_stream(self._file, compression=COMPRESSIONS.get(path.suffix))
         self._is_utf8 = codecs.lookup(encoding).name == "utf-8"
-        self._decoder = codecs.getincrementaldecoder(encoding)(errors="strict")
-        self._lenient = codecs.getincrementaldecoder(encoding)(errors="backslashreplace")
-        self.undecodable = False
+        self._decoder = codecs.getincrementaldecoder(encoding)(errors)
         self._left = b""
         self._ended = False
 
@@ -66,22 +64,25 @@ class Utf8Stream(io.RawIOBase):
         return len(taken)
 
     def _decode(self, raw: bytes) -> bytes:
-        if not self.undecodable:
-            before = self._decoder.getstate()
-            if self._is_utf8 and raw.isascii() and raw and not before[0]:  # as it is, and no character is incomplete
-                return raw
-            try:
-                return self._decoder.decode(raw, final=not raw).encode()
-            except UnicodeDecodeError:
-                self.undecodable = True
-                self._lenient.setstate(before)
-        return self._lenient.decode(raw, final=not raw).encode(errors="backslashreplace")
+        if self._is_utf8 and raw and raw.isascii() and not self._decoder.getstate()[0]:  # no character is incomplete
+            return raw
+        return self._decoder.decode(raw, final=not raw).encode(errors="backslashreplace")
 
     def close(self) -> None:
         if not self.closed:
             self._input.close()
             self._file.close()
         super().close()
+
+
+def is_decodable(path: Path, encoding: str) -> bool:
+    """Whether the beginning of a text file is in its encoding."""
+    try:
+        with Utf8Stream(path, encoding, "strict") as stream:
+            stream.read(SAMPLE_BYTES)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def check_encoding(name: str) -> str:

@@ -1,59 +1,15 @@
-"""Event files before they are replayed: which they are, and whether too much of them would be lost."""
+"""Event files before and after a replay, on a terminal and as JSON."""
 
 from __future__ import annotations
 
-import shutil
-import sys
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 
 from rich.table import Table
 
 from hearsay.terminal import console
-from producers.replay import Fault, Inspection, Located, Options, expand, inspect
-from protocols.errors import ReplayError
-from protocols.survey import Survey
-
-STANDARD_INPUT = Path("-")
+from producers.replay import Fault, Inspection, Located, Summary
 
 Faults = Mapping[Fault, Located]
-
-
-@contextmanager
-def event_paths(sources: Sequence[Path]) -> Iterator[list[Path]]:
-    """The files to read. Standard input becomes a private temporary file, as CSV: it is read more than once."""
-    if STANDARD_INPUT not in sources:
-        yield expand(sources)
-        return
-    if len(sources) > 1:
-        raise ReplayError("standard input (-) cannot be combined with files", "replay one of them at a time")
-    with tempfile.TemporaryDirectory(prefix="hearsay-events-") as directory:
-        path = Path(directory) / "standard-input.csv"
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield [path]
-
-
-def check_events(sources: Sequence[Path], survey: Survey, options: Options) -> Inspection:
-    """Read all rows, and find out what is wrong with them."""
-    with event_paths(sources) as paths, console.progress("checking") as step:
-        return inspect(survey, paths, options, None, lambda share: step(round(100 * share), 100, "read"))
-
-
-def refuse_faulty(survey: Survey, paths: Sequence[Path], options: Options) -> None:
-    """Look at the beginning of each file, and refuse to replay if too many rows have one fault."""
-    found = inspect(survey, paths, options)
-    fault, share = found.worst
-    if share > options.most_faults:
-        path, line = found.faults[fault].places[0]
-        advice = [*found.advice, "see everything with --check; permit more with --most-faults"]
-        raise ReplayError(
-            f"of the first {found.rows:,} rows {share:.1%} have one fault: {fault}, first in line {line} of "
-            f"{path.name}; nothing was sent",
-            "; ".join(advice),
-        )
 
 
 def show_inspection(found: Inspection) -> None:
@@ -99,3 +55,27 @@ def faults_json(faults: Faults) -> dict[str, object]:
         }
         for fault, found in faults.items()
     }
+
+
+def show_summary(summary: Summary) -> None:
+    """Show what was in the file and how many reports were made of it, as a table."""
+    table = Table("", "count", "details", box=None, pad_edge=False)
+    about = "" if summary.people_exact else "about "
+    again = f"{summary.repeats:,} of them had been reported before" if summary.repeats else ""
+    table.add_row("rows", f"{summary.rows:,}")
+    table.add_row("people", f"{about}{summary.people:,}")
+    table.add_row("periods", f"{summary.periods:,}")
+    table.add_row("reports", f"{summary.reports:,}", again)
+    if summary.ineligible:
+        reason = "their period was closed, or they had reported a later one"
+        table.add_row("not eligible", f"{summary.ineligible:,}", reason)
+    if summary.incomplete:
+        table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
+    for row in fault_rows(summary.faults):
+        table.add_row(*row)
+    console.out.print(table)
+
+
+def summary_json(summary: Summary) -> dict[str, object]:
+    """The same as JSON."""
+    return {**vars(summary), "faults": faults_json(summary.faults)}

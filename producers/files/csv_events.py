@@ -15,13 +15,12 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from producers.replay.files.batch import Batch, ColumnMapping, as_text, check_header
-from producers.replay.files.text_stream import COMPRESSIONS, Utf8Stream
+from producers.files.batch import Batch, ColumnMapping, as_text, check_header
+from producers.files.text_stream import COMPRESSIONS, Utf8Stream, is_decodable
 from protocols.errors import ReplayError
 
 BLOCK_BYTES = 4 << 20
 FIRST_DATA_ROW = 2
-LF, CR, QUOTE = b'\n\r"'
 DELIMITERS = {",": ",", ";": ";", "\t": "$'\\t'", "|": "'|'"}  # and how to write them in a shell
 
 
@@ -65,7 +64,7 @@ class CsvEvents:
         The file is read once, up to the last of the rows.
         """
         found = {row: row for row in rows}
-        if not rows or not self.quotes or self._a_line_each(max(rows)):
+        if not rows or not self.quotes:
             return found
         with Utf8Stream(self.path, self.encoding) as stream:
             reader = csv.reader(
@@ -77,19 +76,6 @@ class CsvEvents:
                 number = row - 1
                 found[row] = reader.line_num + 1
         return found
-
-    def _a_line_each(self, rows: int) -> bool:
-        """Whether each of the first rows has one line: then none has an odd number of quotes."""
-        lines = quotes = 0
-        with Utf8Stream(self.path, self.encoding) as stream:
-            while lines < rows and (block := stream.read(BLOCK_BYTES)):
-                text = np.frombuffer(block, dtype=np.uint8)
-                feeds, returns, quoting = (np.flatnonzero(text == sign) for sign in (LF, CR, QUOTE))
-                ends = feeds if len(feeds) else returns
-                if ((np.searchsorted(quoting, ends) + quotes) % 2).any():
-                    return False
-                lines, quotes = lines + len(ends), quotes + len(quoting)
-        return True
 
     def _header(self) -> list[str]:
         """The column names, from the first line, read without the streaming reader.
@@ -126,10 +112,8 @@ class CsvEvents:
         )
 
     def _advice_on_names(self, columns: ColumnMapping) -> str:
-        with Utf8Stream(self.path, self.encoding) as stream:
-            stream.read(BLOCK_BYTES)
-            if stream.undecodable:
-                return f"it is not in {self.encoding}: name its encoding, such as --encoding utf-16"
+        if not is_decodable(self.path, self.encoding):
+            return f"it is not in {self.encoding}: name its encoding, such as --encoding utf-16"
         first = self._first_line().decode().strip()
         for delimiter, written in DELIMITERS.items():
             names = {name.strip('" ') for name in first.split(delimiter)}

@@ -15,14 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from producers.replay.files.batch import written
-
 Moments = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
 BAD, MOST = np.iinfo(np.int64).min, np.iinfo(np.int64).max
 LATEST = 253_402_300_800  # the year 10000, in seconds
 PER_SECOND = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}
-_LOCAL = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?"
+_LOCAL = r"^\d{4}-\d{2}-\d{2}[T ]\d{2}(:\d{2}(:\d{2}(\.\d{1,9})?)?)?"
 _SHAPES = (
     (_LOCAL + r"(Z|[+-]\d{2}(:?\d{2})?)$", pa.timestamp("ns", "UTC")),
     (_LOCAL + "$", pa.timestamp("ns")),
@@ -46,48 +44,23 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
     """
     if not pa.types.is_string(column.type):
         return _typed(column, zone)
+    try:
+        return _typed(column.cast(_SHAPES[0][1]), zone)  # as most files have them
+    except pa.ArrowInvalid:
+        pass
     out = np.full(len(column), BAD)
     left = np.arange(len(column))
     for shape, kind in _SHAPES:
-        if len(left):
-            cells = column if len(left) == len(column) else column.take(left)
-            fits = _fitting(cells, shape)
-            if fits.all():
-                fitting, left = left, left[:0]
-            else:
-                cells, fitting, left = cells.filter(pa.array(fits)), left[fits], left[~fits]
-            out[fitting] = _cast(cells, kind, zone)
+        cells = column.take(left)
+        fits = np.asarray(pc.fill_null(pc.match_substring_regex(cells, shape), False))
+        out[left[fits]] = _cast(cells.filter(pa.array(fits)), kind, zone)
+        left = left[~fits]
     for form in formats:
         if len(left):
-            found = _formatted(column.take(left), form, zone)
+            found = formatted(column.take(left), form, zone)
             out[left] = found
             left = left[found == BAD]
     return out
-
-
-def _fitting(cells: pa.Array, shape: str) -> NDArray[np.bool_]:
-    """Which cells have a shape. If all differ only in digits, the first one decides: no shape tells digits apart."""
-    some = cells[:1] if _alike(cells) else cells
-    fits = np.asarray(pc.fill_null(pc.match_substring_regex(some, shape), False))
-    return np.broadcast_to(fits, len(cells)) if len(some) < len(cells) else fits
-
-
-def _alike(cells: pa.Array) -> bool:
-    """Whether cells of text differ in nothing but digits: they have the same length, and digits in the same places.
-
-    >>> _alike(pa.array(["2026-01-01T00:00Z", "2025-12-31T23:59Z"])), _alike(pa.array(["2026", "202Z"]))
-    (True, False)
-    """
-    if len(cells) < 2 or cells.null_count:
-        return False
-    bounds, text = written(cells)
-    width = int(bounds[1] - bounds[0])
-    if not len(text) or (np.diff(bounds) != width).any():
-        return False
-    signs = text[bounds[0] : bounds[-1]].reshape(len(cells), width)
-    digits = (signs[0] >= ord("0")) & (signs[0] <= ord("9"))
-    lowest, more = np.where(digits, np.uint8(ord("0")), signs[0]), np.where(digits, np.uint8(9), np.uint8(0))
-    return bool((signs - lowest <= more).all())  # what is below the lowest wraps around
 
 
 def without_zone(column: pa.Array) -> int:
@@ -97,7 +70,7 @@ def without_zone(column: pa.Array) -> int:
     return int(pc.sum(pc.match_substring_regex(column, _SHAPES[1][0])).as_py() or 0)
 
 
-def _formatted(text: pa.Array, form: str, zone: ZoneInfo | None) -> Moments:
+def formatted(text: pa.Array, form: str, zone: ZoneInfo | None) -> Moments:
     """Cells in a format of `datetime.strptime`. Each different text is parsed once."""
     encoded = text.dictionary_encode()
     known = np.array([_parse(cell, form, zone) for cell in encoded.dictionary.to_pylist()], dtype=np.int64)

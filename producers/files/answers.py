@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from protocols.arrays import Floats
 from protocols.errors import ReplayError
 from protocols.survey import Attribute
 
@@ -78,7 +79,7 @@ def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bo
     return np.where(inside, grid.cells_at(x, y) * QUARTERS + halves[0] + 2 * halves[1], UNKNOWN).astype(np.int32)
 
 
-def _numbers(column: pa.Array) -> NDArray[np.float64]:
+def _numbers(column: pa.Array) -> Floats:
     """A column of text as numbers; NaN where it has none."""
     written = pc.match_substring_regex(column, r"^[+-]?\d{1,12}(\.\d{1,15})?$")
     found = pc.if_else(written, column, None).cast(pa.float64())

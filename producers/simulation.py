@@ -1,4 +1,4 @@
-"""A fleet: many devices of one keyring that report what a scenario gives, period by period."""
+"""A simulation: many devices of one keyring report what a scenario gives, period by period."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from protocols.survey import Survey
 CACHE_BYTES = 256 << 20
 
 
-class Fleet:
+class Simulation:
     """Reports a scenario's devices, period by period, and sends the clock records.
 
     After a crash or Ctrl-C, run the same periods again, or resume with the period that the error names: each device is

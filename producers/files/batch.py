@@ -12,10 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from protocols.arrays import Mask
 from protocols.errors import ReplayError
-
-DELETE = 0x7F
-"""The sign after the last visible one of ASCII."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +46,7 @@ class Batch:
     share_read: float
     """How much of the file has been read, from 0 to 1."""
 
-    def only(self, rows: NDArray[np.bool_]) -> Batch:
+    def only(self, rows: Mask) -> Batch:
         """Some of the rows."""
         if rows.all():
             return self
@@ -83,28 +81,4 @@ def as_text(column: pa.Array) -> pa.Array:
     (['north', '', '', 's\u00fcd'], ['7', '12'])
     """
     text = column.cast(pa.string())
-    text = pc.fill_null(text, "") if text.null_count else text
-    return text if _is_stripped(text) else pc.utf8_trim_whitespace(text)
-
-
-def written(text: pa.Array) -> tuple[NDArray[np.int32], NDArray[np.uint8]]:
-    """The bytes of a column of text, and where its cells begin and end in them: one more than it has cells.
-
-    >>> bounds, signs = written(pa.array(["left", "out", "", "abc"])[1:])
-    >>> [signs[begin:end].tobytes() for begin, end in zip(bounds, bounds[1:])]
-    [b'out', b'', b'abc']
-    """
-    _, ends, signs = text.buffers()
-    if not len(text) or not signs:
-        return np.zeros(len(text) + 1, dtype=np.int32), np.empty(0, dtype=np.uint8)
-    bounds = np.frombuffer(ends, dtype="<i4")[text.offset : text.offset + len(text) + 1]
-    return bounds, np.frombuffer(signs, dtype=np.uint8)
-
-
-def _is_stripped(text: pa.Array) -> bool:
-    """Whether each cell is known to begin and to end with a sign: one of ASCII that is no space."""
-    bounds, signs = written(text)
-    if not len(signs):
-        return False
-    outer = [signs.take(at, mode="clip") for at in (bounds[:-1], bounds[1:] - 1)]
-    return all(bool(((ord(" ") < some) & (some < DELETE)).all()) for some in outer)
+    return pc.utf8_trim_whitespace(pc.fill_null(text, "") if text.null_count else text)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from producers.replay.files.batch import Batch, ColumnMapping, as_text, check_header
+from producers.files.batch import Batch, ColumnMapping, as_text, check_header
 from protocols.errors import ReplayError
 
 BATCH_ROWS = 1 << 16

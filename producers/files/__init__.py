@@ -1,0 +1,22 @@
+"""Files that people have: events in batches, whole tables, and what their cells mean."""
+
+from producers.files.answers import UNKNOWN, cells, places
+from producers.files.batch import Batch, ColumnMapping
+from producers.files.reading import EventFiles, FileFormat, event_paths, expand
+from producers.files.tables import read_table
+from producers.files.times import BAD, formatted
+
+__all__ = [
+    "BAD",
+    "UNKNOWN",
+    "Batch",
+    "ColumnMapping",
+    "EventFiles",
+    "FileFormat",
+    "cells",
+    "event_paths",
+    "expand",
+    "formatted",
+    "places",
+    "read_table",
+]

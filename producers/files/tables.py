@@ -1,0 +1,52 @@
+"""Whole tables: CSV files with the names of the columns in a line above the rows."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from producers.files.text_stream import SAMPLE_BYTES, Utf8Stream
+from protocols.errors import ReplayError
+
+ABOUT = b"# "
+"""Begins the lines above a table that say what it is."""
+
+
+def read_table(path: Path, delimiters: str = ",") -> pa.Table:
+    """The table with all columns as text: 01 and 1 are different. Cells are separated as the line of names is."""
+    try:
+        with Utf8Stream(path, "utf-8-sig", "strict") as stream:
+            lines = stream.read(SAMPLE_BYTES).splitlines()
+        above = len(list(takewhile(lambda line: line.startswith(ABOUT), lines)))
+        head = b"".join(lines[above : above + 1])
+        separated = pyarrow.csv.ParseOptions(delimiter=max(delimiters, key=head.decode().count))
+        names = pyarrow.csv.read_csv(pa.BufferReader(head + b"\n"), parse_options=separated).column_names
+        with Utf8Stream(path, "utf-8-sig", "strict") as stream:
+            table = pyarrow.csv.read_csv(
+                pa.PythonFile(stream, mode="r"),
+                pyarrow.csv.ReadOptions(use_threads=False, skip_rows=above),  # with more, faulty rows have no numbers
+                separated,
+                pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+            )
+    except (OSError, UnicodeError, pa.ArrowInvalid) as error:
+        raise ReplayError(
+            f"{path} cannot be read as CSV{_fault(error)}",
+            "give a table in UTF-8 with the names of the columns in its first line",
+        ) from None
+    twice = {name for name in names if names.count(name) > 1}
+    if twice or len(table) == 0:
+        what = f"has the column {min(twice)!r} twice" if twice else "has no rows"
+        raise ReplayError(f"{path} {what}", "give it rows, and each column a name of its own")
+    return table
+
+
+def _fault(error: Exception) -> str:
+    """What is wrong with a file, without what the CSV reader quotes from it: a row may be about a person."""
+    if isinstance(error, FileNotFoundError):
+        return ": it does not exist"
+    ragged = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", str(error))
+    return f": row {ragged[1]} has {ragged[3]} columns, not {ragged[2]}" if ragged else ""
