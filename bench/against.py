@@ -7,6 +7,8 @@
 
 The commit is checked out for as long as it is measured. Each tree imports its own modules, `bench.stream` among them;
 both use the packages of this environment. They take turns, after one that does not count, in which they compile.
+
+Decides whether code that is longer for the sake of speed stays: it does if a whole command is slower without it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,9 @@
 
 The results are those of a simulated survey, made once in a directory and published to a Kafka broker as workers publish
 them. Broker, dashboard and viewers share the machine; the dashboard runs on one core.
+
+Decides how many viewers docs/dashboard.md promises to one core. Run it when events, their compression or the reading
+of topics change.
 """
 
 from __future__ import annotations

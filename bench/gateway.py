@@ -3,6 +3,9 @@
 Single reports at 256 and 1,500 connections, arrays of 1,000 reports, the time of a confirmed answer, and the memory of
 a million requests. Gateway, broker and load generator share the machine; the bare handler has no broker to wait for. So
 the ratio of CPU is shown beside that of requests: it does not depend on who else uses the machine.
+
+Decides whether the gateway keeps an HTTP server of its own. Run it when the server, the checks of a report or the
+writing to Kafka change.
 """
 
 from __future__ import annotations

@@ -6,6 +6,9 @@ are measured alone, in this process. Latency and starting are those of workers o
 
 Sizes take turns, several times, and the least costs count. Beside a slope is what it would be without any one of the
 turns: if these differ much, another program was busy, and the slope says little.
+
+Decides whether large surveys can be run, or need another design. Run it when something is kept for every device,
+value, period, attribute or survey that was not kept before, or when a loop goes through them.
 """
 
 from __future__ import annotations
@@ -37,7 +40,6 @@ from bench._runs import (
 from bench._tables import Table, best_of
 from bench._turns import Figure, Goes, in_turns
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
-from bench.trickle import until_all_count
 from hearsay.running.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
@@ -262,6 +264,16 @@ def frame(scheme: Scheme, number: int, rows: int) -> bytes:
 
 def size_of(flush: Flush) -> int:
     return sum(len(item.value or b"") for item in flush)
+
+
+def until_all_count(kafka: KafkaSettings, directory: Path, count: int) -> float:
+    """The seconds until a number of workers, started together, have read all there is."""
+    topics = make(kafka, f"start-{count}")
+    began = time.perf_counter()
+    with workers(count, kafka, topics, KEY, directory) as group:
+        while not all(worker.ready and worker.metric("hearsay_lag_records") == 0 for worker in group):
+            time.sleep(0.05)
+        return time.perf_counter() - began
 
 
 def starting(found: Table, kafka: KafkaSettings, directory: Path) -> None:

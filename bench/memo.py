@@ -5,6 +5,9 @@
     lookup         commits a new period and returns memos: all there, 5 % new, all new
 
 Rounds alternate, so that whatever else the machine does hits all of them; rates and ratios are of medians.
+
+Decides whether records per device in Redis are quick enough beside what Redis itself costs. Run it when the scripts,
+the layout of keys or the number of commands in a batch change.
 """
 
 from __future__ import annotations

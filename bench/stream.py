@@ -11,6 +11,9 @@ take turns, which take about as long; a ratio is the median over turns, and besi
 
 A worker is paused while the reports of a round are sent. Where tokens are checked, each round is a period of its own,
 and closed: a survey runs for months, so its workers have seen periods before, and tables have room for as many tokens.
+
+Decides whether what we changed in Faust is worth its upkeep (docs/decisions/0006-what-we-changed-in-faust.md). Run it
+with a new version of Faust or aiokafka, or when the worker's path from a fetched batch to its counters changes.
 """
 
 from __future__ import annotations
