@@ -31,8 +31,8 @@ class AttributeEntries:
         self._question = question
         self._table = table
 
-    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> tuple[Entries, Mask]:
-        """The entry that each device reports in this period, and whether a period without a commit would have it too.
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Entries:
+        """The entry that each device reports in this period.
 
         Raises StoreError if the period is closed.
         """
@@ -50,12 +50,11 @@ class AttributeEntries:
             tags[missing], sealed[missing] = ours
             found[missing] = True
         counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
-        current = found & (counting == tags)
-        others = np.flatnonzero(~current)
+        others = np.flatnonzero(~found | (counting != tags))
         if len(others):
             part = placed.part(others), devices[others], cells[others], counting[others]
             tags[others], sealed[others] = self._committed(*part)
-        return (tags, sealed), current & ~committed
+        return tags, sealed
 
     def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
         """The entries with these tags, which the devices have committed.

@@ -18,7 +18,7 @@ from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
 from memo_store.registry import SurveyRecord, memo_table
 from memo_store.survey_state import SurveyState
-from protocols.arrays import Column, Devices, Mask, Places, Values, Words
+from protocols.arrays import Column, Devices, Values, Words
 from protocols.errors import StoreError
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -31,28 +31,6 @@ class Lookup:
     question: Question
     devices: Devices
     cells: Values
-
-    def part(self, rows: Places) -> Lookup:
-        """Some of the devices."""
-        return Lookup(self.question, self.devices[rows], self.cells[rows])
-
-
-@dataclass(frozen=True)
-class HeldEntries:
-    """Entries of one attribute that were looked up before, by their tags; of one-shot surveys, values."""
-
-    question: Question
-    devices: Devices
-    tags: Words
-
-
-@dataclass(frozen=True)
-class FoundEntries:
-    """The entries of devices in one period."""
-
-    tags: Words
-    memos: Column
-    current: Mask  # whether the next period has the same entry, if nothing is created until then
 
 
 class SurveyMemos:
@@ -95,10 +73,6 @@ class SurveyMemos:
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
         """The same of several attributes."""
-        return [found.memos for found in self.lookup_entries(lookups, period)]
-
-    def lookup_entries(self, lookups: Sequence[Lookup], period: int) -> list[FoundEntries]:
-        """The same, with what a cache must know of the entries."""
         survey = self._state.scheme.survey
         if not survey.longitudinal:
             raise StoreError(f"survey {survey.id!r} is one-shot and memoises nothing", "use commit_values instead")
@@ -107,31 +81,14 @@ class SurveyMemos:
         self._state.require_open(period)
         return [self._look_up(lookup, period) for lookup in lookups]
 
-    def _look_up(self, lookup: Lookup, period: int) -> FoundEntries:
+    def _look_up(self, lookup: Lookup, period: int) -> Column:
         placed = self._state.placed(lookup.devices)
         devices, cells = lookup.devices[placed.order], lookup.cells[placed.order]
         cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
         table = self._tables[lookup.question.name]
         entries = AttributeEntries(self._state, self.respondent, lookup.question, table)
-        (tags, sealed), current = self._state.guarded(period, entries.reported, placed, devices, cells, period)
-        memos = entries.memos(devices, tags, sealed)
-        return FoundEntries(placed.restored(tags), placed.restored(memos), placed.restored(current))
-
-    def commit_entries(self, held: Sequence[HeldEntries], period: int) -> list[Words]:
-        """Commit entries that were looked up before, each device's in one row. Returns the tags that count.
-
-        Only for entries that `lookup` would return now: see `check`.
-        """
-        self._state.require_open(period)
-        return [self._commit(one, period) for one in held]
-
-    def check(self, period: int) -> int:
-        """Notice a loss. Returns how often the store has lost data, or may have been written to by others, until now.
-
-        While this number stays, the store knows of these devices what it learned from this object, and no more.
-        """
-        self._state.guarded(period, self._state.epochs.verify)
-        return self._state.epochs.disturbances
+        tags, sealed = self._state.guarded(period, entries.reported, placed, devices, cells, period)
+        return placed.restored(entries.memos(devices, tags, sealed))
 
     def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
         """For one-shot surveys: each device's value of this period, the first one given. The cells are values."""
@@ -141,24 +98,20 @@ class SurveyMemos:
         for given in lookups:
             _check_cells(given.question, given.cells, given.question.k)
         self._state.require_open(period)
-        found = []
-        for given in lookups:
-            proposed = HeldEntries(given.question, given.devices, given.cells.astype(np.uint64))
-            committed = self._commit(proposed, period)
-            # If two devices share a name of 8 bytes, the other one's commit unseals to no value: it keeps its own.
-            found.append(np.where(committed < given.question.k, committed.astype(np.int64), given.cells))
-        return found
+        return [self._commit(given, period) for given in lookups]
 
-    def _commit(self, proposed: HeldEntries, period: int) -> Words:
-        """The words that count for the devices of an attribute: those committed before, else these."""
-        placed, name = self._state.placed(proposed.devices), proposed.question.name
-        pads = self._sealer.commit_pads(name, proposed.devices[placed.order], period)
-        sealed = (proposed.tags[placed.order] ^ pads)[placed.first]
+    def _commit(self, given: Lookup, period: int) -> Values:
+        """The values that count for the devices of an attribute: those committed before, else these."""
+        placed, name = self._state.placed(given.devices), given.question.name
+        pads = self._sealer.commit_pads(name, given.devices[placed.order], period)
+        sealed = (given.cells.astype(np.uint64)[placed.order] ^ pads)[placed.first]
 
         def work() -> Words:
             return self._state.commits(self._tables[name].name, period).committing(placed.names, sealed)
 
-        return placed.restored(self._state.guarded(period, work) ^ pads)
+        committed = placed.restored(self._state.guarded(period, work) ^ pads)
+        # If two devices share a name of 8 bytes, the other one's commit unseals to no value: it keeps its own.
+        return np.where(committed < given.question.k, committed.astype(np.int64), given.cells)
 
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""

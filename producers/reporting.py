@@ -13,12 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import Protocol
 
 import numpy as np
 
 from memo_store.presence import Presence
-from memo_store.survey_memos import Lookup
+from memo_store.survey_memos import Lookup, SurveyMemos
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
@@ -31,13 +30,6 @@ from protocols.wire import FRAME, Frame, encode_frame, partition_of
 ROWS_PER_FRAME = 4096
 FRAMES_PER_FLUSH = 64
 LOWER_HALF = np.uint64(0xFFFFFFFF)
-
-
-class Memos(Protocol):
-    """The memos of one survey: the store, or a cache in front of it."""
-
-    def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]: ...
-    def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]: ...
 
 
 @dataclass(frozen=True)
@@ -101,11 +93,10 @@ class Reporter:
     def __init__(
         self,
         respondent: Respondent,
-        memos: Memos,
+        memos: SurveyMemos,
         presence: Presence,
         sink: Sink,
         rows_per_frame: int = ROWS_PER_FRAME,
-        frames_per_flush: int = FRAMES_PER_FLUSH,
     ) -> None:
         self.scheme = respondent.scheme
         self._respondent = respondent
@@ -113,7 +104,6 @@ class Reporter:
         self._presence = presence
         self._sink = sink
         self._rows_per_frame = rows_per_frame
-        self._frames_per_flush = frames_per_flush
 
     def report(self, truth: Presences, progress: ProgressCallback = no_progress, stop: Stop = never) -> Reported:
         """Report one period for every device that is present and has not reported it yet.
@@ -155,7 +145,7 @@ class Reporter:
 
     def _split(self, tokens: Tokens) -> list[Places]:
         """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""
-        portions = -(-len(tokens) // (self._rows_per_frame * self._frames_per_flush))
+        portions = -(-len(tokens) // (self._rows_per_frame * FRAMES_PER_FLUSH))
         portion = (tokens & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
         return _groups(np.arange(len(tokens)), portion, portions)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from memo_store.survey_memos import SurveyMemos
-from producers.memo_cache import MemoCache
 from producers.reporting import ROWS_PER_FRAME, ProgressCallback, Reported, Reporter, no_progress
 from producers.scenarios.base import Scenario
 from producers.sinks.base import Sink
@@ -17,14 +16,12 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 
-CACHE_BYTES = 256 << 20
-
 
 class Simulation:
     """Reports a scenario's devices, period by period, and sends the clock records.
 
     After a crash or Ctrl-C, run the same periods again, or resume with the period that the error names: each device is
-    still reported exactly once per period. Memos are cached up to `cache_bytes` (0: all come from the store).
+    still reported exactly once per period.
     """
 
     def __init__(
@@ -35,15 +32,13 @@ class Simulation:
         sink: Sink,
         scenario: Scenario,
         clock_key: bytes | None = None,
-        cache_bytes: int = CACHE_BYTES,
         rows_per_frame: int = ROWS_PER_FRAME,
     ) -> None:
         check_scenario(scheme.survey, scenario)
         self.scenario = scenario
         self._clock = SourceClock(scheme.survey, clock_key, sink)
         respondent = Respondent(scheme, keyring)
-        cache = MemoCache(memos, scheme, scenario.devices, cache_bytes)
-        self._reporter = Reporter(respondent, cache, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
+        self._reporter = Reporter(respondent, memos, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: ProgressCallback = no_progress, stop: Stop = never

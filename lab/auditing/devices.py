@@ -26,7 +26,6 @@ from lab.attacks.reidentify import own_scheme
 from lab.seeded_keyrings import seeded_keyring
 from lab.tables import survey_values
 from memo_store.store import MemoStore
-from producers.memo_cache import MemoCache
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario, scenario
 from producers.simulation import check_scenario
@@ -41,7 +40,6 @@ from servers.redis_server import RedisServer
 from servers.settings import Settings, load
 from stream_app.kafka import ends, existing, publish, read_topic
 
-CACHE_BYTES = 64 << 20
 STEADY = "steady"
 """The population of an audit if none is named: values never change and all devices report, which helps attackers."""
 
@@ -169,8 +167,7 @@ def _report(
 ) -> None:
     """Let devices report to a sink; the witness learns their values."""
     memos, devices, periods = store.survey(respondent), people.devices, people.periods
-    cache = MemoCache(memos, respondent.scheme, devices, CACHE_BYTES)
-    reporter = Reporter(respondent, cache, memos.fleet_presence(devices), sink)
+    reporter = Reporter(respondent, memos, memos.fleet_presence(devices), sink)
 
     def show(reported: Reported) -> None:
         done = reported.period * devices + reported.done

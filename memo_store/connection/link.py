@@ -27,7 +27,7 @@ FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
 ANSWER_SECONDS = 10.0
 """How long one batch may take before it counts as not answered."""
 
-RIGHTS = "+@hash +@string +@set +eval +evalsha +unlink +info +dbsize +multi +exec +ping +cluster ~hearsay:*"
+RIGHTS = "+@hash +@string +@set +eval +unlink +info +dbsize +multi +exec +ping +cluster ~hearsay:*"
 """What the store's user in Redis must be allowed to do."""
 
 TRANSIENT = (

@@ -36,7 +36,7 @@ def test_a_replica_takes_over_under_a_fleet_and_every_device_is_counted_once(red
         sink = Disturbed(2, {5: redis.fail_over, 11: redis.fail_over, 17: redis.fill_disk})
         with MemoStore(redis.url) as store:
             memos = store.survey(Respondent(survey, KEYRING))
-            Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY, cache_bytes=0).run()
+            Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY).run()
             losses = memos.presence_losses
     finally:
         redis.stop()

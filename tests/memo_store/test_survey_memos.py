@@ -126,7 +126,7 @@ def test_what_others_have_delivered_meanwhile_counts(
             ours.presence.status(everyone, period)
             theirs.presence.delivered(everyone[:20], period + 2)
             if when == "noticed before the delivery":
-                ours.check(period)
+                ours.presence.status(everyone[:0], period)
             if when == "before the status":
                 assert ours.presence.status(everyone, period).eligible.tolist() == [False] * 20 + [True] * 20
             ours.presence.delivered(everyone, period)

@@ -159,27 +159,15 @@ def test_progress_counts_up_to_all_devices(fleet: MakeFleet) -> None:
     assert seen[-1].done == seen[-1].present == len(Alternating().presences(1).devices)
 
 
-def test_a_wish_to_stop_is_granted_between_frames_and_the_rest_follows_later(fleet: MakeFleet) -> None:
-    survey, sink = scheme(SPL), KeepingSink()
-    with pytest.raises(Stopped, match=r"resume with period 1\b"):
-        fleet(survey, sink).run(stop=lambda: len(sink.records) >= 10)
-    assert len(sink.records) == 10
-    fleet(survey, sink).run(range(1, 5))
-    assert sum(len(f) for f in sink.frames(survey)) == len(rows_by_token(sink.frames(survey)))
-    assert all(len(tokens_of(sink.frames(survey), p)) == len(Alternating().presences(p).devices) for p in range(5))
-
-
-def test_memos_from_the_cache_are_those_of_the_store(fleet: MakeFleet, redis_url: str) -> None:
-    """A cache of a few places forgets all the time; whatever it forgets, the reports must not change."""
-    survey, world = scheme(SPL), Alternating(400, 4)
-    rows = []
-    for cache_bytes in (0, 1, 500, 1 << 20):
-        sink = KeepingSink()
-        fleet(survey, sink, world, cache_bytes=cache_bytes).run()
-        rows.append(rows_by_token(sink.frames(survey)))
-        with redis.Redis.from_url(redis_url) as client:
-            client.flushall()
-    assert rows[0] == rows[1] == rows[2] == rows[3]
+def test_a_wish_to_stop_is_granted_after_a_portion_and_the_rest_follows_later(fleet: MakeFleet) -> None:
+    survey, sink, world = scheme(SPL), KeepingSink(), Alternating(400, 2)
+    present = [len(world.presences(period).devices) for period in range(2)]
+    with pytest.raises(Stopped, match=r"resume with period 0\b"):
+        fleet(survey, sink, world, rows_per_frame=1).run(stop=lambda: len(sink.records) >= 10)
+    assert 10 <= len(sink.frames(survey)) < present[0]
+    fleet(survey, sink, world, rows_per_frame=1).run()
+    assert len(sink.frames(survey)) == sum(present) == len(rows_by_token(sink.frames(survey)))
+    assert [len(tokens_of(sink.frames(survey), period)) for period in range(2)] == present
 
 
 class Counting(Respondent):
@@ -192,16 +180,13 @@ class Counting(Respondent):
         return super().cells(question, devices, values)
 
 
-@pytest.mark.parametrize("cache_bytes", [0, 500, 1 << 20])
-def test_cells_are_derived_once_for_each_answer(
-    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch, cache_bytes: int
-) -> None:
-    """Neither the cache nor the store derives them again: both are asked by cell."""
+def test_cells_are_derived_once_for_each_answer(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store does not derive them again: it is asked by cell."""
     monkeypatch.setattr("producers.simulation.Respondent", Counting)
     monkeypatch.setattr(f"{__name__}.Respondent", Counting)  # the store's, too
     monkeypatch.setattr(Counting, "derived", 0)
     world = Alternating(60)
-    fleet(HASHED, KeepingSink(), world, cache_bytes=cache_bytes).run()
+    fleet(HASHED, KeepingSink(), world).run()
     present = sum(len(world.presences(period).devices) for period in range(world.periods))
     assert Counting.derived == present * len(HASHED.questions)
 
@@ -221,8 +206,9 @@ def test_a_value_outside_the_surveys_list_is_refused_before_anything_is_sent(
     assert sink.frames(survey) == []
 
 
-def test_a_cap_is_kept_although_memos_could_be_cached(fleet: MakeFleet, redis_url: str) -> None:
-    """At a cap of one, a device goes on reporting its first value's memo; a cache would show the second value's."""
+def test_at_a_cap_of_one_a_device_goes_on_reporting_the_memo_of_its_first_value(
+    fleet: MakeFleet, redis_url: str
+) -> None:
     survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 20, clock: source")  # the memo is sent
     with MemoStore(redis_url) as store:
         store.accept_loss()
