@@ -1,7 +1,7 @@
 # Every target works first on a fresh clone: it makes .venv and installs what it needs.
 PYTHON ?= python3
 BIN := .venv/bin
-ROOMS := protocols|servers|memo_store|analytics|producers|stream_app|views|audit|gateway|pages|hearsay|clients/python
+ROOMS := protocols|servers|memo_store|analytics|producers|stream_app|views|gateway|pages|hearsay|clients/python
 export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from audit.report import ATTACKS, AuditReport
-from audit.wording import EXPLAINED
+from lab.audit.report import ATTACKS, AuditReport
+from lab.audit.wording import EXPLAINED
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event

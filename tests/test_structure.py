@@ -16,7 +16,6 @@ ROOMS = (
     "producers",
     "stream_app",
     "views",
-    "audit",
     "gateway",
     "pages",
     "hearsay",

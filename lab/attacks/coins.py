@@ -20,10 +20,10 @@ from math import exp, log
 
 import numpy as np
 
-from audit.report import Figure
 from lab.attacks.histories import Coins, Law, law_of_reports, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.attacks.trials import lower_end
+from lab.audit.report import Figure
 from protocols.arrays import Floats, Mask
 from protocols.scheme import Scheme
 

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import numpy as np
 
 from analytics.estimation import estimate
-from audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
-from audit.report import Figure
 from lab.attacks.observed import Observed
+from lab.audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
+from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
 from protocols.mechanisms import FreshHash, Hashed, MatrixChannel, SupportChannel
 from protocols.question import Question

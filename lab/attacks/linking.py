@@ -13,10 +13,10 @@ from math import prod
 
 import numpy as np
 
-from audit.report import Figure
 from lab.attacks.likelihoods import SAME, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
+from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits, Whole
 from protocols.mechanisms import Flip, FreshHash, PlanarRound, bit_flip
 from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values

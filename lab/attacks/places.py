@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from audit.closed import averaged, blind
-from audit.report import Figure
 from lab.attacks.observed import Observed
+from lab.audit.closed import averaged, blind
+from lab.audit.report import Figure
 from protocols.mechanisms import PlanarRound
 
 INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold

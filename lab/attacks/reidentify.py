@@ -13,9 +13,9 @@ from typing import Literal
 
 import numpy as np
 
-from audit.report import Attacker, Figure, Finding
 from lab.attacks.likelihoods import SAME, chunks, linked
 from lab.attacks.trials import Trials
+from lab.audit.report import Attacker, Figure, Finding
 from protocols.arrays import Devices, Floats, Mask, Places, Whole
 from protocols.question import Question
 from protocols.randomness import Keyring

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from audit.report import Figure, Finding
+from lab.audit.report import Figure, Finding
 
 
 @dataclass(frozen=True)

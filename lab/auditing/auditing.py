@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 
 from analytics.integrity import ALPHA
-from audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
-from audit.computed import Priors, computed, findings
-from audit.limits import breaches, parse_limits
-from audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
 from lab.attacks.coins import experiments
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
+from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
+from lab.audit.computed import Priors, computed, findings
+from lab.audit.limits import breaches, parse_limits
+from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity
 from lab.auditing.devices import Way, block, of_coins
 from lab.auditing.population import Population
 from producers.scenarios import Scenario

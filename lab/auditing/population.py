@@ -10,16 +10,16 @@ from math import inf
 import numpy as np
 
 from analytics.estimation import norm_sub
-from audit.closed import attribute_inference, best_guess, tuple_guess
-from audit.computed import WHOLE, Priors, asked, shares_known
-from audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
-from audit.report import Attack, Attacker, Figure, Finding
 from lab.attacks.forging import estimated, forged_figures
 from lab.attacks.guessing import KINDS, guess_trials, published_trials, tuple_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
+from lab.audit.closed import attribute_inference, best_guess, tuple_guess
+from lab.audit.computed import WHOLE, Priors, asked, shares_known
+from lab.audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
+from lab.audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound
 from protocols.question import Question

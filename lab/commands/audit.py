@@ -13,7 +13,7 @@ from hearsay.terminal import console
 from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
-    from audit.report import Attack, AuditReport, Figure
+    from lab.audit.report import Attack, AuditReport, Figure
     from producers.scenarios import Scenario
 
 PERIODS = 10
@@ -143,7 +143,7 @@ def audit(
 
 def attacks(text: str) -> tuple[Attack, ...]:
     """The attacks of `--only`; all by default."""
-    from audit.report import ATTACKS
+    from lab.audit.report import ATTACKS
 
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     for word in wanted:
@@ -187,7 +187,7 @@ def _show(report: AuditReport, as_json: bool) -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
-    from audit.wording import interval, shown
+    from lab.audit.wording import interval, shown
 
     table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     measured = any(figure.measured is not None for figure in figures)

@@ -18,14 +18,14 @@ import numpy as np
 
 from analytics.integrity import ALPHA as INTEGRITY_ALPHA
 from analytics.integrity import integrity_of
-from audit.closed import guess
 from lab.attacks.guessing import guess_trials
 from lab.attacks.trials import Trials
+from lab.audit.closed import guess
 from protocols.question import Question
 from tests.analytics.integrity_data import honest, zipf
 from tests.analytics.test_integrity import CASES, small_p_values
-from tests.audit.test_honest_lives import LIVES, alarms
 from tests.helpers.surveys import of_size, scheme_with
+from tests.lab.audit.test_honest_lives import LIVES, alarms
 from tests.lab.observing import MECHANISMS, observe
 from tests.lab.test_coins import ALPHA, TWO_ROUNDS, proven
 

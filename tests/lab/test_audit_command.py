@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.report import ATTACKS, AuditReport, schema
 from hearsay.survey_files import example_text
 from hearsay.terminal.exits import BROKEN, REFUSED
 from lab.attacks.coins import experiments
+from lab.audit.report import ATTACKS, AuditReport, schema
 from protocols.errors import HearsayError
 from tests.helpers.browser import events_in
 from tests.lab.calling import call, figures_of
@@ -62,7 +62,7 @@ def test_people_get_tables(survey: Path) -> None:
 
 
 def test_the_published_schema_is_that_of_the_report() -> None:
-    assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m audit.report"
+    assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m lab.audit.report"
 
 
 def test_devices_are_measured_and_the_same_seed_gives_the_same_bytes(survey: Path) -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audit.closed import guess
-from audit.gaps import candidates
-from audit.report import ATTACKS, Attacker, Figure
 from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
 from lab.attacks.trials import Trials, defects
+from lab.audit.closed import guess
+from lab.audit.gaps import candidates
+from lab.audit.report import ATTACKS, Attacker, Figure
 from lab.auditing.population import Population
 from protocols.arrays import PackedBits
 from protocols.mechanisms import Use, fitting
@@ -20,8 +20,8 @@ from protocols.privacy import first_guess
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from tests.audit.test_closed_forms import USES
 from tests.helpers.surveys import of_size, scheme_with
+from tests.lab.audit.test_closed_forms import USES
 from tests.lab.observing import MECHANISMS, Answer, honest, observe, tossed, with_coins
 
 ALPHA = 0.001

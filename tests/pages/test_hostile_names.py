@@ -14,10 +14,10 @@ import pytest
 from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
-from audit.report import AuditReport, Figure, Finding
 from hearsay.cli import app
 from hearsay.reports.serving import Published
 from hearsay.serving.try_page import try_pages
+from lab.audit.report import AuditReport, Figure, Finding
 from lab.documents import audit_event
 from pages.about import survey_event
 from pages.dashboard import Source

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from audit.report import AuditReport, Figure, Finding
+from lab.audit.report import AuditReport, Figure, Finding
 from lab.documents import audit_event
 from pages.about import survey_event
 from pages.bundle import style

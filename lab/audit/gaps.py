@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from audit.report import Figure, Finding
+from lab.audit.report import Figure, Finding
 from protocols.arrays import Whole
 from protocols.privacy import trait_values
 from protocols.scheme import Scheme

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from audit.report import AuditReport
 from hearsay.reports.files import open_results
 from hearsay.terminal.exits import REFUSED
+from lab.audit.report import AuditReport
 from protocols.scheme import Scheme
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with

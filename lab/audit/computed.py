@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from audit.closed.forged_places import MOST_CELLS, middle, moved_places
-from audit.closed.forging import Forgery, moved
-from audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
-from audit.closed.linking import change_shows, memo_bits
-from audit.closed.places import averaged, blind
-from audit.closed.which import attribute_inference
-from audit.report import Attack, Attacker, Figure, Finding
+from lab.audit.closed.forged_places import MOST_CELLS, middle, moved_places
+from lab.audit.closed.forging import Forgery, moved
+from lab.audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
+from lab.audit.closed.linking import change_shows, memo_bits
+from lab.audit.closed.places import averaged, blind
+from lab.audit.closed.which import attribute_inference
+from lab.audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats
 from protocols.privacy import (
     Evidence,

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from analytics.estimation import norm_sub
-from audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved
-from audit.computed import computed
-from audit.limits import breaches, parse_limits
-from audit.report import ATTACKS, Attacker
+from lab.audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved
+from lab.audit.computed import computed
+from lab.audit.limits import breaches, parse_limits
+from lab.audit.report import ATTACKS, Attacker
 from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, Use, fitting
 from protocols.privacy import attribute_guess, forged_weight, memo_trackability

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from audit.report import ATTACKS, Attack, Figure
+from lab.audit.report import ATTACKS, Attack, Figure
 from protocols.errors import SettingsError
 
 

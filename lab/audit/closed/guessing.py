@@ -13,7 +13,7 @@ from math import comb, inf, lgamma, log
 
 import numpy as np
 
-from audit.closed.counting import best_by_cell, guess_by_counts, noise_matrix
+from lab.audit.closed.counting import best_by_cell, guess_by_counts, noise_matrix
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import Flip, MatrixRound
 from protocols.privacy import mean_of_largest, of_the_value

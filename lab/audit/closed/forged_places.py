@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from analytics.estimation import fitted_places
-from audit.closed.forging import Forgery
+from lab.audit.closed.forging import Forgery
 from protocols.arrays import Floats
 from protocols.mechanisms import PlanarChannel
 from protocols.question import Question

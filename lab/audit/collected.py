@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from analytics.integrity import AttributeIntegrity, Integrity
-from audit.closed.forging import moved
-from audit.computed import cheapest
-from audit.gaps import Candidates, candidates, crowds, gap_figures, gap_findings
-from audit.report import Figure, Finding
+from lab.audit.closed.forging import moved
+from lab.audit.computed import cheapest
+from lab.audit.gaps import Candidates, candidates, crowds, gap_figures, gap_findings
+from lab.audit.report import Figure, Finding
 from protocols.arrays import Floats, Whole
 from protocols.privacy import evidence, hidden_bits
 from protocols.scheme import Scheme

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from audit.report import Attack, Figure
+from lab.audit.report import Attack, Figure
 
 EXPLAINED: dict[Attack, tuple[str, str]] = {
     "guess": (

@@ -1,6 +1,6 @@
 """What an audit says: figures with what to compare them with, findings, and breaches of limits.
 
-`python -m audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
+`python -m lab.audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
 """
 
 from __future__ import annotations
