@@ -8,7 +8,7 @@ from pathlib import Path
 from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey, with_area_groups
-from servers.limited_reading import read_limited
+from servers.private_files import read_limited
 
 MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""

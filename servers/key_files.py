@@ -12,8 +12,7 @@ from pathlib import Path
 
 from protocols.errors import SettingsError
 from protocols.randomness import MIN_SECRET, Keyring
-from servers.limited_reading import read_limited
-from servers.private_files import create_private
+from servers.private_files import create_private, read_limited
 
 SECRET_BYTES = 32
 

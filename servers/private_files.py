@@ -1,7 +1,11 @@
-"""Files and directories that only their owner may read, whatever the umask; written whole or not at all."""
+"""Files and directories that only their owner may read, whatever the umask; written whole or not at all.
+
+Small files that others may have written are read up to a limit.
+"""
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 from collections.abc import Iterator
@@ -92,3 +96,21 @@ def _draft(path: Path, data: bytes | str) -> Iterator[Path]:
         yield draft
     finally:
         draft.unlink(missing_ok=True)
+
+
+NOTE_BYTES = 1 << 20
+"""More than any key, password or note has."""
+
+
+def read_limited(path: Path, most: int = NOTE_BYTES) -> bytes:
+    """What is in a file of at most so many bytes. Raises OSError for a larger one, which may have no end.
+
+    >>> read_limited(Path("/dev/zero"))
+    Traceback (most recent call last):
+    OSError: [Errno 27] File too large: '/dev/zero'
+    """
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+    return data

@@ -32,7 +32,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from protocols.errors import SettingsError
-from servers.limited_reading import read_limited
+from servers.private_files import read_limited
 
 PREFIX = "HEARSAY_"
 LINE = re.compile(rf"\s*(export\s+)?{PREFIX}\w+\s*=")

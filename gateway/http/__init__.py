@@ -1,7 +1,6 @@
 """HTTP/1.1 on httptools and uvloop: small, bounded in every direction, and without a word about who asked."""
 
-from gateway.http.descriptors import most_connections
-from gateway.http.listening import Listener, tls_context
+from gateway.http.listening import Listener, most_connections, tls_context
 from gateway.http.messages import Answer, Application, Request, Response, Write, refusal
 from gateway.http.shared import Limits
 

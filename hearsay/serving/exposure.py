@@ -13,8 +13,8 @@ from gateway.door import Credential, Rate, read_credentials
 from gateway.http import tls_context
 from gateway.service import DEVICE_RATE, EDGE_RATE, Senders
 from protocols.errors import SettingsError
-from servers.limited_reading import read_limited
 from servers.ports import is_loopback
+from servers.private_files import read_limited
 
 TOKENS_BYTES = 64 << 20
 RECHECK_SECONDS = 2.0

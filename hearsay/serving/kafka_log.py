@@ -1,11 +1,12 @@
-"""The log of `hearsay gateway`: the reports topic of a Kafka cluster, and its survey registry."""
+"""`hearsay gateway`, and its log: the reports topic of a Kafka cluster, and its survey registry."""
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import structlog
@@ -13,10 +14,14 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from gateway.door import Times
+from gateway.http import most_connections
+from gateway.service import Holder, Surveys
+from hearsay.serving.exposure import Exposure
+from hearsay.serving.running import linked_figures, run
 from protocols.errors import DeliveryError, HearsayError
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
-from servers.settings import KafkaSettings
+from servers.settings import KafkaSettings, Settings
 from stream_app.kafka import Published, Topics, existing, published_in, records
 
 DEADLINE_SECONDS = 8.0
@@ -188,3 +193,28 @@ def _usable(published: Published) -> Scheme | None:
         log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
         return None
     return scheme
+
+
+def serve_kafka(
+    settings: Settings, prefix: str | None, exposure: Exposure, hold: int, hold_data: Path, say: Callable[[str], None]
+) -> None:
+    """Serve until SIGTERM or SIGINT."""
+    exposure.check()
+    connections = most_connections()
+    key = settings.gateway_key_bytes() if exposure.credentials else b""
+    topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
+    if exposure.credentials:
+        for line in linked_figures(registry.all()):
+            say(line)
+    to = KafkaLog(settings.kafka, topics)
+    run(
+        exposure,
+        Surveys(registry.lookup, registry.all),
+        to,
+        key,
+        lambda address: say(f"Taking reports for {topics.reports} at {address}"),
+        connections,
+        ready=lambda: to.connected,
+        holder=Holder(hold_data, hold) if hold else None,
+        beside=registry.follow,
+    )

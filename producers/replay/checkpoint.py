@@ -11,8 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from protocols.errors import ReplayError
-from servers.limited_reading import read_limited
-from servers.private_files import private_directory, write_private
+from servers.private_files import private_directory, read_limited, write_private
 
 
 @dataclass(frozen=True)

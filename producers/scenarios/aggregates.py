@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from producers.scenarios.base import MOST_DEVICES
 from producers.scenarios.presence import MOST_DAYS, combinations_from_unions, day_names, people_seen
 from protocols.errors import ScenarioError
-from servers.limited_reading import read_limited
+from servers.private_files import read_limited
 
 MAX_BYTES = 16 << 20
 Count = Annotated[int, Field(ge=0, le=MOST_DEVICES)]

@@ -23,8 +23,7 @@ from producers.stopping import Stop, never
 from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.limited_reading import read_limited
-from servers.private_files import private_directory, write_private
+from servers.private_files import private_directory, read_limited, write_private
 
 CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
 MOST_BYTES = 64 << 20

@@ -9,12 +9,11 @@ from pydantic import BaseModel
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
-from protocols.survey.attribute import Attribute, Span
+from protocols.survey.attribute import Attribute, ForecastPlan, Span
 from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Survey
-from protocols.survey.outlook import ForecastPlan
 from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

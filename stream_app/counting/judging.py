@@ -29,8 +29,7 @@ from protocols.wire import (
     row_faults,
 )
 from stream_app.log.flushes import DEADLETTERS, Output, Write
-from stream_app.log.marks import NO_EPOCH
-from stream_app.log.skipped import Skipped, Why
+from stream_app.log.marks import NO_EPOCH, Skipped, Why
 
 LONGEST_HEADER = 200
 KEPT_OF_TOO_LARGE = 64 << 10

@@ -29,12 +29,11 @@ from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
 from stream_app.counting.recovery import Records, known_scheme, recover
 from stream_app.counting.state import OpenPeriod, Period, Rejects
-from stream_app.log.codec import of_this_release
+from stream_app.log.codec import VALUE_BYTES, of_this_release
 from stream_app.log.flushes import Flush, Output, Write
-from stream_app.log.limits import VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import Loss
-from stream_app.log.skipped import Skipped, Why
+from stream_app.log.marks import Skipped, Why
 
 PLAIN = (
     "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "

@@ -19,8 +19,7 @@ from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_ove
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask
-from stream_app.log.marks import NO_EPOCH, LogFault
-from stream_app.log.skipped import Skipped
+from stream_app.log.marks import NO_EPOCH, LogFault, Skipped
 from stream_app.merging.merger import Merger
 
 

@@ -28,7 +28,7 @@ from stream_app.faust_app.wall_clock import WallClock
 from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE
-from stream_app.log.limits import RECORD_BYTES
+from stream_app.log.codec import RECORD_BYTES
 from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0

@@ -19,8 +19,7 @@ from stream_app.kafka.decompression import limit_decompression
 from stream_app.kafka.reading import explained
 from stream_app.kafka.registry import Published, admit
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
-from stream_app.log.come import Come
-from stream_app.log.flushes import Output, TopicName
+from stream_app.log.flushes import Come, Output, TopicName
 from stream_app.log.results import RESULTS
 
 RESULT_NAMES = tuple(topic.name for topic in RESULTS)

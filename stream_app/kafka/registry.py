@@ -20,7 +20,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
-from stream_app.log.limits import RECORD_BYTES
+from stream_app.log.codec import RECORD_BYTES
 
 FINGERPRINT_HEADER = "fingerprint"
 

@@ -14,7 +14,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
 from protocols.wire import MAX_TERMS_BYTES
 from stream_app.counting.gathered import ALWAYS_WAITING, SUPPORT_BYTES
-from stream_app.log.limits import VALUE_BYTES
+from stream_app.log.codec import VALUE_BYTES
 
 HEAD_BYTES = 2048
 """More than the head of a counter takes, without its attributes."""

@@ -13,8 +13,8 @@ from kafka.errors import TopicAlreadyExistsError, TopicAuthorizationFailedError
 from protocols.errors import TopicError
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
+from stream_app.log.codec import RECORD_BYTES
 from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, TopicName
-from stream_app.log.limits import RECORD_BYTES
 from stream_app.log.results import RESULTS, ResultTopic
 
 FRAME_BYTES = 4 * 1024 * 1024

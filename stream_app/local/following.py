@@ -11,7 +11,7 @@ from pathlib import Path
 from protocols.errors import ResultsError
 from protocols.survey import Survey
 from stream_app.local.store import LocalStore
-from stream_app.log.come import Come
+from stream_app.log.flushes import Come
 
 POLL_SECONDS = 0.1
 

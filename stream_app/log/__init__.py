@@ -1,9 +1,7 @@
 """What counting and merging share: reading a log in order, state records, and ordered flushes."""
 
-from stream_app.log.codec import compress, decompress
-from stream_app.log.come import Come
-from stream_app.log.flushes import FINALS, OPEN, Output, TopicName
-from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
+from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, compress, decompress
+from stream_app.log.flushes import FINALS, OPEN, Come, Output, TopicName
 from stream_app.log.losses import Loss
 from stream_app.log.results import RESULTS, ResultTopic
 

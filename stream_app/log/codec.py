@@ -22,8 +22,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.errors import AnotherRelease, StateError
-from stream_app.log.limits import RECORD_BYTES
 
+RECORD_BYTES = 8 * 1024 * 1024
+"""The largest record that the app writes."""
+RECORD_COST = 1024
+"""What a record costs besides its value, in memory and in time: small ones would otherwise be taken for nothing."""
+VALUE_BYTES = RECORD_BYTES - 64 * 1024
+"""The largest value of a record: there must be room for its key and its headers."""
 VERSION = 3
 """What this release writes."""
 OLDEST = 3

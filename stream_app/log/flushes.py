@@ -1,10 +1,16 @@
-"""What the pure code wants written: state records and messages, as the ordered stages of a flush."""
+"""What the pure code wants written: state records and messages, as the ordered stages of a flush.
+
+And what followers of messages get.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NewType
+
+from protocols.errors import HearsayError
+from protocols.survey import Survey
 
 TopicName = NewType("TopicName", str)
 """A topic without its prefix."""
@@ -49,3 +55,16 @@ class Flush:
 
     def __bool__(self) -> bool:
         return any(self.stages)
+
+
+@dataclass(frozen=True)
+class Come:
+    """What has come since the last look: surveys, and messages with the number of their log and their offset in it.
+
+    A log is what has offsets of its own: a topic, or a data directory. `unread` are errors about records that are no
+    surveys.
+    """
+
+    surveys: list[Survey] = field(default_factory=list)
+    messages: list[tuple[int, int, Output]] = field(default_factory=list)
+    unread: list[HearsayError] = field(default_factory=list)

@@ -19,8 +19,7 @@ from typing import ClassVar, Protocol
 from protocols.errors import LogError
 from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, Aside, Asides, SurveyFailed, survey_of
 from stream_app.log.flushes import Flush, Output, Write
-from stream_app.log.marks import Mark
-from stream_app.log.skipped import Skipped, Why
+from stream_app.log.marks import Mark, Skipped, Why
 
 POSITION = 4
 """Which stage of a flush has the position, as its last record."""

@@ -123,3 +123,20 @@ class Acceptance:
             return cls(Mark(mark.topic, mark.epoch, mark.shift, mark.floor, gaps_before, acceptances), lost)
         shift = next_offset - fault.read_on
         return cls(Mark(view.topic, NO_EPOCH, shift, next_offset, 0, acceptances), lost)
+
+
+class Why(StrEnum):
+    MARKER = "marker"  # the broker's own record that ends a transaction
+    TOO_LARGE = "too-large"  # a batch that takes more memory than is allowed
+    UNDECODABLE = "undecodable"  # a batch whose records cannot be read
+    ABSENT = "absent"  # the log has no record there: it was compacted, or damaged
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """The offsets from `first` to `last` of a log, and why there is no record to apply."""
+
+    first: int
+    last: int
+    why: Why
+    epoch: int = NO_EPOCH

@@ -21,13 +21,11 @@ from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
 from stream_app.finals.reducing import open_reports, reduced
 from stream_app.log.asides import check_size
-from stream_app.log.codec import of_this_release
+from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
-from stream_app.log.limits import RECORD_BYTES, VALUE_BYTES
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import since
-from stream_app.log.marks import NO_EPOCH
-from stream_app.log.skipped import Skipped
+from stream_app.log.marks import NO_EPOCH, Skipped
 from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.parts import HeldPart, HeldParts
 from stream_app.merging.recovery import recover_merge

@@ -16,7 +16,7 @@ from analytics.mobility import (
     with_lost_presence,
     with_truth,
 )
-from analytics.mobility.output.flows import flows
+from analytics.mobility.output.value_tables import flows
 from analytics.windows import ByGap, Window
 from analytics.windows.first_reports import by_gap
 from analytics.windows.presence_noise import noise_error

@@ -13,8 +13,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.counters import Counts
 from stream_app.finals import Final, FinalKey, NotCounted, Release
 from stream_app.kafka import KafkaMessages, Topics
-from stream_app.log.come import Come
-from stream_app.log.flushes import Output, TopicName, Write
+from stream_app.log.flushes import Come, Output, TopicName, Write
 from views.past import Past, PeriodAnswers
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram, MobilityResult

@@ -18,7 +18,7 @@ from protocols.scheme import Scheme
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings
 from stream_app.kafka import DeadLetters, Topics, publish, read_topic
-from stream_app.log.limits import RECORD_BYTES
+from stream_app.log.codec import RECORD_BYTES
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with

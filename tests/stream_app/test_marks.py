@@ -17,8 +17,7 @@ from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import accepted_key, counter_key, position_key
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.losses import Loss
-from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, compare
-from stream_app.log.skipped import Skipped, Why
+from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, Skipped, Why, compare
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
 

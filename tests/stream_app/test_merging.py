@@ -10,7 +10,7 @@ from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.finals import Final, Release, Status
 from stream_app.log.flushes import OPEN, Output
 from stream_app.log.losses import Loss
-from stream_app.log.skipped import Skipped, Why
+from stream_app.log.marks import Skipped, Why
 from stream_app.merging.frozen import Frozen, final_key
 from stream_app.merging.merger import OPEN_AT_ONCE
 from tests.stream_app.crashes import keep

@@ -12,8 +12,8 @@ from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
+from stream_app.log.codec import VALUE_BYTES
 from stream_app.log.flushes import FINALS, OPEN, Output
-from stream_app.log.limits import VALUE_BYTES
 from tests.helpers.published import Kept, Memory
 from tests.helpers.surveys import of_size, scheme_with
 from views.reading import Results

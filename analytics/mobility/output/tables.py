@@ -15,14 +15,15 @@ A quantity takes four columns: its name alone, and its name with `_error`, `_low
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from functools import cache
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import pyarrow as pa
 from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
-from analytics.mobility.output.arrow import arrow_type, without_none
 from analytics.mobility.output.parts import Part
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
@@ -32,6 +33,36 @@ from analytics.mobility.output.value_tables import (
     groups_table,
     values_table,
 )
+
+_PLAIN: dict[Any, pa.DataType] = {
+    str: pa.string(),
+    int: pa.int64(),
+    float: pa.float64(),
+    bool: pa.bool_(),
+    datetime: pa.timestamp("us", tz="UTC"),
+}
+
+
+def arrow_type(annotation: Any) -> pa.DataType:
+    """The Arrow type of a field that holds one number, time or text; all are nullable.
+
+    >>> arrow_type(float | None)
+    DataType(double)
+    """
+    inner = without_none(annotation)
+    assert inner in _PLAIN or get_origin(inner) is Literal, f"no Arrow type for {annotation}"
+    return _PLAIN.get(inner, pa.string())
+
+
+def without_none(annotation: Any) -> Any:
+    """X for X | None.
+
+    >>> without_none(int | None)
+    <class 'int'>
+    """
+    parts = [part for part in get_args(annotation) if part is not NoneType]
+    return parts[0] if len(parts) == 1 and NoneType in get_args(annotation) else annotation
+
 
 Row = dict[str, Any]
 _WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field

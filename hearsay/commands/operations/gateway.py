@@ -80,7 +80,7 @@ def gateway(
     import sys
 
     from hearsay.serving.exposure import Exposure, per_minute
-    from hearsay.serving.on_kafka import serve_kafka
+    from hearsay.serving.kafka_log import serve_kafka
     from servers.logs import configure_logs
     from servers.settings import load
 

@@ -22,10 +22,9 @@ from stream_app.faust_app.broker.changelogs import StateRecord, newest_records, 
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
-from stream_app.kafka.topics import Topics
+from stream_app.kafka.topics import Mismatch, Topics, check
 from stream_app.log.codec import of_this_release
-from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
-from stream_app.log.skipped import Why
+from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView, Why
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import MergePosition, merge_accepted_key, merged_key
 
@@ -153,3 +152,24 @@ async def _gaps(kafka: KafkaSettings, table: _Table, starts: Mapping[int, int]) 
     finally:
         await consumer.stop()
     return faults
+
+
+READ_ON = "workers do not read it on, and no period of it is closed: run `hearsay recover`"
+
+
+def check_cluster(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
+    """Every setting of the topics that differs from the required one, and every log that is not the one counted."""
+    mismatches = check(kafka, topics)
+    if any(mismatch.found == "missing" for mismatch in mismatches):
+        return mismatches
+    return mismatches + [
+        Mismatch(
+            stuck.topic,
+            f"the log of partition {stuck.partition}",
+            f"not the one that was counted ({stuck.fault.what})",
+            "the one that its state contains",
+            READ_ON,
+        )
+        for stuck in stuck_partitions(kafka, topics)
+        if stuck.fault.kind is not FaultKind.PARTITIONS  # among the settings already
+    ]

@@ -10,11 +10,10 @@ from faust.types import TP
 from protocols.errors import StateError
 from servers.settings import KafkaSettings
 from stream_app.counting.state import partition_of_key
-from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.broker.retrying import retry_while_unavailable
+from stream_app.faust_app.broker.offsets import Offsets, retry_while_unavailable
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
-from stream_app.log.limits import RECORD_BYTES
-from stream_app.log.skipped import Why
+from stream_app.log.codec import RECORD_BYTES
+from stream_app.log.marks import Why
 
 POLL_SECONDS = 1.0
 """How long to wait for records before asking whether the partitions are still ours."""

@@ -14,12 +14,11 @@ from protocols.errors import HearsayError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
-from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.broker.retrying import retry_while_unavailable
+from stream_app.faust_app.broker.offsets import Offsets, retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.kafka.registry import fingerprint_of
-from stream_app.log.skipped import Why
+from stream_app.log.marks import Why
 
 FOLLOW_SECONDS = 1.0
 

@@ -23,8 +23,7 @@ from aiokafka.record.memory_records import _MemoryRecordsPy
 from crc32c import crc32c
 
 from stream_app.kafka.decompression import TooLarge, opened
-from stream_app.log.marks import NO_EPOCH
-from stream_app.log.skipped import Why
+from stream_app.log.marks import NO_EPOCH, Why
 
 FORMAT_PLACE, CHECKED_PLACE = 16, 21
 """Where in a batch its format is, in bytes, and from where on its checksum is computed, with the attributes first."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from stream_app.log.limits import RECORD_BYTES, RECORD_COST
+from stream_app.log.codec import RECORD_BYTES, RECORD_COST
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long what others wait for may wait to be written: messages, results, and a good number of reports."""

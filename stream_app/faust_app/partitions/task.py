@@ -23,8 +23,7 @@ from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.faust_app.partitions.pace import FLUSH_EVERY_SECONDS, Pace
 from stream_app.faust_app.writing import Writer
 from stream_app.log.log_reader import LogReader
-from stream_app.log.marks import LogFault
-from stream_app.log.skipped import Skipped
+from stream_app.log.marks import LogFault, Skipped
 
 SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
 POSITION_HINT = "read in docs/runbooks/HearsayPositionRefused.md what to do"

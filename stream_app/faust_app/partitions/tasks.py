@@ -8,9 +8,9 @@ the offsets at which they read on: the state is the authority, not the group's o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Generic
+from typing import Any, Generic, Self
 
 import structlog
 from aiokafka import ConsumerRecord
@@ -22,12 +22,39 @@ from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R
-from stream_app.faust_app.partitions.turns import Turns
 from stream_app.faust_app.writing import Writer
 from stream_app.log.asides import Aside
-from stream_app.log.limits import RECORD_COST
+from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
+
+
+class Turns:
+    """Work on some partitions at once, `most` of them; on the same partition one after the other.
+
+    Work is cancelled when the block ends in an error.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._group = asyncio.TaskGroup()
+        self._working: dict[int, asyncio.Task[None]] = {}
+
+    async def __aenter__(self) -> Self:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._group.__aexit__(*error)
+
+    async def take(self, partition: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Begin some work on a partition, as soon as earlier work on it is done and fewer than `most` are worked on."""
+        while partition in self._working or len(self._working) == self._most:
+            earlier = self._working.get(partition)
+            await asyncio.wait([earlier] if earlier else self._working.values(), return_when=asyncio.FIRST_COMPLETED)
+            self._working = {one: task for one, task in self._working.items() if not task.done()}
+        self._working[partition] = self._group.create_task(work())
+
 
 PORTION_BYTES = 512 << 10
 """How much a reader is given at once, unless a single record is larger ..."""

@@ -15,8 +15,7 @@ from pages.dashboard.making import Making
 from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
-from stream_app.log.come import Come
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import Come, Output
 from stream_app.log.losses import Loss
 from tests.helpers.collecting import collecting, small_survey
 from views.reading import Followed, Results

@@ -17,7 +17,7 @@ from stream_app.faust_app.overrides.batches import (
     RawBatches,
     SkippedRecords,
 )
-from stream_app.log.skipped import Why
+from stream_app.log.marks import Why
 from tests.helpers import bombs
 
 CONTROL = 0x20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from stream_app.faust_app.partitions.pace import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
-from stream_app.log.limits import RECORD_COST
+from stream_app.log.codec import RECORD_COST
 
 
 class Clock:

@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from stream_app.faust_app.partitions.turns import Turns
+from stream_app.faust_app.partitions.tasks import Turns
 
 LIMIT_SECONDS = 30
 
