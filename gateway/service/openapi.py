@@ -51,7 +51,11 @@ def openapi() -> dict[str, Any]:
                     "summary": "the terms of a survey; their bytes are what its fingerprint is computed from",
                     "parameters": [{"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}],
                     "responses": {
-                        "200": {"description": "the terms", "content": {TERMS: {"schema": {"type": "object"}}}},
+                        "200": {
+                            "description": "the terms; hearsay-signature is their author's signature, if there is one",
+                            "headers": {"hearsay-signature": {"schema": {"type": "string"}}},
+                            "content": {TERMS: {"schema": {"type": "object"}}},
+                        },
                         "304": {"description": "the terms are those of If-None-Match"},
                         "404": _json("Refusal", "no such survey"),
                     },

@@ -23,6 +23,7 @@ from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
 MAX_REPORT_BYTES, MAX_REPORTS_BYTES = 256 << 10, 4 << 20
 JSON_TYPES = frozenset({"application/json", REPORT}) | NDJSON
 JUDGED = (b"content-type", b"content-encoding", b"origin", b"host")
+SIGNATURE = "hearsay-signature"
 CACHED = ("cache-control", "public, max-age=3600")
 NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
 NO_SURVEY = refusal(404, "unknown-survey", "no survey of this id is published")
@@ -173,7 +174,10 @@ class Gateway:
         scheme = self.surveys.lookup(survey)
         if scheme is None:
             return NO_SURVEY
-        return Response(200, scheme.terms, TERMS, (CACHED, ("etag", f'"{scheme.fingerprint}"')))
+        headers = [CACHED, ("etag", f'"{scheme.fingerprint}"')]
+        if scheme.survey.signature is not None:
+            headers += [(SIGNATURE, scheme.survey.signature), ("access-control-expose-headers", SIGNATURE)]
+        return Response(200, scheme.terms, TERMS, tuple(headers))
 
 
 def _unless_known(request: Request, response: Response) -> Response:

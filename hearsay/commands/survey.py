@@ -69,6 +69,30 @@ def terms(file: Annotated[Path, typer.Argument(help="A survey file.", show_defau
 
 
 @app.command()
+def sign(
+    file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)],
+    key: Annotated[Path, typer.Option(help="The author's private key; it is made if there is none.")],
+    as_json: console.AsJson = False,
+) -> None:
+    """Sign the terms of a survey, so that devices accept them from whoever they get them.
+
+    The signature becomes the line `signature:` of the file, which is no part of the terms. Devices are given the public
+    key (`author`) instead of a fingerprint, and accept every survey that is signed with it.
+
+    Example: hearsay survey sign survey.yaml --key author.key
+    """
+    from hearsay.signing import public_key, sign_file
+
+    fingerprint = sign_file(file, key)
+    author = public_key(key)
+    if as_json:
+        console.print_json({"fingerprint": fingerprint, "author": author})
+    else:
+        console.out.print(f"[green]✓[/] {escape(str(file))} is signed, fingerprint {fingerprint}", soft_wrap=True)
+        console.out.print(f"Devices accept it by its author: {author}", soft_wrap=True)
+
+
+@app.command()
 def check(
     files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
     as_json: console.AsJson = False,

@@ -50,6 +50,8 @@ def _also_a_name(schema: dict[str, Any]) -> None:
 
 Epsilon = Annotated[float, Field(ge=MIN_EPS), BeforeValidator(_budget)]
 Moment = Annotated[AwareDatetime, BeforeValidator(_moment)]
+SIGNATURE_PATTERN = r"^[A-Za-z0-9+/]{86}==$"
+"""64 bytes in base64."""
 OUTAGE = timedelta(days=7)
 """How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
@@ -133,6 +135,12 @@ class Survey(Strict):
     )
     forecast: ForecastPlan | None = Field(
         None, description="forecasts to publish after every period, from what is published; no part of the terms"
+    )
+    signature: str | None = Field(
+        None,
+        pattern=SIGNATURE_PATTERN,
+        description="its author's, of the fingerprint (hearsay survey sign); devices that know the author's key accept "
+        "signed terms; no part of the terms",
     )
     areas: Text | None = Field(
         None,
@@ -310,6 +318,7 @@ class Survey(Strict):
             "description": True,
             "forecast": True,
             "areas": True,
+            "signature": True,
             "attributes": {"__all__": {"groups", "role", "areas"}},
         }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)

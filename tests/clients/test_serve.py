@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -10,7 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
 
+from hearsay.cli import app
+from hearsay.survey_files import read_survey
+from hearsay_device import Device, DeviceError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
@@ -60,6 +66,32 @@ def test_the_program_of_the_readme_is_counted_and_needs_nothing_of_hearsay(tmp_p
     ]
     reader.close()
     assert sum(frame.num_rows for frame in frames) == 2
+
+
+def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    unsigned = Scheme(read_survey(file)).fingerprint
+    authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
+    assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
+    with nursery() as parent:
+        arguments = ["serve", str(file), "--data", str(tmp_path / "data")]
+        server = Forked(parent, arguments, tmp_path / "serve.log").start().wait_until_ready()
+        address = f"http://127.0.0.1:{server.port}"
+        with Device(tmp_path / "my.device") as device:
+            for author, code in ((authors[0]["author"], "signature"), ("YQ==", "settings")):
+                with pytest.raises(DeviceError) as refused:
+                    device.send(address, "lunch", {"dish": "soup"}, author=author)
+                assert refused.value.code == code
+            sent = device.send(address, "lunch", {"dish": "soup"}, author=authors[1]["author"])
+        assert server.leave() == 0, server.log.read_text()
+    assert sent.status == "reported"
+
+
+def _typed(*words: str) -> str:
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
 
 
 def _made(directory: Path) -> Path:

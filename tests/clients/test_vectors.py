@@ -71,7 +71,7 @@ def test_every_mechanism_is_in_a_vector() -> None:
 
 
 def test_devices_in_python_know_every_key_of_a_survey() -> None:
-    shown = {"title", "description", "forecast", "areas", "groups", "role"}
+    shown = {"title", "description", "forecast", "areas", "signature", "groups", "role"}
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
     assert set(terms.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
     assert (MOST_HASHES, tuple(PRIMES)) == (terms.MOST_HASHES, terms.FRESH_PRIMES)
@@ -80,7 +80,7 @@ def test_devices_in_python_know_every_key_of_a_survey() -> None:
 def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
     """They refuse terms with a key that they do not know."""
     known = (LIBRARY / "src" / "terms.js").read_text()
-    shown = {"title", "description", "forecast", "areas", "groups", "role"}  # for people, and no part of the terms
+    shown = {"title", "description", "forecast", "areas", "signature", "groups", "role"}  # for people, and no part of the terms
     declared = (
         {*Survey.model_fields, *Attribute.model_fields, *Cross.model_fields} - shown - {"visitors", "other"}
     )  # not yet

@@ -27,7 +27,10 @@ SCENARIOS = {  # by example: a scenario, its devices and its periods
     "places": ("commuters", 200, 4),
     "demand-year": ("demand", 60, 130),
 }
-SHORTER = {"demand-year": {"forecast": {"ahead": 24, "seasons": [24]}}}  # with a week, forecasts begin after a month
+CHANGED = {
+    "demand-year": {"forecast": {"ahead": 24, "seasons": [24]}},  # with a week, forecasts begin after a month
+    "telemetry": {"eps_1": 1.5},  # as it was when the documents were kept
+}
 LAST = 12
 """How many documents of a topic are kept, the last ones."""
 
@@ -35,7 +38,7 @@ LAST = 12
 def documents(name: str) -> Mapping[str, str]:
     """By topic and key: the JSON that is published of one example."""
     scenario, devices, periods = SCENARIOS[name]
-    survey = Survey.model_validate(example(name).model_dump() | {"minimum": 0} | SHORTER.get(name, {}))
+    survey = Survey.model_validate(example(name).model_dump() | {"minimum": 0} | CHANGED.get(name, {}))
     with TemporaryDirectory() as directory:
         data = DataDirectory(Path(directory) / name)
         data.root.mkdir()

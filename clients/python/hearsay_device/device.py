@@ -23,6 +23,7 @@ from hearsay_device.limits import WEEK, Document, Limits, chance, charge, commit
 from hearsay_device.losses import hidden_bits, report_loss, require_within_budgets, shared_bits
 from hearsay_device.questions import question_id
 from hearsay_device.respondent import Asked, Respondent, place_of
+from hearsay_device.signatures import require_signature
 from hearsay_device.state import Entropy, State, key_of
 from hearsay_device.terms import Terms, read_terms
 
@@ -96,15 +97,17 @@ class Device:
         values: Values,
         *,
         pin: str | None = None,
+        author: str | None = None,
         bearer: str | None = None,
         timeout: float = TIMEOUT_SECONDS,
         trust_first_use: bool = False,
     ) -> Sent:
         """Report this period through a gateway. Call it by the clock, not by the event.
 
-        At the first use the survey's terms are fetched; `pin` is their fingerprint, without which they are accepted
-        from this machine only, or with `trust_first_use`. Earlier reports that are still owed are sent first. `timeout`
-        is for each request, in seconds; `bearer` is a credential, if one is needed.
+        At the first use the survey's terms are fetched. `pin` is their fingerprint; `author` is the public key of
+        whoever signs them. Without both they are accepted from this machine only, or with `trust_first_use`. Earlier
+        reports that are still owed are sent first. `timeout` is for each request, in seconds; `bearer` is a credential,
+        if one is needed.
         """
         from hearsay_device.gateway import Gateway  # half of what importing this package would cost
 
@@ -114,11 +117,12 @@ class Device:
             if joined is not None and pin not in (None, document["surveys"][survey]["fingerprint"]):
                 _not_pinned(survey)
         if joined is None:
-            terms = gateway.terms(survey)
+            terms, signature = gateway.terms(survey)
             if read_terms(terms).id != survey:
                 refuse("terms", f"{gateway.address} answered with another survey", "do not answer it")
             trusted = trust_first_use or gateway.loopback
-            self.join(terms, pin=pin, trust_first_use=trusted, credential=bearer is not None)
+            known = {"pin": pin, "author": author, "signature": signature}
+            self.join(terms, **known, trust_first_use=trusted, credential=bearer is not None)
         dropped, failed, report = self._drop_late(survey), None, None
         try:
             with self._state.change() as document:
@@ -134,14 +138,23 @@ class Device:
         return Sent(period, status, () if report is None else report.unlisted, (*dropped, *late), copied)
 
     def join(
-        self, terms: bytes, *, pin: str | None = None, trust_first_use: bool = False, credential: bool | None = None
+        self,
+        terms: bytes,
+        *,
+        pin: str | None = None,
+        author: str | None = None,
+        signature: str | None = None,
+        trust_first_use: bool = False,
+        credential: bool | None = None,
     ) -> str:
         """Verify the terms of a survey and keep them; returns its id. For programs that have the terms already.
 
         `credential`: whether reports will be sent with one, which links them.
         """
         read = read_terms(terms)
-        if pin is None and not trust_first_use:
+        if author is not None:
+            require_signature(read, author, signature)
+        elif pin is None and not trust_first_use:
             refuse("pin", f"survey {read.id!r}: there is no fingerprint to compare its terms with",
                    f"give pin={read.fingerprint!r}, if these are the terms that you mean")  # fmt: skip
         if pin not in (None, read.fingerprint):
@@ -150,7 +163,7 @@ class Device:
         read.verify()
         self._limits.check_terms(read)
         with self._state.change() as document:
-            self._join(document, read, terms, pin is not None, credential)
+            self._join(document, read, terms, pin is not None or author is not None, credential)
         return read.id
 
     def preview(self, survey: str, values: Values) -> Report:

@@ -47,18 +47,18 @@ class Gateway:
         except ValueError:
             return False
 
-    def terms(self, survey: str) -> bytes:
-        """The terms of a survey, as the gateway has them; nothing about them is believed yet."""
-        status, body = self._request("GET", f"/v1/surveys/{quote(survey, safe='')}", None, MAX_TERMS_BYTES)
+    def terms(self, survey: str) -> tuple[bytes, str | None]:
+        """The terms of a survey, and their signature, if there is one; nothing about them is believed yet."""
+        status, body, signature = self._request("GET", f"/v1/surveys/{quote(survey, safe='')}", None, MAX_TERMS_BYTES)
         if status == 404:
             refuse("gateway", f"{self.address} has no survey {survey!r}", "look at its id, and at the address")
         if status != 200:
             self._refuse(status, "the terms were not given")
-        return body
+        return body, signature
 
     def post(self, report: bytes) -> str:
         """`counted`, `repeat`, `late` or `too-far-ahead`; anything else is an error."""
-        status, body = self._request("POST", "/v1/reports", report, MAX_ANSWER_BYTES)
+        status, body, _ = self._request("POST", "/v1/reports", report, MAX_ANSWER_BYTES)
         if status in (200, 201, 202):
             return "counted"
         found = re.search(rb'"reason"\s*:\s*"([a-z-]{1,40})"', body) if 400 <= status < 500 else None
@@ -75,7 +75,7 @@ class Gateway:
             )  # fmt: skip
         refuse("gateway", f"{self.address}: {what} (status {status})", LATER)
 
-    def _request(self, method: str, path: str, body: bytes | None, most: int) -> tuple[int, bytes]:
+    def _request(self, method: str, path: str, body: bytes | None, most: int) -> tuple[int, bytes, str | None]:
         assert self._host is not None
         if self._at.scheme == "https":
             context = ssl.create_default_context()
@@ -117,7 +117,7 @@ class Gateway:
             connection.close()
         if len(content) > most:
             refuse("gateway", f"{self.address} sent more than {most} bytes", LATER)
-        return answer.status, content
+        return answer.status, content, answer.getheader("hearsay-signature")
 
 
 def _cut(connection: HTTPConnection, sockets: list[socket.socket], over: list[bool]) -> None:

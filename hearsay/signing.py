@@ -1,0 +1,60 @@
+"""Signing the terms of surveys with an author's key: Ed25519 over the fingerprint (docs/device-protocol.md)."""
+
+from __future__ import annotations
+
+import re
+from base64 import b64encode
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    PublicFormat,
+    load_pem_private_key,
+)
+
+from hearsay.survey_files import read_survey
+from protocols.errors import SettingsError, SurveyError
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from servers.private_files import create_private, read_limited
+
+
+def sign_file(file: Path, key: Path) -> str:
+    """Write the signature of a survey file's terms into it; returns their fingerprint."""
+    fingerprint = Scheme(read_survey(file)).fingerprint
+    signature = b64encode(_private_key(key).sign(fingerprint.encode())).decode()
+    text, line = file.read_text("utf-8"), f'signature: "{signature}"'
+    if re.search(r"(?m)^signature:", text):
+        signed = re.sub(r"(?m)^signature:.*$", line, text)
+    else:
+        signed = f"{text.rstrip()}\n{line}\n"
+    try:
+        parse_survey(signed, str(file), lambda name: (file.parent / name).read_text("utf-8"))
+    except SurveyError:
+        raise SurveyError(
+            f"{file} is not written key by key, so no line can be added to it", f"add this key to it: {line}"
+        ) from None
+    file.write_text(signed, "utf-8")
+    return fingerprint
+
+
+def public_key(key: Path) -> str:
+    """What devices are given."""
+    return b64encode(_private_key(key).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+
+
+def _private_key(path: Path) -> Ed25519PrivateKey:
+    """The key in a file; a new one if there is no file."""
+    if not path.exists():
+        new = Ed25519PrivateKey.generate()
+        create_private(path, new.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    try:
+        found = load_pem_private_key(read_limited(path), password=None)
+    except (ValueError, TypeError, OSError):
+        found = None
+    if not isinstance(found, Ed25519PrivateKey):
+        raise SettingsError(f"{path} is no Ed25519 private key", "name a file in PEM without a password, or a new one")
+    return found
