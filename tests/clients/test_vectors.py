@@ -80,7 +80,15 @@ def test_devices_in_python_know_every_key_of_a_survey() -> None:
 def test_devices_in_javascript_know_every_key_of_a_survey() -> None:
     """They refuse terms with a key that they do not know."""
     known = (LIBRARY / "src" / "terms.js").read_text()
-    shown = {"title", "description", "forecast", "areas", "signature", "groups", "role"}  # for people, and no part of the terms
+    shown = {
+        "title",
+        "description",
+        "forecast",
+        "areas",
+        "signature",
+        "groups",
+        "role",
+    }  # for people, and no part of the terms
     declared = (
         {*Survey.model_fields, *Attribute.model_fields, *Cross.model_fields} - shown - {"visitors", "other"}
     )  # not yet
