@@ -64,7 +64,7 @@ COMMANDS = {
     "deadletters": ("operations.deadletters:app", "List refused records, and send them again."),
     "recover": (
         "operations.recover:recover",
-        "Show the partitions that workers cannot read on and the surveys that are set aside, and let them go on.",
+        "Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.",
     ),
     "stack": ("operations.stack:app", "Run a real Kafka and a real Redis on this machine, without containers."),
     "topics": ("operations.topics:app", "Create or check the topics on the cluster of HEARSAY_KAFKA_*."),

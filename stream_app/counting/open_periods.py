@@ -17,9 +17,9 @@ from stream_app.counting.counters import sizes
 from stream_app.counting.judging import Judged
 from stream_app.counting.partials import Part, message
 from stream_app.counting.state import OpenPeriod, Period, counter_key, tokens_key
-from stream_app.log.asides import check_size
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.flushes import Output, Write
+from stream_app.log.quarantines import check_size
 
 FEW_VALUES = 4096
 """A survey with so many values has its first result at once."""

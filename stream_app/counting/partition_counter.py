@@ -4,7 +4,7 @@ Whatever a record changes belongs to one of two things. An open period has its c
 refused, through the last offset that changed it. The position has the rest (clocks, refused records, messages) through
 its own offset. Each skips the offsets it contains already, so the log may be read again from any earlier offset.
 
-Of a survey that was set aside, the position has the rest through an offset of its own, until the survey has caught up.
+Of a survey that was quarantined, the position has the rest through an offset of its own, until it has caught up.
 """
 
 from __future__ import annotations
@@ -193,7 +193,7 @@ class PartitionCounter(LogReader):
         self._periods.forget(survey)
 
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
-        return amended(record, survey, before, self._asides[survey])
+        return amended(record, survey, before, self._quarantines[survey])
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""
@@ -210,7 +210,7 @@ class PartitionCounter(LogReader):
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         survey = batch[0][1].survey or UNKNOWN
-        if not self._is_aside(survey):
+        if not self._is_quarantined(survey):
             with self._caring_for(survey):
                 together = self._count_together(batch) if len(batch) > 1 else None
                 return [together] if together else [self._apply_one(record, decoded) for record, decoded in batch]

@@ -12,10 +12,10 @@ from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
 from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, position_key
-from stream_app.log.asides import Aside
 from stream_app.log.flushes import Output, Write
 from stream_app.log.losses import Loss, since
 from stream_app.log.marks import Mark
+from stream_app.log.quarantines import Quarantine
 
 UNKNOWN = ""  # the survey of a record that could not be read
 
@@ -30,10 +30,14 @@ class PartitionPosition:
         self._periods = periods
         self._lookup = lookup
         self._listed = dict(position.open)
-        # What the position contains of surveys that are read again because they were aside.
-        self._behind = {survey: aside.offset for survey, aside in position.asides.items() if aside.offset is not None}
-        asides = {survey for survey in position.asides if position.is_aside(survey)}
-        self.unsent = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *asides}
+        # What the position contains of surveys that are read again because they were quarantined.
+        self._behind = {
+            survey: quarantine.offset
+            for survey, quarantine in position.quarantines.items()
+            if quarantine.offset is not None
+        }
+        quarantines = {survey for survey in position.quarantines if position.is_quarantined(survey)}
+        self.unsent = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *quarantines}
 
     @property
     def rejects(self) -> Rejects:
@@ -103,15 +107,15 @@ class PartitionPosition:
         position = self._position
         position.offset = max(self._contained, read)
         position.mark = mark
-        position.open = {key: listed for key, listed in self._listed.items() if position.is_aside(key[0])}
+        position.open = {key: listed for key, listed in self._listed.items() if position.is_quarantined(key[0])}
         for key, period in self._periods.all.items():
             now = Listed(period.offset, period.opened, period.rows)
             listed = self._listed.get(key, now)
             position.open[key] = now if now.due >= listed.due else Listed(listed.due, period.opened, listed.rows)
         for survey, contained in self._behind.items():
-            if not position.is_aside(survey):
+            if not position.is_quarantined(survey):
                 own = None if read >= self._contained else max(contained, read)
-                position.asides[survey] = replace(position.asides[survey], offset=own)
+                position.quarantines[survey] = replace(position.quarantines[survey], offset=own)
         return Write(position_key(self._partition), position.encode())
 
     def _rejects_of(self, survey: str) -> Counter[str]:
@@ -121,12 +125,12 @@ class PartitionPosition:
         return self._position.lost_of(survey, ahead_of(self._lookup, survey))
 
 
-def amended(record: bytes, survey: str, before: bytes, aside: Aside) -> bytes:
-    """A position record in which a survey is aside, and stands as in the record before."""
+def amended(record: bytes, survey: str, before: bytes, quarantine: Quarantine) -> bytes:
+    """A position record in which a survey is quarantined, and stands as in the record before."""
     position, earlier = Position.decode(record), Position.decode(before)
     position.restore(survey, earlier)
     position.open = _of_survey_from(earlier, survey, position.open)
-    position.asides[survey] = aside
+    position.quarantines[survey] = quarantine
     return position.encode()
 
 

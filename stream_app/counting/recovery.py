@@ -3,7 +3,7 @@
 After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
 can be combined, because each has the offset it contains: what is too old is counted again from the log, what is
 newer skips the offsets it contains, and what belongs to a closed period is deleted. A survey whose records cannot be
-used is set aside.
+used is quarantined.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from stream_app.counting.state import (
     position_key,
     resumed_key,
 )
-from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
 from stream_app.log.losses import Loss
 from stream_app.log.marks import Acceptance
+from stream_app.log.quarantines import NEVER_QUARANTINED, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 
 Records = Iterable[tuple[bytes, bytes]]
 
@@ -39,7 +39,7 @@ Records = Iterable[tuple[bytes, bytes]]
 class Recovered:
     """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost.
 
-    `failed` are surveys that are set aside, because their records cannot be used.
+    `failed` are surveys that are quarantined, because their records cannot be used.
     """
 
     position: Position
@@ -66,13 +66,13 @@ def recover(
     for key, value in sorted(found.items()):
         of_surveys.setdefault(survey_of(Write(key, value)), {})[key] = value
     resumptions = {survey: group.pop(resumed_key(partition, survey), b"") for survey, group in of_surveys.items()}
-    resume(position.asides, {survey: record for survey, record in resumptions.items() if record})
+    resume(position.quarantines, {survey: record for survey, record in resumptions.items() if record})
     log_start = max(log_start + position.mark.shift, position.mark.floor)
     counters: dict[Period, OpenPeriod] = {}
     stale: list[Write] = []
     failed: list[SurveyFailed] = []
     for survey, group in of_surveys.items():
-        if position.is_aside(survey):
+        if position.is_quarantined(survey):
             continue
         try:
             periods, unused = _recover_survey(survey, group, position, lookup)
@@ -81,14 +81,16 @@ def recover(
         except Exception as error:
             if not survey:
                 raise
-            position.asides[survey] = position.asides.get(survey, NEVER_ASIDE).again(position.offset, error)
-            failed.append(SurveyFailed(survey, position.asides[survey], error))
+            position.quarantines[survey] = position.quarantines.get(survey, NEVER_QUARANTINED).again(
+                position.offset, error
+            )
+            failed.append(SurveyFailed(survey, position.quarantines[survey], error))
         else:
             counters |= periods
             stale += unused
     held = {key: counter.offset for key, counter in counters.items()}
-    listed = {key: one.due for key, one in position.open.items() if not position.is_aside(key[0])}
-    behind = [position.offset_of(survey) for survey in position.asides if not position.is_aside(survey)]
+    listed = {key: one.due for key, one in position.open.items() if not position.is_quarantined(key[0])}
+    behind = [position.offset_of(survey) for survey in position.quarantines if not position.is_quarantined(survey)]
     start = min([resume_after(position.offset, listed, held), *behind])
     missing = ""
     if start + 1 < log_start:
@@ -114,7 +116,7 @@ def _recover_survey(
     counters: dict[Period, OpenPeriod] = {}
     tokens: list[tuple[Period, int, Tokens]] = []
     stale = []
-    given_up = position.asides.get(survey, NEVER_ASIDE).offset is not None
+    given_up = position.quarantines.get(survey, NEVER_QUARANTINED).offset is not None
     for key, value in records.items():
         _, _, kind, _, number, *rest = key.decode().split("/")
         period = survey, int(number)
@@ -162,7 +164,7 @@ def note_missing(
     """Note how many reports are lost at most, if the log begins only at `log_start` and this is held of open periods.
 
     What was counted before is known to the position. Of a record that nobody has read, only its survey's largest frame
-    is known. Of a survey that is aside it is noted when it goes on.
+    is known. Of a survey that is quarantined it is noted when it goes on.
     """
     for key, (due, opened, rows) in position.open.items():
         if key not in held:
@@ -175,11 +177,11 @@ def note_missing(
             position.open[key] = Listed(offset, opened, held_rows)
     for survey in position.surveys(surveys):
         records = log_start - 1 - position.offset_of(survey)
-        if records > 0 and not position.is_aside(survey):
+        if records > 0 and not position.is_quarantined(survey):
             scheme = lookup(survey)
             position.lose([survey], records * (MAX_ROWS if scheme is None else most_rows(scheme)))
-            if survey in position.asides:
-                position.asides[survey] = replace(position.asides[survey], offset=log_start - 1)
+            if survey in position.quarantines:
+                position.quarantines[survey] = replace(position.quarantines[survey], offset=log_start - 1)
 
 
 def surveys_losing(position: Position) -> list[str]:

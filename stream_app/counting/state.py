@@ -2,9 +2,9 @@
 
     count/P/position                        last offset, which log, last moves of the clocks, rejects, losses,
                                             {open period: its offset, and the one that opened it},
-                                            {survey that is or was aside: its offset}
+                                            {survey that is or was quarantined: its offset}
     count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
-    count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.asides.Resumption`
+    count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.quarantines.Resumption`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
     count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens since the record before, after which the counter stood at OFFSET
 
@@ -25,10 +25,10 @@ from protocols.scheme import Scheme
 from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
-from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
 from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
+from stream_app.log.quarantines import Quarantines, from_heads, heads
 
 NOTHING = -1  # the offset contained by something that contains none
 NOT_YET = 2**63 - 1  # the offset of something that was not read yet
@@ -89,12 +89,12 @@ class Position:
     lost: dict[str, list[Loss]] = field(default_factory=dict)  # by survey
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
-    asides: Asides = field(default_factory=dict)
+    quarantines: Quarantines = field(default_factory=dict)
 
     def offset_of(self, survey: str) -> int:
         """Through which offset the clock, the rejects and the dead letters of a survey are contained."""
-        aside = self.asides.get(survey)
-        return self.offset if aside is None or aside.offset is None else aside.offset
+        quarantine = self.quarantines.get(survey)
+        return self.offset if quarantine is None or quarantine.offset is None else quarantine.offset
 
     def restore(self, survey: str, flushed: Position) -> None:
         """Set a survey back to what an earlier position has of it."""
@@ -109,8 +109,8 @@ class Position:
             ours.pop(survey, None)
             ours.update({name: value for name, value in theirs.items() if name == survey})
 
-    def is_aside(self, survey: str) -> bool:
-        return survey in self.asides and bool(self.asides[survey].why)
+    def is_quarantined(self, survey: str) -> bool:
+        return survey in self.quarantines and bool(self.quarantines[survey].why)
 
     def surveys(self, others: Iterable[str] = ()) -> set[str]:
         """The surveys of which something is known, and these others."""
@@ -154,7 +154,7 @@ class Position:
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "lost": self.lost,
                 "losing": self.losing,
-                "asides": heads(self.asides),
+                "quarantines": heads(self.quarantines),
                 "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
             }
         )
@@ -168,8 +168,8 @@ class Position:
         lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
         open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
         mark, losing = Mark(**head["mark"]), head["losing"]
-        asides = from_heads(head["asides"])
-        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, asides)
+        quarantines = from_heads(head["quarantines"])
+        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, quarantines)
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """The Faust app: counting and merging fed by Kafka, with state kept in changelogs."""
 
 from stream_app.faust_app.broker.acceptance import accept, check_cluster, stuck_partitions
-from stream_app.faust_app.broker.asides import AsideSurvey, aside_surveys, resume_surveys
+from stream_app.faust_app.broker.quarantines import QuarantinedSurvey, quarantined_surveys, resume_surveys
 from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
 from stream_app.faust_app.monitoring.web import Health, pages
 from stream_app.faust_app.options import WorkerOptions
@@ -9,16 +9,16 @@ from stream_app.faust_app.worker import run_worker, wait_for_topics
 from stream_app.faust_app.writing import owner_of
 
 __all__ = [
-    "AsideSurvey",
     "Health",
+    "QuarantinedSurvey",
     "WorkerOptions",
     "accept",
-    "aside_surveys",
     "check_cluster",
     "note_forecasts",
     "note_verdict",
     "owner_of",
     "pages",
+    "quarantined_surveys",
     "resume_surveys",
     "run_worker",
     "stuck_partitions",

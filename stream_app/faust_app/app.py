@@ -88,7 +88,7 @@ class StreamApp:
             StateCollector(
                 lambda: self._counting.lag | self._merging.lag,
                 lambda: self._counting.faults | self._merging.faults,
-                lambda: self._counting.asides | self._merging.asides,
+                lambda: self._counting.quarantines | self._merging.quarantines,
                 lambda: self._counting.refused_positions + self._merging.refused_positions,
                 lambda: self._counting.readers,
             )

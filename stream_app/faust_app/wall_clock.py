@@ -18,7 +18,7 @@ REPEAT_AFTER = timedelta(seconds=5)
 """When to send a clock record again if a partition has not acknowledged it; repeats are harmless. The next one waits
 twice as long, and so on ..."""
 REPEAT_AT_LEAST = timedelta(minutes=5)
-"""... up to this: a survey that is set aside acknowledges none."""
+"""... up to this: a survey that is quarantined acknowledges none."""
 
 log = structlog.get_logger(__name__)
 

@@ -241,7 +241,7 @@ class EmbeddedApp:
 
 
 def _check(reader: LogReader) -> None:
-    """Raise what went wrong with a survey: here somebody is waiting for the result, and no survey is set aside."""
+    """Raise what went wrong with a survey: here somebody is waiting for the result, and no survey is quarantined."""
     if reader.failed:
         raise reader.failed[0].error
 

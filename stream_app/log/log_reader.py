@@ -4,7 +4,7 @@ A reader is recovered from state records of any age: `next_offset` is where to r
 position contains. It is given the records of its log in order, and returns what to write: the next state, and messages.
 What the position contains, and what it sends out, is skipped when the log is read again from an earlier place.
 
-What goes wrong with one survey sets that survey aside (see `asides`), and the reader goes on with the others.
+What goes wrong with one survey quarantines that survey (see `quarantines`), and the reader goes on with the others.
 """
 
 from __future__ import annotations
@@ -17,9 +17,16 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 from protocols.errors import LogError
-from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, Aside, Asides, SurveyFailed, survey_of
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.marks import Mark, Skipped, Why
+from stream_app.log.quarantines import (
+    NEVER_QUARANTINED,
+    NOT_OF_ONE_SURVEY,
+    Quarantine,
+    Quarantines,
+    SurveyFailed,
+    survey_of,
+)
 
 POSITION = 4
 """Which stage of a flush has the position, as its last record."""
@@ -30,18 +37,18 @@ class RecoveredPosition(Protocol):
 
     offset: int
     mark: Mark
-    asides: Asides
+    quarantines: Quarantines
 
     def encode(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
-class Standing:
-    """What the position record of a flush says: its offset, and the surveys that are or were aside."""
+class FlushedPosition:
+    """What the position record of a flush says: its offset, and the surveys that are or were quarantined."""
 
     offset: int
     record: bytes
-    asides: Asides
+    quarantines: Quarantines
 
 
 class LogReader(ABC):
@@ -58,8 +65,8 @@ class LogReader(ABC):
         self.missing = missing
         self.failed: list[SurveyFailed] = []  # news: whoever reads it takes it away
         self.passed_over: Counter[str] = Counter()  # records by survey, since this reader was made
-        self._asides = position.asides
-        self._flushed = self._before = Standing(position.offset, position.encode(), dict(position.asides))
+        self._quarantines = position.quarantines
+        self._flushed = self._before = FlushedPosition(position.offset, position.encode(), dict(position.quarantines))
         self._mark = position.mark
         self._read = start
         self._contained = position.offset
@@ -77,9 +84,9 @@ class LogReader(ABC):
         return self._mark
 
     @property
-    def asides(self) -> Mapping[str, Aside]:
-        """The surveys that are set aside."""
-        return {survey: aside for survey, aside in list(self._asides.items()) if aside.why}
+    def quarantines(self) -> Mapping[str, Quarantine]:
+        """The surveys that are quarantined."""
+        return {survey: quarantine for survey, quarantine in list(self._quarantines.items()) if quarantine.why}
 
     def adopt(self, topic: str) -> None:
         """Remember the id of the topic, if none is known yet."""
@@ -107,12 +114,12 @@ class LogReader(ABC):
     def has_first(self) -> bool:
         """Whether there is a result of an open period that had none, and that is soon made."""
 
-    def _is_aside(self, survey: str) -> bool:
-        return survey in self._asides and bool(self._asides[survey].why)
+    def _is_quarantined(self, survey: str) -> bool:
+        return survey in self._quarantines and bool(self._quarantines[survey].why)
 
     @contextmanager
     def _caring_for(self, survey: str) -> Iterator[None]:
-        """What fails inside sets the survey aside. Too little memory is no fault of one survey, nor is one unnamed."""
+        """What fails inside quarantines the survey. Too little memory is no fault of one survey, nor is one unnamed."""
         try:
             yield
         except NOT_OF_ONE_SURVEY:
@@ -120,22 +127,24 @@ class LogReader(ABC):
         except Exception as error:
             if not survey:
                 raise
-            aside = self._asides.get(survey, NEVER_ASIDE).again(self._flushed.offset, error)
-            self._set_aside(survey, aside, error, self._flushed)
+            quarantine = self._quarantines.get(survey, NEVER_QUARANTINED).again(self._flushed.offset, error)
+            self._quarantine(survey, quarantine, error, self._flushed)
 
     def refused(self, flush: Flush, survey: str, error: Exception) -> Flush:
-        """Set a survey aside of which a record in the flush that is being written was refused.
+        """Quarantine a survey of which a record in the flush that is being written was refused.
 
         Its state is what the flush before left. Returns what is to be written instead: nothing of the survey.
         """
         before = self._before
-        self._set_aside(survey, before.asides.get(survey, NEVER_ASIDE).again(before.offset, error), error, before)
+        self._quarantine(
+            survey, before.quarantines.get(survey, NEVER_QUARANTINED).again(before.offset, error), error, before
+        )
         stages = [tuple(item for item in stage if survey_of(item) != survey) for stage in flush.stages]
         if stages[POSITION]:
             *others, position = stages[POSITION]
             assert isinstance(position, Write) and position.value is not None
             self._saved_position = self._amended(position.value, survey, before.record)
-            self._flushed = replace(self._flushed, record=self._saved_position, asides=dict(self._asides))
+            self._flushed = replace(self._flushed, record=self._saved_position, quarantines=dict(self._quarantines))
             stages[POSITION] = (*others, Write(position.key, self._saved_position))
         return Flush(flush.offset, tuple(stages))
 
@@ -150,15 +159,15 @@ class LogReader(ABC):
 
     @abstractmethod
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
-        """A position record in which a survey is aside, and stands as in the record before."""
+        """A position record in which a survey is quarantined, and stands as in the record before."""
 
-    def _set_aside(self, survey: str, aside: Aside, error: Exception, standing: Standing) -> None:
+    def _quarantine(self, survey: str, quarantine: Quarantine, error: Exception, position: FlushedPosition) -> None:
         """Forget the survey in memory. Its state is what a flush left, and nothing more of it is written."""
-        self._asides[survey] = aside
+        self._quarantines[survey] = quarantine
         self._outputs = [output for output in self._outputs if survey_of(output) != survey]
         self._deletions = [write for write in self._deletions if survey_of(write) != survey]
-        self.failed.append(SurveyFailed(survey, aside, error))
-        self._forget(survey, standing.record)
+        self.failed.append(SurveyFailed(survey, quarantine, error))
+        self._forget(survey, position.record)
 
     @abstractmethod
     def _forget(self, survey: str, position: bytes) -> None:
@@ -193,6 +202,6 @@ class LogReader(ABC):
         changed = () if len(position) == 1 and position[0].value == self._saved_position else position
         self._saved_position = position[-1].value or b""
         self._before = self._flushed
-        self._flushed = Standing(max(self._contained, self._read), self._saved_position, dict(self._asides))
+        self._flushed = FlushedPosition(max(self._contained, self._read), self._saved_position, dict(self._quarantines))
         stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

@@ -20,9 +20,9 @@ from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part
 from stream_app.counting.state import Period
 from stream_app.finals import Final, NotCounted, Release, release
-from stream_app.log.asides import check_size
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import Write
+from stream_app.log.quarantines import check_size
 
 
 def final_key(owner: int, period: Period) -> bytes:

@@ -20,12 +20,12 @@ from stream_app.counting.state import NOTHING, Period
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
 from stream_app.finals.reducing import open_reports, reduced
-from stream_app.log.asides import check_size
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import since
 from stream_app.log.marks import NO_EPOCH, Skipped
+from stream_app.log.quarantines import check_size
 from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.parts import HeldPart, HeldParts
 from stream_app.merging.recovery import recover_merge
@@ -104,7 +104,7 @@ class Merger(LogReader):
         with self._caring_for(survey):
             partial = decode_partial(value)
             survey = partial.survey
-        if not self._is_aside(survey):
+        if not self._is_quarantined(survey):
             with self._caring_for(survey):
                 return self._merge(offset, partial)
         self._saved[survey] = max(offset, self._saved.get(survey, NOTHING))  # it is read again once the survey goes on
@@ -168,7 +168,7 @@ class Merger(LogReader):
 
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
         position = MergePosition.decode(record)  # an offset that the survey's record lacks is read again
-        position.asides[survey] = self._asides[survey]
+        position.quarantines[survey] = self._quarantines[survey]
         return position.encode()
 
     def _forget(self, survey: str, position: bytes) -> None:
@@ -299,5 +299,5 @@ class Merger(LogReader):
         for survey in self._unsaved:  # one that is being read again is not as far yet as it was
             self._saved[survey] = max(self._statuses[survey].offset, self._saved.get(survey, NOTHING))
         self._unsaved.clear()
-        position = MergePosition(max(self._contained, self._read), self._mark, self._saved, self._asides)
+        position = MergePosition(max(self._contained, self._read), self._mark, self._saved, self._quarantines)
         return Write(merged_key(self.owner), position.encode())

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from protocols.errors import StateError
 from stream_app.counting.recovery import Records, resume_after
 from stream_app.counting.state import NOTHING
-from stream_app.log.asides import NEVER_ASIDE, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Acceptance
+from stream_app.log.quarantines import NEVER_QUARANTINED, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
 from stream_app.merging.frozen import Frozen
 from stream_app.merging.parts import HeldPart, PartKey
 from stream_app.merging.state import (
@@ -39,7 +39,7 @@ class RecoveredSurvey:
 class RecoveredMerge:
     """The recovered state: read on after `start`, delete `stale` records; `missing` describes lost records, if any.
 
-    `failed` are surveys that are set aside, because their records cannot be used.
+    `failed` are surveys that are quarantined, because their records cannot be used.
     """
 
     position: MergePosition
@@ -65,11 +65,11 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
     for key, value in sorted(found.items()):
         of_surveys.setdefault(survey_of(Write(key, value)), {})[key] = value
     resumptions = {survey: group.pop(merge_resumed_key(owner, survey), b"") for survey, group in of_surveys.items()}
-    resume(position.asides, {survey: record for survey, record in resumptions.items() if record})
+    resume(position.quarantines, {survey: record for survey, record in resumptions.items() if record})
     surveys: dict[str, RecoveredSurvey] = {}
     failed: list[SurveyFailed] = []
     for survey, group in of_surveys.items():
-        if position.is_aside(survey):
+        if position.is_quarantined(survey):
             continue
         try:
             surveys[survey] = _recover_survey(owner, survey, group, position, lost)
@@ -79,8 +79,8 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
             if not survey:
                 raise
             contained = position.surveys.get(survey, position.offset)
-            position.asides[survey] = position.asides.get(survey, NEVER_ASIDE).again(contained, error)
-            failed.append(SurveyFailed(survey, position.asides[survey], error))
+            position.quarantines[survey] = position.quarantines.get(survey, NEVER_QUARANTINED).again(contained, error)
+            failed.append(SurveyFailed(survey, position.quarantines[survey], error))
     start = _start(position, surveys)
     missing = ""
     if start + 1 < log_start:
@@ -93,7 +93,7 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
             recovered.status.listed = {part: due for part, due in listed.items() if due >= log_start}
             recovered.changed = True
         for name, due in position.surveys.items():
-            if due < log_start and not position.is_aside(name):
+            if due < log_start and not position.is_quarantined(name):
                 position.surveys[name] = surveys[name].status.offset if name in surveys else NOTHING
         start = log_start - 1
     stale = tuple(Write(key, None) for survey in surveys.values() for key in survey.stale)
@@ -102,10 +102,10 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
 
 def _start(position: MergePosition, surveys: Mapping[str, RecoveredSurvey]) -> int:
     """After which offset to read on."""
-    going_on = {name: due for name, due in position.surveys.items() if not position.is_aside(name)}
+    going_on = {name: due for name, due in position.surveys.items() if not position.is_quarantined(name)}
     held = {name: survey.status.offset for name, survey in surveys.items() if survey.recorded}
-    for name in going_on.keys() - held.keys():  # one that was set aside before it had a record
-        offset = position.asides.get(name, NEVER_ASIDE).offset
+    for name in going_on.keys() - held.keys():  # one that was quarantined before it had a record
+        offset = position.quarantines.get(name, NEVER_QUARANTINED).offset
         held[name] = NOTHING if offset is None else offset
     parts = {key: part.offset for survey in surveys.values() for key, part in survey.parts.items()}
     listed = {key: due for survey in surveys.values() for key, due in survey.status.listed.items()}
@@ -142,7 +142,7 @@ def _recover_survey(
         try:
             recovered.parts[place] = HeldPart.decode(value)
         except StateError:
-            if survey not in position.asides:
+            if survey not in position.quarantines:
                 raise
     # Parts of periods that have a final are not needed again.
     status.listed = {part: due for part, due in status.listed.items() if part[1] > status.through}

@@ -1,10 +1,10 @@
 """The merge state as records.
 
     merge/Q/position                          last offset, which log, {survey: the offset its record contains},
-                                              {survey that is or was aside: its offset}
+                                              {survey that is or was quarantined: its offset}
     merge/Q/survey/SURVEY                     its last offset, the status of the survey, {part: its offset}
     merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
-    merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.asides.Resumption`
+    merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.quarantines.Resumption`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
     merge/Q/final/SURVEY/PERIOD               the bytes of a final (`frozen`)
 
@@ -22,10 +22,10 @@ from typing import TypeVar
 from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Progress
 from stream_app.counting.state import NOTHING
-from stream_app.log.asides import Asides, from_heads, heads
 from stream_app.log.codec import pack_position, unpack
 from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
+from stream_app.log.quarantines import Quarantines, from_heads, heads
 from stream_app.merging.parts import PartKey
 
 K = TypeVar("K", str, int)
@@ -155,16 +155,16 @@ class MergePosition:
     offset: int = NOTHING
     mark: Mark = field(default_factory=Mark)
     surveys: dict[str, int] = field(default_factory=dict)
-    asides: Asides = field(default_factory=dict)
+    quarantines: Quarantines = field(default_factory=dict)
 
-    def is_aside(self, survey: str) -> bool:
-        return survey in self.asides and bool(self.asides[survey].why)
+    def is_quarantined(self, survey: str) -> bool:
+        return survey in self.quarantines and bool(self.quarantines[survey].why)
 
     def encode(self) -> bytes:
         head = {"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys}
-        return pack_position({**head, "asides": heads(self.asides)})
+        return pack_position({**head, "quarantines": heads(self.quarantines)})
 
     @staticmethod
     def decode(data: bytes) -> MergePosition:
         head, _ = unpack(data)
-        return MergePosition(head["offset"], Mark(**head["mark"]), head["surveys"], from_heads(head["asides"]))
+        return MergePosition(head["offset"], Mark(**head["mark"]), head["surveys"], from_heads(head["quarantines"]))

@@ -126,9 +126,9 @@ def prometheus(running: Cluster) -> str:
 def dashboard(running: Cluster) -> int:
     """Every panel of the dashboard asks Prometheus something that it can answer, with numbers where there are any."""
     panels = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())["panels"]
-    # Every period is closed, nothing is lost or set aside, no survey here has forecasts, and the gateway was started
+    # Every period is closed, nothing is lost or quarantined, no survey here has forecasts, and the gateway was started
     # again after it refused something.
-    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Surveys that are set aside"}
+    quiet = {"Open periods", "Tokens of open periods", "Not read on, and lost", "Surveys that are quarantined"}
     quiet |= {"Numbers outside of their forecast", "Requests that gateways refuse"}
     # A rate needs two scrapes.
     wait(lambda: not empty(running, panels) - quiet, SCRAPE_SECONDS, f"numbers in all panels but {sorted(quiet)}")

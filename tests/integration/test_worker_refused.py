@@ -1,4 +1,4 @@
-"""A broker that refuses a record of one survey as too large: that survey is set aside, and the other one goes on."""
+"""A broker that refuses a record of one survey as too large: that survey is quarantined, and the other one goes on."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
-from tests.integration.test_worker_asides import counted
+from tests.integration.test_worker_quarantines import counted
 from tests.stream_app.worlds import KEY
 
 SIZES = {"small": 4, "large": 20_000}
@@ -38,7 +38,7 @@ def frame(scheme: Scheme, period: int, first: int, last: int) -> bytes:
     return encode_frame(Frame(scheme.survey.id, scheme.fingerprint, period, tokens, gaps, answers), scheme)
 
 
-def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it_goes_on(
+def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_it_goes_on(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     """Failure would look like: a worker that ends with all its surveys, or a count that is wrong after it went on."""
@@ -65,11 +65,11 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
         worker.wait_until_ready()
         allow(LOWERED)
         send(0, 1, 50)
-        eventually(lambda: worker.metric("hearsay_survey_aside") == 1 or not worker.running)
+        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1 or not worker.running)
         send(0, 40, 99)
         close(0)
         eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running)
-        (said,) = worker.logged("a survey is set aside")
+        (said,) = worker.logged("a survey is quarantined")
         assert said["survey"] == "large" and "refuses the state record count/0/counter/large/0" in said["why"]
         assert worker.leave() == 0
         allow(ALLOWED)
@@ -78,7 +78,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_set_aside_and_exact_once_it
         send(1, 1, 30)
         close(1)
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 4 or not worker.running)
-        assert worker.metric("hearsay_survey_aside") == 0
+        assert worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0
     sink.close()
     admin.close()

@@ -23,7 +23,7 @@ from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.workers import PATIENT
-from tests.integration.test_worker_asides import counted
+from tests.integration.test_worker_quarantines import counted
 from tests.stream_app.worlds import KEY
 
 NAMES = ["".join(Random(number).choices(ascii_lowercase, k=100)) for number in range(30)]  # a broker compresses names
@@ -95,7 +95,7 @@ def test_a_worker_whose_position_is_refused_goes_on_and_nothing_is_counted_wrong
             sink.send(0, CLOCK, encode_clock(Clock(name, 0), KEY))
         sink.flush()
         goes_on_until(lambda: len(read_finals(kafka_settings, topics)) == 30, worker)
-        assert worker.metric("hearsay_position_refused") == worker.metric("hearsay_survey_aside") == 0
+        assert worker.metric("hearsay_position_refused") == worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0
     sink.close()
     limits.close()
@@ -131,7 +131,7 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
         sink.send(0, FRAME, frame(scheme, 1, 4000))  # late, so it is a dead letter of the survey
         sink.close()
         eventually(lambda: len(list(DeadLetters(kafka_settings, topics))) == 5 or not worker.running)
-        assert worker.running and worker.metric("hearsay_survey_aside") == 0
+        assert worker.running and worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0
     anybody.close()
     limits.close()

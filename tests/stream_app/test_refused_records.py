@@ -1,4 +1,4 @@
-"""A record that a broker refuses sets its survey aside, as of the flush before; the others go on, and all are exact.
+"""A record that a broker refuses quarantines its survey, as of the flush before; the others go on, and all are exact.
 
 A position that is refused is not there, and everything goes on.
 """
@@ -17,14 +17,14 @@ from protocols.randomness import Keyring
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import resumed_key
 from stream_app.finals import Final
-from stream_app.log.asides import Resumption, survey_of
 from stream_app.log.flushes import Flush, Output
 from stream_app.log.log_reader import LogReader
+from stream_app.log.quarantines import Resumption, survey_of
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key
 from tests.stream_app.crashes import Worker, World
-from tests.stream_app.test_asides import SCHEMES, a_log, a_script, records, recounts
 from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
+from tests.stream_app.test_quarantines import SCHEMES, a_log, a_script, records, recounts
 from tests.stream_app.worlds import KEY, counts_of
 
 TOO_LARGE = StateError("the broker refuses a record as too large", "")
@@ -73,7 +73,7 @@ class Refusing:
         number, refused = self.chance.choice(places)
         self.read(range(self.next_offset, min(self.next_offset + self.chance.randint(0, 3), self.end)))
         left = self.reader.refused(flush, "bad", TOO_LARGE)
-        assert self.reader.asides["bad"].why == TOO_LARGE.message
+        assert self.reader.quarantines["bad"].why == TOO_LARGE.message
         written = tuple(item for item in flush.stages[number] if item is not refused)
         instead = tuple(item for item in left.stages[number] if item not in flush.stages[number])
         return Flush(flush.offset, (*flush.stages[:number], written, instead, *left.stages[number + 1 :]))

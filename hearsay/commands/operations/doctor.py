@@ -145,15 +145,15 @@ def _broker(settings: Settings) -> Finding:
 
 
 def _surveys(settings: Settings) -> Finding:
-    from stream_app.faust_app import aside_surveys
+    from stream_app.faust_app import quarantined_surveys
     from stream_app.kafka import existing
 
     with console.progress("reading the state of workers"):
-        aside = aside_surveys(settings.kafka, existing(settings.kafka))
-    if aside:
-        found = "; ".join(sorted({f"{one.survey} is set aside: {one.aside.why}" for one in aside}))
+        quarantined = quarantined_surveys(settings.kafka, existing(settings.kafka))
+    if quarantined:
+        found = "; ".join(sorted({f"{one.survey} is quarantined: {one.quarantine.why}" for one in quarantined}))
         return Finding("surveys", False, found, "remove the cause, stop the workers, run hearsay recover --survey ID")
-    return Finding("surveys", True, "none is set aside")
+    return Finding("surveys", True, "none is quarantined")
 
 
 def _clock() -> Finding:

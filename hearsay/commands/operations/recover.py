@@ -1,4 +1,4 @@
-"""`hearsay recover`: let workers go on that cannot read a log on, and surveys that were set aside."""
+"""`hearsay recover`: let workers go on that cannot read a log on, and surveys that were quarantined."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hearsay.terminal import console
 from protocols.errors import StateError
 
 if TYPE_CHECKING:
-    from stream_app.faust_app import AsideSurvey
+    from stream_app.faust_app import QuarantinedSurvey
 
 
 def recover(
@@ -29,44 +29,46 @@ def recover(
     ] = None,
     survey: Annotated[
         list[str] | None,
-        typer.Option(metavar="ID", help="Let this survey go on, which was set aside; may be repeated."),
+        typer.Option(metavar="ID", help="Let this survey go on, which was quarantined; may be repeated."),
     ] = None,
     kafka: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
     ] = None,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show the partitions that workers cannot read on and the surveys that are set aside, and let them go on.
+    """Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.
 
     A topic was deleted and made again, a log was cut off by an election, or records inside it are missing: workers
-    stop reading such a partition, so no period of it is closed. A survey is set aside if something went wrong with it
+    stop reading such a partition, so no period of it is closed. A survey is quarantined if something went wrong with it
     alone: its reports wait in the log. Without --lost and --survey nothing is changed, and the exit code is 1 if there
     is such a partition or survey.
 
     With --lost, workers go on with the log as it is now. Every period that is open there is published with the
     number of reports that it may lack; results that are final do not change. This cannot be undone.
 
-    With --survey, the reports of a survey are read again from where it was set aside. What the log no longer has of
-    them is published as its shortfall. Remove the cause first, or the survey is set aside again.
+    With --survey, the reports of a survey are read again from where it was quarantined. What the log no longer has of
+    them is published as its shortfall. Remove the cause first, or the survey is quarantined again.
 
     All workers must be stopped.
 
     Example: hearsay recover --lost 500
     """
     from servers.settings import load
-    from stream_app.faust_app import accept, aside_surveys, resume_surveys, stuck_partitions
+    from stream_app.faust_app import accept, quarantined_surveys, resume_surveys, stuck_partitions
     from stream_app.kafka import existing
 
     settings = (load() if kafka is None else load().at(kafka)).kafka
     topics = existing(settings)
     with console.progress("comparing the state with the logs"):
         stuck = [one for one in stuck_partitions(settings, topics) if not partition or one.partition in partition]
-        aside = [one for one in aside_surveys(settings, topics) if not partition or one.partition in partition]
-    resumed = [one for one in aside if one.survey in (survey or ())]
-    unknown = set(survey or ()) - {one.survey for one in aside}
+        quarantined = [
+            one for one in quarantined_surveys(settings, topics) if not partition or one.partition in partition
+        ]
+    resumed = [one for one in quarantined if one.survey in (survey or ())]
+    unknown = set(survey or ()) - {one.survey for one in quarantined}
     if unknown:
         raise StateError(
-            f"not set aside: {', '.join(sorted(unknown))}", "run `hearsay recover` to see which surveys are"
+            f"not quarantined: {', '.join(sorted(unknown))}", "run `hearsay recover` to see which surveys are"
         )
     if (lost is not None and stuck) or resumed:
         with console.progress("letting workers go on"):
@@ -79,11 +81,13 @@ def recover(
             for one in stuck
         ]
         kept = [
-            {"survey": one.survey, "topic": one.topic, "partition": one.partition, "why": one.aside.why}
-            for one in aside
+            {"survey": one.survey, "topic": one.topic, "partition": one.partition, "why": one.quarantine.why}
+            for one in quarantined
         ]
         accepted = {"accepted": lost is not None, "lost": lost}
-        console.print_json({"stuck": found, **accepted, "aside": kept, "resumed": sorted({r.survey for r in resumed})})
+        console.print_json(
+            {"stuck": found, **accepted, "quarantined": kept, "resumed": sorted({r.survey for r in resumed})}
+        )
     elif not stuck:
         console.out.print("[green]✓[/] every log is the one that was read, as far as it was read")
     else:
@@ -97,18 +101,18 @@ def recover(
             console.out.print(
                 f"\n[green]✓[/] started workers go on; in each of these at most {lost:,} reports are lost"
             )
-    if aside and not as_json:
-        _show_aside(aside, resumed)
-    if (stuck and lost is None) or len(resumed) < len(aside):
+    if quarantined and not as_json:
+        _show_quarantined(quarantined, resumed)
+    if (stuck and lost is None) or len(resumed) < len(quarantined):
         raise typer.Exit(1)
 
 
-def _show_aside(aside: list[AsideSurvey], resumed: list[AsideSurvey]) -> None:
+def _show_quarantined(quarantined: list[QuarantinedSurvey], resumed: list[QuarantinedSurvey]) -> None:
     table = Table(
-        "survey", "topic", "partition", Column("why it is set aside", overflow="fold"), box=None, pad_edge=False
+        "survey", "topic", "partition", Column("why it is quarantined", overflow="fold"), box=None, pad_edge=False
     )
-    for one in aside:
-        table.add_row(escape(one.survey), escape(one.topic), str(one.partition), escape(one.aside.why))
+    for one in quarantined:
+        table.add_row(escape(one.survey), escape(one.topic), str(one.partition), escape(one.quarantine.why))
     console.out.print()
     console.out.print(table)
     if resumed:

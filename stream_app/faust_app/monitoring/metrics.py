@@ -17,10 +17,10 @@ from prometheus_client.registry import Collector
 from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
-from stream_app.log.asides import Aside
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import total
 from stream_app.log.marks import LogFault
+from stream_app.log.quarantines import Quarantine
 
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
 
@@ -31,7 +31,7 @@ REPORTS = Counter(
     "hearsay_reports", "Reports by survey and what became of them", ["survey", "outcome"], registry=REGISTRY
 )
 PASSED_OVER = Counter(
-    "hearsay_passed_over_records", "Records of surveys that are set aside", ["survey"], registry=REGISTRY
+    "hearsay_passed_over_records", "Records of surveys that are quarantined", ["survey"], registry=REGISTRY
 )
 FINALS = Counter("hearsay_finals", "Periods made final", ["survey"], registry=REGISTRY)
 FLUSH_SECONDS = Histogram("hearsay_flush_seconds", "How long a flush took, all stages", ["table"], registry=REGISTRY)
@@ -88,7 +88,7 @@ class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
 
     `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `asides` the surveys that are set aside in partitions, `refused` the partitions whose position is refused,
+    `quarantines` the surveys that are quarantined in partitions, `refused` the partitions whose position is refused,
     `counters` the counters of our partitions.
     """
 
@@ -96,13 +96,13 @@ class StateCollector(Collector):
         self,
         lag: Callable[[], Mapping[TP, int]],
         faults: Callable[[], Mapping[TP, LogFault]],
-        asides: Callable[[], Mapping[TP, Mapping[str, Aside]]],
+        quarantines: Callable[[], Mapping[TP, Mapping[str, Quarantine]]],
         refused: Callable[[], Iterable[TP]],
         counters: Callable[[], Iterable[PartitionCounter]],
     ) -> None:
         self._lag = lag
         self._faults = faults
-        self._asides = asides
+        self._quarantines = quarantines
         self._refused = refused
         self._counters = counters
 
@@ -117,13 +117,13 @@ class StateCollector(Collector):
             faults.add_metric([tp.topic, str(tp.partition), fault.kind.value], 1)
         yield faults
         labels = ["survey", "topic", "partition"]
-        asides = GaugeMetricFamily(
-            "hearsay_survey_aside", "A survey that is set aside in a partition: 1", labels=labels
+        quarantines = GaugeMetricFamily(
+            "hearsay_survey_quarantined", "A survey that is quarantined in a partition: 1", labels=labels
         )
-        for tp, surveys in self._asides().items():
+        for tp, surveys in self._quarantines().items():
             for survey in surveys:
-                asides.add_metric([survey, tp.topic, str(tp.partition)], 1)
-        yield asides
+                quarantines.add_metric([survey, tp.topic, str(tp.partition)], 1)
+        yield quarantines
         what = "A partition whose position the broker refuses as too large: 1"
         refused = GaugeMetricFamily("hearsay_position_refused", what, labels=["topic", "partition"])
         for tp in self._refused():

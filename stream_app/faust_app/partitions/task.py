@@ -25,7 +25,7 @@ from stream_app.faust_app.writing import Writer
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, Skipped
 
-SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyAside.md what to do"
+SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyQuarantined.md what to do"
 POSITION_HINT = "read in docs/runbooks/HearsayPositionRefused.md what to do"
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 
@@ -99,16 +99,16 @@ class PartitionTask(Generic[R]):
             await self._flush_begun.wait()
 
     def _say_failures(self) -> None:
-        """Say which surveys were set aside."""
+        """Say which surveys were quarantined."""
         failed, self.reader.failed = self.reader.failed, []
         for one in failed:
             log.error(
-                "a survey is set aside",
+                "a survey is quarantined",
                 survey=one.survey,
                 topic=self.tp.topic,
                 partition=self.tp.partition,
-                why=one.aside.why,
-                after_offset=one.aside.offset,
+                why=one.quarantine.why,
+                after_offset=one.quarantine.offset,
                 hint=SURVEY_HINT,
                 exc_info=None if isinstance(one.error, HearsayError) else one.error,
             )

@@ -23,10 +23,10 @@ from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
-from stream_app.log.asides import Aside
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
+from stream_app.log.quarantines import Quarantine
 
 
 class Turns:
@@ -130,9 +130,9 @@ class PartitionTasks(Generic[R]):
         return [task.tp for task in self if task.is_position_refused]
 
     @property
-    def asides(self) -> dict[TP, Mapping[str, Aside]]:
-        """The surveys that are set aside, by partition."""
-        return {task.tp: task.reader.asides for task in self}
+    def quarantines(self) -> dict[TP, Mapping[str, Quarantine]]:
+        """The surveys that are quarantined, by partition."""
+        return {task.tp: task.reader.quarantines for task in self}
 
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)

@@ -1,4 +1,4 @@
-"""A survey whose state is poisoned on a real broker: it is set aside, the other one goes on, and nothing is lost."""
+"""A survey whose state is poisoned on a real broker: it is quarantined, the other one goes on, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | Non
 
 
 @pytest.mark.long(part="cluster")
-def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on(
+def test_a_survey_whose_state_is_poisoned_is_quarantined_and_exact_once_it_goes_on(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     """Failure would look like: a worker that ends at every start, with all its surveys; or a count that is wrong."""
@@ -49,18 +49,18 @@ def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [crowd(0, range(50, 200)), Tick(0), crowd(1, range(1, 31))], scheme)
         eventually(lambda: ("good", 0) in read_finals(kafka_settings, topics))
-        eventually(lambda: worker.metric("hearsay_survey_aside") == 1)
+        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)
         eventually(lambda: worker.metric("hearsay_passed_over_records_total") == 3)
-        (said,) = worker.logged("a survey is set aside")
+        (said,) = worker.logged("a survey is quarantined")
         assert (said["survey"], said["partition"]) == ("bad", 0)
         assert worker.leave() == 0
         doctor = hearsay(kafka_settings, topics, "doctor")
-        assert doctor.returncode == 1 and "bad is set aside: a state record cannot be read" in doctor.stdout
-        assert "not set aside: other" in hearsay(kafka_settings, topics, "recover", "--survey", "other").stderr
+        assert doctor.returncode == 1 and "bad is quarantined: a state record cannot be read" in doctor.stdout
+        assert "not quarantined: other" in hearsay(kafka_settings, topics, "recover", "--survey", "other").stderr
         shown = hearsay(kafka_settings, topics, "recover")
         assert shown.returncode == 1 and "cannot be read" in shown.stdout
         worker.start().wait_until_ready()
-        eventually(lambda: worker.metric("hearsay_survey_aside") == 1)  # a restart does not try again
+        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)  # a restart does not try again
         refused = hearsay(kafka_settings, topics, "recover", "--survey", "bad")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         worker.leave()
@@ -70,7 +70,7 @@ def test_a_survey_whose_state_is_poisoned_is_set_aside_and_exact_once_it_goes_on
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [Tick(1)], scheme)
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 4)
-        assert worker.metric("hearsay_survey_aside") == 0
+        assert worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0
     assert counted(kafka_settings, topics, "good") == counted(kafka_settings, topics, "bad") == [199, 30]
 

@@ -1,6 +1,6 @@
-"""Surveys that are set aside: what went wrong with one survey must not stop the others.
+"""Surveys that are quarantined: what went wrong with one survey must not stop the others.
 
-A survey is set aside when something fails that concerns only this survey: a record that is too large, a state record
+A survey is quarantined when something fails that concerns only this survey: a record that is too large, a state record
 that cannot be read, an error while its reports are counted or its results are made. From then on its records are passed
 over, and its state stays as it was last written. An operator lets it go on (`hearsay recover --survey`): then the log
 is read again from where its state stands. A restart alone does not try again.
@@ -21,11 +21,11 @@ NOT_OF_ONE_SURVEY = (MemoryError, AnotherRelease)
 
 
 @dataclass(frozen=True)
-class Aside:
-    """That a survey is set aside, or was.
+class Quarantine:
+    """That a survey is quarantined, or was.
 
     `offset` is what the state contains of the survey: the log through it. None stands for the offset of the position,
-    which it replaces. `times` is how often the survey was set aside, `why` what went wrong; "" once it goes on.
+    which it replaces. `times` is how often the survey was quarantined, `why` what went wrong; "" once it goes on.
     """
 
     times: int
@@ -36,34 +36,34 @@ class Aside:
     def head(self) -> Head:
         return asdict(self)
 
-    def resumed(self) -> Aside:
+    def resumed(self) -> Quarantine:
         """It goes on: the log is read again from its offset."""
         return replace(self, why="")
 
-    def again(self, offset: int, error: Exception) -> Aside:
-        """It is set aside once more, by an error; the position is at `offset`."""
-        return Aside(self.times + 1, offset if self.offset is None else self.offset, _described(error))
+    def again(self, offset: int, error: Exception) -> Quarantine:
+        """It is quarantined once more, by an error; the position is at `offset`."""
+        return Quarantine(self.times + 1, offset if self.offset is None else self.offset, _described(error))
 
 
-Asides = dict[str, Aside]  # by survey
-NEVER_ASIDE = Aside(0, None)
+Quarantines = dict[str, Quarantine]  # by survey
+NEVER_QUARANTINED = Quarantine(0, None)
 
 
 @dataclass(frozen=True)
 class SurveyFailed:
-    """News for the operator: a survey was just set aside."""
+    """News for the operator: a survey was just quarantined."""
 
     survey: str
-    aside: Aside
+    quarantine: Quarantine
     error: Exception
 
 
 @dataclass(frozen=True)
 class Resumption:
-    """An operator lets a survey go on that was set aside so many times.
+    """An operator lets a survey go on that was quarantined `times` times.
 
-    It is a state record of its own, applied by every recovery of a state in which the survey is aside, unless it was
-    set aside more often than that.
+    It is a state record of its own. Every recovery of a state in which the survey is quarantined applies it, unless it
+    was quarantined more often than that.
     """
 
     times: int
@@ -76,20 +76,20 @@ class Resumption:
         return Resumption(unpack(data)[0]["times"])
 
 
-def resume(asides: Asides, resumptions: Mapping[str, bytes]) -> None:
+def resume(quarantines: Quarantines, resumptions: Mapping[str, bytes]) -> None:
     """Let the surveys go on for which there is a resumption."""
     for survey, record in resumptions.items():
-        aside = asides.get(survey)
-        if aside is not None and aside.why and aside.times <= Resumption.decode(record).times:
-            asides[survey] = aside.resumed()
+        quarantine = quarantines.get(survey)
+        if quarantine is not None and quarantine.why and quarantine.times <= Resumption.decode(record).times:
+            quarantines[survey] = quarantine.resumed()
 
 
-def heads(asides: Asides) -> Head:
-    return {survey: aside.head for survey, aside in asides.items()}
+def heads(quarantines: Quarantines) -> Head:
+    return {survey: quarantine.head for survey, quarantine in quarantines.items()}
 
 
-def from_heads(head: Head) -> Asides:
-    return {survey: Aside(**aside) for survey, aside in head.items()}
+def from_heads(head: Head) -> Quarantines:
+    return {survey: Quarantine(**quarantine) for survey, quarantine in head.items()}
 
 
 def survey_of(item: Write | Output) -> str:

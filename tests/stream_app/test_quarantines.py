@@ -1,4 +1,4 @@
-"""What goes wrong with one survey sets it aside; the others go on, and once an operator lets it go on, it is exact."""
+"""What goes wrong with one survey quarantines it; the others go on, and once an operator lets it go on, it is exact."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from stream_app.counting.partials import Part
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import counter_key, resumed_key
 from stream_app.finals import Final
-from stream_app.log.asides import Resumption
 from stream_app.log.flushes import Output
 from stream_app.log.losses import Loss
+from stream_app.log.quarantines import Resumption
 from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.merger import Merger
 from stream_app.merging.state import merge_resumed_key, survey_key
@@ -89,15 +89,17 @@ BOTH: Log = [
 ]
 
 
-def test_an_error_while_a_survey_is_counted_sets_it_aside_and_the_others_are_counted(bug: Bug) -> None:
+def test_an_error_while_a_survey_is_counted_quarantines_it_and_the_others_are_counted(bug: Bug) -> None:
     store: Store = {}
     counter = read(store, BOTH)
     assert counted(counter) == {("good", 0): 2}
-    assert counter.asides["bad"].offset == -1 and counter.asides["bad"].why == "ZeroDivisionError: planted"
+    assert counter.quarantines["bad"].offset == -1 and counter.quarantines["bad"].why == "ZeroDivisionError: planted"
     assert [one.survey for one in counter.failed] == ["bad"]
     assert counter.passed_over == {"bad": 4}
     again = start(store)
-    assert (again.next_offset, list(again.asides), again.failed) == (6, ["bad"], []), "a restart does not try again"
+    assert (again.next_offset, list(again.quarantines), again.failed) == (6, ["bad"], []), (
+        "a restart does not try again"
+    )
 
 
 def test_a_survey_that_goes_on_is_read_again_from_where_it_stood_and_counted_once(bug: Bug) -> None:
@@ -108,10 +110,10 @@ def test_a_survey_that_goes_on_is_read_again_from_where_it_stood_and_counted_onc
     read(store, BOTH, 5)
     bug.on = False
     read(store, BOTH)
-    assert "bad" in start(store).asides
+    assert "bad" in start(store).quarantines
     resume(store)
     counter = start(store)
-    assert (counter.next_offset, dict(counter.asides)) == (1, {})
+    assert (counter.next_offset, dict(counter.quarantines)) == (1, {})
     assert counter.open_periods["bad", 0].offset == 0, "its state of before is kept"
     counter.apply_all(records(BOTH)[1:])
     assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
@@ -120,23 +122,23 @@ def test_a_survey_that_goes_on_is_read_again_from_where_it_stood_and_counted_onc
     assert start(store).next_offset == 6
 
 
-def test_a_survey_that_fails_again_is_set_aside_again_until_it_is_resumed_again(bug: Bug) -> None:
+def test_a_survey_that_fails_again_is_quarantined_again_until_it_is_resumed_again(bug: Bug) -> None:
     store: Store = {}
     read(store, BOTH)
     resume(store)
-    assert [one.aside.times for one in read(store, BOTH).failed] == [2]
+    assert [one.quarantine.times for one in read(store, BOTH).failed] == [2]
     bug.on = False
-    assert list(start(store).asides) == ["bad"]
+    assert list(start(store).quarantines) == ["bad"]
     resume(store, 2)
     assert counted(read(store, BOTH)) == {("good", 0): 2, ("bad", 1): 1}
 
 
-def test_a_survey_whose_state_cannot_be_read_is_set_aside_and_counted_again_once_it_goes_on() -> None:
+def test_a_survey_whose_state_cannot_be_read_is_quarantined_and_counted_again_once_it_goes_on() -> None:
     store: Store = {}
     read(store, BOTH, 2)
     store[counter_key(0, ("bad", 0))] = b"h3\xff"
     counter = read(store, BOTH)
-    assert "cannot be read" in counter.asides["bad"].why
+    assert "cannot be read" in counter.quarantines["bad"].why
     assert counted(counter) == {("good", 0): 2}
     resume(store)
     counter = read(store, BOTH)
@@ -144,28 +146,28 @@ def test_a_survey_whose_state_cannot_be_read_is_set_aside_and_counted_again_once
     assert counter.rejects["bad"] == Counter({"repeat": 1})
 
 
-def test_a_survey_that_is_not_published_any_more_is_set_aside() -> None:
+def test_a_survey_that_is_not_published_any_more_is_quarantined() -> None:
     store: Store = {}
     read(store, BOTH, 2)
     counter = PartitionCounter(0, 1, {"good": SCHEMES["good"]}.get, KEY, store.items())
-    assert "which is not published" in counter.asides["bad"].why
+    assert "which is not published" in counter.quarantines["bad"].why
     keep(store, counter.flush())
     assert counter.lost == {}
     resume(store)
     assert counted(read(store, BOTH)) == {("good", 0): 2, ("bad", 1): 1}
 
 
-def test_a_survey_whose_counter_is_too_large_is_set_aside() -> None:
+def test_a_survey_whose_counter_is_too_large_is_quarantined() -> None:
     size = len(SCHEMES["good"].fingerprint) + 600
     counter = PartitionCounter(0, 1, SCHEMES.get, KEY, limit=size)
     counter.apply_all(records([("good", Reports(0, (Row(1),))), ("bad", Reports(0, tuple(map(Row, range(1, 99)))))]))
     flush = counter.flush()
-    assert "a record at most" in counter.asides["bad"].why
+    assert "a record at most" in counter.quarantines["bad"].why
     keys = [item.key for item in flush]
     assert counter_key(0, ("good", 0)) in keys and not [key for key in keys if b"bad" in key]
 
 
-def test_what_expired_while_a_survey_was_aside_is_its_shortfall_and_no_other_surveys(bug: Bug) -> None:
+def test_what_expired_while_a_survey_was_quarantined_is_its_shortfall_and_no_other_surveys(bug: Bug) -> None:
     store: Store = {}
     read(store, BOTH)
     bug.on = False
@@ -210,7 +212,7 @@ def recounts(log: Log) -> dict[str, Recount]:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_whatever_happens_to_its_workers_a_survey_that_was_aside_is_exact_in_the_end(seed: int, bug: Bug) -> None:
+def test_whatever_happens_to_its_workers_a_survey_that_was_quarantined_is_exact_in_the_end(seed: int, bug: Bug) -> None:
     """Crashes between any two writes, late writes; in the first half one survey fails, in counting or in merging."""
     chance = random.Random(seed)
     log, fails_in_merge, saving = a_log(chance), seed % 2, chance.choice(SAVINGS)
@@ -261,14 +263,14 @@ def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Ma
     return world.topics
 
 
-def test_a_partial_or_a_status_that_cannot_be_read_sets_its_survey_aside_in_the_merge() -> None:
+def test_a_partial_or_a_status_that_cannot_be_read_quarantines_its_survey_in_the_merge() -> None:
     store: Store = {}
     merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)))
     merger.apply(0, b"?", key=b"bad")
-    assert list(merger.asides) == ["bad"]
+    assert list(merger.quarantines) == ["bad"]
     with pytest.raises(StateError, match="cannot be read"):
         merger.apply(1, b"?")
     keep(store, merger.flush())
     poisoned = store | {survey_key(0, "good"): b"?"}
     merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), poisoned.items())
-    assert sorted(merger.asides) == ["bad", "good"]
+    assert sorted(merger.quarantines) == ["bad", "good"]
