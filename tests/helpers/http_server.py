@@ -14,7 +14,7 @@ def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         server.daemon_threads = True
         server.block_on_close = False  # a client may keep its connection open
-        thread = Thread(target=server.serve_forever)
+        thread = Thread(target=server.serve_forever, args=(0.02,))  # seconds until it sees that it is to end
         thread.start()
         try:
             yield f"http://127.0.0.1:{server.server_port}"
