@@ -2210,7 +2210,8 @@ export class Device {
           cell = heldCell(joined.cells[name], each.cap, cell);
         }
         const answer = await respondent.answer(each, question, cell, key);
-        [answers[name], says[name], memo[name]] = [answer.digits, answer.says, answer.memo];
+        [answers[name], says[name]] = [answer.digits, answer.says];
+        if (!each.fresh) memo[name] = answer.memo;
       }
     }
     const { id, fingerprint, calendar, horizon, units } = terms;
