@@ -129,7 +129,6 @@ export class Device {
 /** What a recorder has, as JSON can write it. */
 export interface Recorded {
   weights: [string, number][];
-  last: string | null;
   events: number;
 }
 

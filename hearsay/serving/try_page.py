@@ -1,7 +1,7 @@
 """`/try`: a device in the browser, made of the JavaScript library, and the estimate that its reports move.
 
 The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`;
-`device.js` is the library itself, of clients/javascript. Browsers give it cryptography on https and on loopback only.
+the library's own are those of clients/javascript. Browsers give it cryptography on https and on loopback only.
 """
 
 from __future__ import annotations

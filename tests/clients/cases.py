@@ -320,7 +320,7 @@ def hostile_changes() -> Iterator[dict[str, Any]]:
         ("a budget that is no number", "symbols", ["declared", "eps_1"], "1", "terms"),
         ("an area inside a grid", "place", ["declared", "attributes", 0, "grid", "inside"], ["x0-6y0"], "terms"),
         ("cells that tell more", "place", ["questions", 0, "first", "rate"], 0.5, "losses"),
-        ("cells that nothing is smaller than", "place", ["declared", "attributes", 0, "grid", "cell"], 1e-300, "losses"),
+        ("tiny cells", "place", ["declared", "attributes", 0, "grid", "cell"], 1e-300, "losses"),
         ("another grid", "place", ["declared", "attributes", 0, "grid", "columns"], 8, "terms"),
         ("bits that are kept", "bits", first, {"p": 0.99, "q": 0.01}, "losses"),
         ("bits with q above p", "bits", first, {"p": 0.2, "q": 0.3}, "terms"),

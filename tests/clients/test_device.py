@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
+import ssl
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ from servers.ports import free_port
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
 from tests.clients.libraries import LIBRARIES, Clock, Opening, open_device, stored
 from tests.clients.vectors import ANY
+from tests.helpers.certificates import Authority
+from tests.helpers.http_server import served
 from tests.helpers.surveys import of_size, scheme_with
 
 CAPPED = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, horizon=4)
@@ -330,6 +334,17 @@ def test_addresses_that_cannot_be_used_are_told_apart(opened: Opening, address: 
     assert address.rpartition("/")[2] in str(caught.value) and "secret" not in str(caught.value)
 
 
+def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path, opened: Opening) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*Authority(tmp_path / "tls").issue("gateway"))
+    with (
+        served(BaseHTTPRequestHandler, lambda socket: context.wrap_socket(socket, server_side=True)) as address,
+        refused("certificate") as caught,
+    ):
+        opened().send(address.replace("http:", "https:"), "test", {"a": 1}, pin=CAPPED.fingerprint)
+    assert address.rpartition("/")[2] in str(caught.value)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: int) -> None:
     with gateway(answering(status)) as running, refused("credential") as caught:
@@ -337,9 +352,7 @@ def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: 
     assert "credential refused" in str(caught.value) and running.address in str(caught.value)
 
 
-def test_a_stolen_file_has_no_noise_of_the_past(
-    tmp_path: Path, library: str, opened: Opening, clock: Days
-) -> None:
+def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, library: str, opened: Opening, clock: Days) -> None:
     """What is stored after a report was settled and delivered does not have the key that its noise came from."""
     device = opened()
     device.join(ONCE.terms, trust_first_use=True)

@@ -1,4 +1,4 @@
-"""What devices compute that terms reveal, and no less than what the integers reveal; vectors fix it for all libraries."""
+"""What devices compute that terms reveal: no less than what the integers do. Vectors fix it for all libraries."""
 
 from __future__ import annotations
 

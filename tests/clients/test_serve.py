@@ -97,9 +97,7 @@ def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsa
             said(sys.executable, "-c", program, directory=tmp_path / name, PYTHONPATH=str(CLIENTS / "python"))
             for name in ("one", "one", "other")
         ]
-        assert outcomes == [
-            [f"period 0: {status}", "set()"] for status in ("reported", "already reported", "reported")
-        ]
+        assert outcomes == [[f"period 0: {status}", "set()"] for status in ("reported", "already reported", "reported")]
         assert lunch.counted() == 2
 
 

@@ -58,9 +58,7 @@ def _drawn(dice: random.Random) -> Scheme:
     return scheme_with(*attributes, **budgets, **more, solution=solution, grace=dice.choice(["0s", "36h"]))
 
 
-def observed(
-    library: str, path: Path, scheme: Scheme, case: str, limits: Limits, values: list[dict[str, Any]]
-) -> Any:
+def observed(library: str, path: Path, scheme: Scheme, case: str, limits: Limits, values: list[dict[str, Any]]) -> Any:
     """All that a gateway, and whoever looks at the clock, sees of a device: sizes, order and times of its requests."""
     clock, seen = Clock(), []
     posts = [0]
@@ -99,7 +97,9 @@ def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(
     chosen = [*WRONG, "v0", "v1", 0, 1, "x1y1", {"x": 600.0, "y": 10.0}]
     drawn = [[{name: dice.choice(chosen) for name in names} for _ in DAYS] for _ in range(2)]
     histories = [*listed, *drawn, [{} for _ in DAYS]]
-    seen = [observed(library, tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)]
+    seen = [
+        observed(library, tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)
+    ]
     for other in seen[1:]:
         assert other == seen[0], f"seed {seed!r}"
 

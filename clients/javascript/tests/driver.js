@@ -7,13 +7,12 @@ import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { Device, internals } from "../device.js";
 
-const { Respondent, keyOf, readTerms, written } = internals;
+const { keyOf, readTerms, respondent, written } = internals;
 const ODD = { nan: NaN, infinity: Infinity, undefined, bigint: 7n, symbol: Symbol("a"), bytes: new Uint8Array(2), function: () => 1 };
 const devices = new Map();
 
 // State that is forgotten with this process.
 class Memory {
-  where = "memory";
   #text = null;
   locked = (run) => run();
   read = () => this.#text;
@@ -32,12 +31,12 @@ function opened({ path, limits, entropy: name }) {
 }
 
 async function drawn(terms, entropy) {
-  const read = await readTerms(new TextEncoder().encode(terms));
-  const respondent = new Respondent(read, keyOf({ keys: {}, kept: {} }, entropy), false);
+  const read = await readTerms(terms);
+  const answering = respondent(read, keyOf({ keys: {}, kept: {} }, entropy), false);
   const traits = {};
-  for (const asked of await respondent.asked())
-    for (const question of asked.questions) traits[question.name] = await respondent.trait(asked, question);
-  return { sampled: read.sampling ? await respondent.sampled() : null, traits };
+  for (const asked of await answering.asked())
+    for (const question of asked.questions) traits[question.name] = await answering.trait(asked, question);
+  return { sampled: read.sampling ? await answering.sampled() : null, traits };
 }
 
 async function done([name, what, ...given]) {
