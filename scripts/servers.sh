@@ -39,13 +39,9 @@ if ! have chromium && ! have google-chrome && have apt-get && [ "$(id -u)" = 0 ]
   install_quietly 2>/dev/null || echo "no chromium here: nobody will look at the reports' pages" >&2
 fi
 
-# The packages of the JavaScript library and of the tests of the pages, once for each lock file. Without them their tests
-# say so and are skipped.
+# The packages of the tests of the pages, once for each lock file. Without them their tests say so and are skipped.
 if ! have node || ! have npm; then
   echo "no Node.js and npm here: the JavaScript library is not tested" >&2
-else
-  for place in clients/javascript tests/pages; do
-    [ "$place/node_modules/.package-lock.json" -nt "$place/package-lock.json" ] ||
-      npm ci --prefix "$place" --no-audit --no-fund --loglevel=error --fetch-retries=1 --fetch-timeout=30000 >/dev/null || echo "npm ci failed in $place" >&2
-  done
+elif ! [ tests/pages/node_modules/.package-lock.json -nt tests/pages/package-lock.json ]; then
+  npm ci --prefix tests/pages --no-audit --no-fund --loglevel=error --fetch-retries=1 --fetch-timeout=30000 >/dev/null || echo "npm ci failed in tests/pages" >&2
 fi

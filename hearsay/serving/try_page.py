@@ -1,7 +1,7 @@
 """`/try`: a device in the browser, made of the JavaScript library, and the estimate that its reports move.
 
-The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`:
-`device` is the library itself, in clients/javascript, and `noble` has the packages that it uses.
+The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`;
+the library's own are those of clients/javascript. Browsers give it cryptography on https and on loopback only.
 """
 
 from __future__ import annotations
@@ -30,14 +30,12 @@ HEADERS = (
     ("referrer-policy", "no-referrer"),
 )
 NO_STORE = (("cache-control", "no-store"),)
-PACKAGES = (b'"@noble/', b'"/try/noble/')
-"""What the library imports by name, a browser asks for by path."""
 
 
 def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
     """Every page under `/try`, by its path; `results` is the collector's directory."""
     store = LocalStore.existing(results)
-    found = {f"/try/{path}": _constant(_asset(file)) for path, file in _walk(files("hearsay.serving") / "assets")}
+    found = {f"/try/{file.name}": _constant(_asset(file)) for file in (files("hearsay.serving") / "assets").iterdir()}
     found["/try"] = found.pop("/try/try.html")
     found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
     for survey, scheme in schemes.items():
@@ -56,16 +54,5 @@ def _live(store: LocalStore, survey: str) -> Response:
     return Response(200, b"{}" if live is None else live.model_dump_json().encode(), headers=NO_STORE)
 
 
-def _walk(directory: Traversable, before: str = "") -> list[tuple[str, Traversable]]:
-    """All files that a browser may ask for, by their path."""
-    found = []
-    for entry in directory.iterdir():
-        if entry.is_dir():
-            found += _walk(entry, f"{before}{entry.name}/")
-        elif entry.name.rpartition(".")[2] in TYPES:
-            found.append((f"{before}{entry.name}", entry))
-    return found
-
-
 def _asset(file: Traversable) -> Response:
-    return Response(200, file.read_bytes().replace(*PACKAGES), TYPES[file.name.rpartition(".")[2]], HEADERS)
+    return Response(200, file.read_bytes(), TYPES[file.name.rpartition(".")[2]], HEADERS)

@@ -16,9 +16,9 @@ import pytest
 
 from hearsay_device import Device, Limits
 from tests.clients.gateways import TAKEN, answering, gateway
-from tests.clients.test_device import CAPPED, Clock
+from tests.clients.test_device import CAPPED, Days
 from tests.clients.vectors import ANY
-from tests.helpers.node import LIBRARY, node
+from tests.helpers.node import LIBRARY, find_node
 
 PATIENCE_SECONDS = 120
 PYTHON = """
@@ -28,10 +28,10 @@ with Device(sys.argv[2], limits=Limits(value=9, year=99), now=lambda: 1767268800
     print(device.send(sys.argv[1], "test", {"a": sys.argv[3]}).period)
 """
 JAVASCRIPT = f"""
-import {{ Device }} from "{LIBRARY}/src/index.js";
-import {{ FileStorage }} from "{LIBRARY}/src/storage/file.js";
+import {{ Device }} from "{LIBRARY}/device.js";
 const [gateway, state, a] = process.argv.slice(-3);
-const device = new Device(new FileStorage(state), {{ now: () => Date.parse("2026-01-01T12:00:00Z") }});
+const limits = {{ value: 9, year: 99 }};
+const device = new Device(state, {{ limits, now: () => Date.parse("2026-01-01T12:00:00Z") }});
 console.log((await device.send(gateway, "test", {{ a }})).period);
 """
 
@@ -58,7 +58,7 @@ def test_whatever_is_on_disk_when_a_device_stops_is_enough_for_the_next_one(
 
     A failure would be: other bytes for a period that was sent before; no report at all; or a charge that is missing.
     """
-    clock, moments, first = Clock(), [], tmp_path / "first"
+    clock, moments, first = Days(), [], tmp_path / "first"
     first.mkdir()
     connect = sqlite3.connect
     with gateway(answering(200, CAPPED.terms)) as running:
@@ -121,7 +121,6 @@ def test_a_device_that_was_killed_while_sending_sends_the_same_report_again(tmp_
 def _command(directory: Path, language: str) -> list[str]:
     if language == "python":
         return [sys.executable, "-c", PYTHON]
-    node("--version")  # skips the test where the library cannot run
     script = directory / "device.mjs"
     script.write_text(JAVASCRIPT)
-    return [str(shutil.which("node")), str(script)]
+    return [find_node(), str(script)]

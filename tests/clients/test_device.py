@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+import ssl
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,12 @@ import pytest
 import hearsay
 from hearsay_device import Device, DeviceError, Limits, Recorder
 from protocols.wire import Frame, decode_report
+from servers.ports import free_port
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
+from tests.clients.libraries import LIBRARIES, Clock, Opening, open_device, stored
 from tests.clients.vectors import ANY
+from tests.helpers.certificates import Authority
+from tests.helpers.http_server import served
 from tests.helpers.surveys import of_size, scheme_with
 
 CAPPED = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, horizon=4)
@@ -25,38 +31,41 @@ ONCE = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="1h")
 TERMS = answering(200, CAPPED.terms)
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 REFUSING = answering(503)
+ANYTHING = Limits(**ANY)
 
 
-class Clock:
+class Days(Clock):
     """Noon of a day, or whatever is set; waiting takes no time."""
 
-    def __init__(self) -> None:
-        self.day = 0.0
-        self.waited: list[float] = []
+    day: float = 0.0
 
     def __call__(self) -> float:
         return (NOON + timedelta(days=self.day)).timestamp()
 
-
-@pytest.fixture
-def clock() -> Clock:
-    return Clock()
-
-
-Opening = Callable[..., Device]
+    def wait(self, seconds: float) -> None:
+        self.waited.append(seconds)
 
 
 @pytest.fixture
-def opened(tmp_path: Path, clock: Clock) -> Iterator[Opening]:
-    """Opens devices over one file, and closes them."""
-    devices: list[Device] = []
+def clock() -> Days:
+    return Days()
 
-    def open_device(name: str = "device", **options: Any) -> Device:
-        own = {"limits": Limits(**ANY), "now": clock, "wait": clock.waited.append}
-        devices.append(Device(tmp_path / name, **{**own, **options}))
+
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def opened(tmp_path: Path, clock: Days, library: str) -> Iterator[Opening]:
+    """Opens devices of a library over one file, and closes them."""
+    devices: list[Any] = []
+
+    def opening(name: str = "device", limits: Limits = ANYTHING) -> Any:
+        devices.append(open_device(library, tmp_path / name, clock, limits))
         return devices[-1]
 
-    yield open_device
+    yield opening
     for device in devices:
         device.close()
 
@@ -104,7 +113,7 @@ def test_a_preview_stores_nothing(opened: Opening) -> None:
     assert device.settle("test", {"a": 5}).report in shown
 
 
-def test_settling_does_not_wait_for_delivery_and_gaps_count_what_was_settled(opened: Opening, clock: Clock) -> None:
+def test_settling_does_not_wait_for_delivery_and_gaps_count_what_was_settled(opened: Opening, clock: Days) -> None:
     device, gaps = opened(), []
     device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     for clock.day in (0, 1, 2, 9):
@@ -126,7 +135,7 @@ def test_sending_twice_in_a_period_is_already_reported(opened: Opening) -> None:
 
 
 def test_owed_reports_are_sent_oldest_first_as_they_were_until_their_grace_is_over(
-    opened: Opening, clock: Clock
+    opened: Opening, clock: Days
 ) -> None:
     status: list[Handle] = [REFUSING]
     with gateway(answering(200, ONCE.terms), lambda request: status[0](request)) as running:
@@ -148,7 +157,7 @@ def test_owed_reports_are_sent_oldest_first_as_they_were_until_their_grace_is_ov
     assert periods(running.posted)[4:] == [2, 5]
 
 
-def test_a_gateway_that_says_late_or_early_gets_the_same_bytes_again(opened: Opening, clock: Clock) -> None:
+def test_a_gateway_that_says_late_or_early_gets_the_same_bytes_again(opened: Opening, clock: Days) -> None:
     """It may be a lie, or a clock."""
     answers = iter([reasoned("late"), reasoned("too-far-ahead"), REFUSING, TAKEN])
     with gateway(TERMS, lambda request: next(answers)(request)) as running:
@@ -159,7 +168,7 @@ def test_a_gateway_that_says_late_or_early_gets_the_same_bytes_again(opened: Ope
     assert len(running.posted) == 4 and len(set(running.posted)) == 1
 
 
-def test_a_repeat_is_delivered_and_at_the_first_attempt_a_copy_may_be_in_use(opened: Opening, clock: Clock) -> None:
+def test_a_repeat_is_delivered_and_at_the_first_attempt_a_copy_may_be_in_use(opened: Opening, clock: Days) -> None:
     answers = iter([reasoned("repeat"), REFUSING, reasoned("repeat")])
     with gateway(TERMS, lambda request: next(answers)(request)) as running:
         device = opened()
@@ -171,7 +180,7 @@ def test_a_repeat_is_delivered_and_at_the_first_attempt_a_copy_may_be_in_use(ope
     assert (first.status, first.copied, second.status, second.copied) == ("reported", True, "reported", False)
 
 
-def test_what_is_owed_is_sent_also_if_nothing_more_may_be_settled(opened: Opening, clock: Clock) -> None:
+def test_what_is_owed_is_sent_also_if_nothing_more_may_be_settled(opened: Opening, clock: Days) -> None:
     status: list[Handle] = [REFUSING]
     long = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="3d")
     with gateway(answering(200, long.terms), lambda request: status[0](request)) as running:
@@ -184,7 +193,7 @@ def test_what_is_owed_is_sent_also_if_nothing_more_may_be_settled(opened: Openin
     assert periods(running.posted) == [0, 0]
 
 
-def test_sending_waits_for_a_moment_that_was_drawn_when_the_report_was_settled(opened: Opening, clock: Clock) -> None:
+def test_sending_waits_for_a_moment_that_was_drawn_when_the_report_was_settled(opened: Opening, clock: Days) -> None:
     with gateway(TERMS) as running:
         device = opened()
         for clock.day in range(6):
@@ -192,7 +201,7 @@ def test_sending_waits_for_a_moment_that_was_drawn_when_the_report_was_settled(o
     assert len(set(clock.waited)) == 6 and all(0 <= seconds <= 2 for seconds in clock.waited)
 
 
-def test_a_clock_that_was_far_ahead_can_be_forgotten(opened: Opening, clock: Clock) -> None:
+def test_a_clock_that_was_far_ahead_can_be_forgotten(opened: Opening, clock: Days) -> None:
     with gateway(TERMS, lambda request: (TAKEN if clock.day < 50 else reasoned("too-far-ahead"))(request)) as running:
         device = opened()
         device.send(running.address, "test", {"a": 1})
@@ -206,7 +215,7 @@ def test_a_clock_that_was_far_ahead_can_be_forgotten(opened: Opening, clock: Clo
     assert periods(running.posted) == [0, 100, 2] and gap_of(running.posted[-1]) == 2
 
 
-def test_a_device_that_has_left_keeps_what_it_has_spent(opened: Opening, clock: Clock, tmp_path: Path) -> None:
+def test_a_device_that_has_left_keeps_what_it_has_spent(opened: Opening, library: str, tmp_path: Path) -> None:
     device = opened(limits=Limits(**{**ANY, "year": 12}))
     device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     device.settle("test", {"a": 1})
@@ -215,8 +224,8 @@ def test_a_device_that_has_left_keeps_what_it_has_spent(opened: Opening, clock: 
     assert device.explain()["year"]["committed"] == pytest.approx(2)
     with refused("unknown"):
         device.settle("test", {"a": 1})
-    stored = json.loads(sqlite3.connect(tmp_path / "device").execute("select document from state").fetchone()[0])
-    assert (stored["surveys"]["test"]["terms"], stored["surveys"]["test"]["key"]) == (None, None)
+    left = stored(library, tmp_path / "device")["surveys"]["test"]
+    assert (left["terms"], left["key"]) == (None, None)
     device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     with refused("reported"):
         device.confirm("test", 0)
@@ -238,12 +247,12 @@ def test_terms_are_pinned_or_trusted_and_never_change(opened: Opening) -> None:
     assert running.posted == []
 
 
-def test_processes_of_one_device_settle_one_report(tmp_path: Path, clock: Clock) -> None:
-    with Device(tmp_path / "device", now=clock, limits=Limits(**ANY)) as device:
+def test_threads_of_one_device_settle_one_report(tmp_path: Path, clock: Days) -> None:
+    with Device(tmp_path / "device", now=clock, limits=ANYTHING) as device:
         device.join(CAPPED.terms, pin=CAPPED.fingerprint)
 
     def settle(value: int) -> bytes:
-        with Device(tmp_path / "device", now=clock, limits=Limits(**ANY)) as other:
+        with Device(tmp_path / "device", now=clock, limits=ANYTHING) as other:
             return other.settle("test", {"a": value}).report
 
     with ThreadPoolExecutor(4) as pool:
@@ -251,26 +260,30 @@ def test_processes_of_one_device_settle_one_report(tmp_path: Path, clock: Clock)
 
 
 def test_the_file_of_a_device_is_its_owners_also_if_it_was_not_before(tmp_path: Path, opened: Opening) -> None:
-    opened()
+    opened().explain()
+    assert (tmp_path / "device").stat().st_mode & 0o777 == 0o600
     (tmp_path / "device").chmod(0o644)
-    opened()
+    opened().explain()
     assert (tmp_path / "device").stat().st_mode & 0o777 == 0o600
 
 
-def test_a_file_that_is_something_else_is_refused(tmp_path: Path) -> None:
+def test_a_file_that_is_something_else_is_refused(tmp_path: Path, library: str, opened: Opening) -> None:
     (tmp_path / "device").write_text("not a database, but long enough to be looked at as one")
-    (tmp_path / "newer").touch()
-    base = sqlite3.connect(tmp_path / "newer")
-    base.execute("create table state (document text)")
-    base.execute("""insert into state values ('{"format": 9}')""")
-    base.commit()
-    base.close()
+    newer = tmp_path / "newer"
+    if library == "javascript":
+        newer.write_text('{"format": 9}')
+    else:
+        base = sqlite3.connect(newer)
+        base.execute("create table state (document text)")
+        base.execute("""insert into state values ('{"format": 9}')""")
+        base.commit()
+        base.close()
     for name in ("device", "newer", "no/such/folder"):
         with refused("state"):
-            Device(tmp_path / name)
+            opened(name).explain()
 
 
-def test_limits_are_finite(opened: Opening) -> None:
+def test_limits_are_finite() -> None:
     for bad in ({"year": float("inf")}, {"value": float("nan")}, {"report": 0.0}, {"shortest": 59}):
         with refused("settings"):
             Limits(**bad)  # type: ignore[arg-type]
@@ -309,7 +322,7 @@ def test_a_recorder_counts_in_buckets() -> None:
 ADDRESSES = {
     "no address": ("collect.example", "address"),
     "in the clear": ("http://collect.example", "address"),
-    "nobody there": ("http://127.0.0.1:9", "unreachable"),
+    "nobody there": (f"http://127.0.0.1:{free_port()}", "unreachable"),
     "no such host": ("https://no-such-host.invalid", "unreachable"),
 }
 
@@ -321,6 +334,17 @@ def test_addresses_that_cannot_be_used_are_told_apart(opened: Opening, address: 
     assert address.rpartition("/")[2] in str(caught.value) and "secret" not in str(caught.value)
 
 
+def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path, opened: Opening) -> None:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(*Authority(tmp_path / "tls").issue("gateway"))
+    with (
+        served(BaseHTTPRequestHandler, lambda socket: context.wrap_socket(socket, server_side=True)) as address,
+        refused("certificate") as caught,
+    ):
+        opened().send(address.replace("http:", "https:"), "test", {"a": 1}, pin=CAPPED.fingerprint)
+    assert address.rpartition("/")[2] in str(caught.value)
+
+
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: int) -> None:
     with gateway(answering(status)) as running, refused("credential") as caught:
@@ -328,12 +352,11 @@ def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: 
     assert "credential refused" in str(caught.value) and running.address in str(caught.value)
 
 
-def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, opened: Opening, clock: Clock) -> None:
+def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, library: str, opened: Opening, clock: Days) -> None:
     """What is stored after a report was settled and delivered does not have the key that its noise came from."""
     device = opened()
     device.join(ONCE.terms, trust_first_use=True)
-    before = json.loads(sqlite3.connect(tmp_path / "device").execute("select document from state").fetchone()[0])
-    key = before["surveys"]["test"]["key"]
+    key = stored(library, tmp_path / "device")["surveys"]["test"]["key"]
     sent = [device.settle("test", {"a": 2}).report]
     device.confirm("test", 0)
     clock.day = 1

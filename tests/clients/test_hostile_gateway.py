@@ -1,7 +1,4 @@
-"""A hostile gateway gets nothing from the Python device; clients/javascript has the same tests for its own.
-
-Hostile terms are in clients/vectors.json.
-"""
+"""A hostile gateway gets nothing from a device of either library. Hostile terms are in clients/vectors.json."""
 
 from __future__ import annotations
 
@@ -12,32 +9,36 @@ from pathlib import Path
 
 import pytest
 
-from hearsay_device import Device, DeviceError, Limits
+from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES
 from tests.clients.gateways import Handle, answering, gateway
-from tests.clients.test_device import CAPPED, Clock, refused
-from tests.clients.vectors import ANY
+from tests.clients.libraries import LIBRARIES, open_device
+from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
 from tests.helpers.surveys import of_size, scheme_with
 
-ANYTHING = Limits(**ANY)
 VALUES = {"a": 1, "b": 1}
 
 
-def test_larger_budgets_are_refused_by_the_limits(tmp_path: Path) -> None:
+@pytest.fixture(params=LIBRARIES)
+def library(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_larger_budgets_are_refused_by_the_limits(tmp_path: Path, library: str) -> None:
     large = scheme_with(of_size(9), eps_inf=20, eps_1=15)
-    _gets_nothing(tmp_path, answering(200, large.terms), "limit", limits=Limits())
+    _gets_nothing(library, tmp_path, answering(200, large.terms), "limit", limits=Limits())
 
 
-def test_the_terms_of_another_survey_get_nothing(tmp_path: Path) -> None:
+def test_the_terms_of_another_survey_get_nothing(tmp_path: Path, library: str) -> None:
     other = scheme_with(of_size(9), eps_inf=2, eps_1=1, id="other")
-    _gets_nothing(tmp_path, answering(200, other.terms), "terms")
+    _gets_nothing(library, tmp_path, answering(200, other.terms), "terms")
 
 
-def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only(tmp_path: Path) -> None:
-    clock, terms = Clock(), [CAPPED.terms]
+def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only(tmp_path: Path, library: str) -> None:
+    clock, terms = Days(), [CAPPED.terms]
     with (
         gateway(lambda request: answering(200, terms[0])(request)) as running,
-        Device(tmp_path / "device", now=clock, wait=clock.waited.append, limits=Limits(**ANY)) as device,
+        open_device(library, tmp_path / "device", clock, ANYTHING) as device,
     ):
         device.send(running.address, "test", VALUES)
         terms[0], clock.day = scheme_with(of_size(9), eps_inf=20, eps_1=19).terms, 1
@@ -45,10 +46,10 @@ def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only
     assert {json.loads(report)["fingerprint"] for report in running.posted} == {CAPPED.fingerprint}
 
 
-def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow(tmp_path: Path) -> None:
+def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow(tmp_path: Path, library: str) -> None:
     """Each permutes, renames or pads the list; the old device answered all of them, and its truth was known."""
     answers = 0
-    with Device(tmp_path / "device", now=Clock()) as device:
+    with open_device(library, tmp_path / "device", Days()) as device:
         for number in range(100):
             values = ["soup", "salad", *(f"no {number}" for _ in range(number % 2))][:: 1 if number % 3 else -1]
             scheme = scheme_with({"name": "dish", "values": values, "mechanism": "grr"}, eps=0.6, id=f"s{number}")
@@ -102,12 +103,14 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("answer", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_answers_that_are_no_terms_get_nothing(tmp_path: Path, answer: Handle, code: str) -> None:
-    _gets_nothing(tmp_path, answer, code, timeout=1 if code == "timeout" else 60)
+def test_answers_that_are_no_terms_get_nothing(tmp_path: Path, library: str, answer: Handle, code: str) -> None:
+    _gets_nothing(library, tmp_path, answer, code, timeout=1 if code == "timeout" else 60)
 
 
-def _gets_nothing(tmp_path: Path, answer: Handle, code: str, limits: Limits = ANYTHING, timeout: float = 60) -> None:
-    with gateway(answer) as running, Device(tmp_path / "device", now=Clock(), limits=limits) as device:
+def _gets_nothing(
+    library: str, tmp_path: Path, answer: Handle, code: str, limits: Limits = ANYTHING, timeout: float = 60
+) -> None:
+    with gateway(answer) as running, open_device(library, tmp_path / "device", Days(), limits) as device:
         with refused(code):
             device.send(running.address, "test", VALUES, timeout=timeout)
         with refused("unknown"):

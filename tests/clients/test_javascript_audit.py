@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -18,34 +16,32 @@ from lab.auditing.devices import STEADY, named
 from producers.scenarios import Scenario
 from protocols.question import Question
 from protocols.randomness import Keyring
-from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import Frame, decode_report
-from tests.helpers.node import LIBRARY, node
+from tests.clients.libraries import driver
+from tests.clients.vectors import ANY
 
 DEVICES, PERIODS = 200, 2
 ALPHA = 0.0001
-ALONE = np.zeros(1, dtype=np.uint64)  # a device of one person is number 0 of its own secret
 
 
-class ManySecrets:
-    """What the audit knows of devices that have a secret each: their tokens, traits and sampled attributes."""
+class Known:
+    """What the audit knows of devices: their tokens, traits and sampled attributes."""
 
-    def __init__(self, scheme: Scheme, secrets: list[bytes]) -> None:
-        self.scheme = scheme
-        self._each = [Respondent(scheme, Keyring(secret)) for secret in secrets]
+    def __init__(self, scheme: Scheme, drawn: list[dict[str, Any]], tokens: Any) -> None:
+        self.scheme, self._drawn, self._tokens = scheme, drawn, tokens
 
     def tokens(self, _: Any, period: int) -> Any:
-        return np.concatenate([one.tokens(ALONE, period) for one in self._each])
+        return self._tokens[period]
 
     def sampled(self, _: Any) -> Any:
-        return np.concatenate([one.sampled(ALONE) for one in self._each])
+        return np.array([each["sampled"] for each in self._drawn])
 
     def traits(self, question: Question, _: Any) -> Any:
-        traits = [one.traits(question, ALONE) for one in self._each]
-        return None if traits[0] is None else np.concatenate([np.asarray(trait) for trait in traits])
+        traits = [each["traits"].get(question.name) for each in self._drawn]
+        return None if None in traits else np.array(traits)
 
 
 @dataclass
@@ -59,30 +55,30 @@ class ThroughNode:
 
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self.runs += 1
-        devices = people.devices
         scheme = own_scheme(survey, f"audit.{self.runs}")
-        secrets = [sha256(f"{self.seed}/{self.runs}/{device}".encode()).digest() for device in range(devices)]
-        witness = Witness(ManySecrets(scheme, secrets), devices, people.periods)  # type: ignore[arg-type]
-        values: list[list[dict[str, str] | None]] = []
-        for period in range(people.periods):
-            truth = people.presences(period)
-            witness.knows(period, truth.devices, truth.values)
-            shown: list[dict[str, str] | None] = [None] * devices
+        node, id_, days = driver(), scheme.survey.id, range(people.periods)
+        names = [node.name() for _ in range(people.devices)]
+        for device, name in enumerate(names):
+            options = {"limits": ANY, "entropy": f"{self.seed}/{self.runs}/{device}"}
+            node.ask([name, "open", options], [name, "at", scheme.survey.bounds(0)[0].timestamp()])
+            (joined,) = node.ask([name, "join", scheme.terms.decode(), {"trustFirstUse": True}])
+            assert joined["is"] == id_
+        drawn = [node.ask([name, "drawn", scheme.terms.decode()])[0]["is"] for name in names]
+        tokens, frames = np.zeros((people.periods, people.devices), dtype=np.uint64), []
+        truths = [people.presences(period) for period in days]
+        for period, truth in zip(days, truths, strict=True):
             for row, device in enumerate(truth.devices.tolist()):
-                shown[device] = {a.name: a.values[truth.values[a.name][row]] for a in scheme.survey.attributes}
-            values.append(shown)
-        asked = {
-            "terms": scheme.terms.decode(),
-            "start": int(scheme.survey.start.timestamp() * 1000),
-            "period": int(scheme.survey.period.total_seconds()),
-            "secrets": [secret.hex() for secret in secrets],
-            "values": values,
-        }
-        run = node(LIBRARY / "tests" / "fleet.js", stdin=json.dumps(asked))
-        assert run.returncode == 0, run.stderr
-        for line in run.stdout.encode().splitlines():
-            frame = decode_report(line, {scheme.survey.id: scheme}.get)
-            assert isinstance(frame, Frame), frame
+                values = {a.name: a.values[truth.values[a.name][row]] for a in scheme.survey.attributes}
+                at = [names[device], "at", scheme.survey.bounds(period)[0].timestamp()]
+                report = node.ask(at, [names[device], "settle", id_, values])[1]["is"]["report"]
+                frame = decode_report(report.encode(), {id_: scheme}.get)
+                assert isinstance(frame, Frame), frame
+                tokens[period, device] = frame.tokens[0]
+                frames.append(frame)
+        witness = Witness(Known(scheme, drawn, tokens), people.devices, people.periods)  # type: ignore[arg-type]
+        for period, truth in zip(days, truths, strict=True):
+            witness.knows(period, truth.devices, truth.values)
+        for frame in frames:
             witness.take(frame)
         return witness.observed
 

@@ -10,12 +10,14 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
+from hearsay_device import Limits
 from protocols.mechanisms.encodings import Direct, Unary
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.question import Question
 from protocols.scheme import Scheme
+from tests.clients.libraries import Clock, open_device
+from tests.clients.vectors import ANY
 from tests.helpers.enumeration import answers, combine
-from tests.helpers.node import LIBRARY, node
 from tests.helpers.surveys import of_size, scheme_with
 
 DEVICES = 4_000
@@ -48,11 +50,7 @@ CASES = {
 def test_answers_of_javascript_devices_follow_the_enumerated_channel(name: str) -> None:
     scheme, places = CASES[name]
     values = {q.name: q.attribute.values[place] for q, place in zip(scheme.questions, places, strict=True)}
-    asked = json.dumps({"terms": scheme.terms.decode(), "values": values, "count": DEVICES})
-    run = node(LIBRARY / "tests" / "answers.js", stdin=asked)
-    assert run.returncode == 0, run.stderr
-    reports = [json.loads(line) for line in run.stdout.splitlines()]
-    assert len(reports) == DEVICES
+    reports = [_report(scheme, values, f"{name} {device}") for device in range(DEVICES)]
     truths, fakes = zip(*(answers(q, 1, scheme.survey.longitudinal) for q in scheme.questions), strict=True)
     expected = _seen(scheme, combine(scheme, list(truths), list(fakes))[tuple(places)])
     observed = np.bincount([_output(scheme, report) for report in reports], minlength=len(expected))
@@ -60,6 +58,12 @@ def test_answers_of_javascript_devices_follow_the_enumerated_channel(name: str) 
     seen, chances = _pooled(observed, expected)
     assert len(seen) > 1
     assert chisquare(seen, chances * DEVICES / chances.sum()).pvalue > 1e-4
+
+
+def _report(scheme: Scheme, values: dict[str, str], entropy: str) -> dict[str, str]:
+    device = open_device("javascript", None, Clock(scheme.survey.start.timestamp()), Limits(**ANY), entropy)
+    device.join(scheme.terms, trust_first_use=True)
+    return dict(json.loads(device.settle(scheme.survey.id, values).report)["answers"])
 
 
 def _seen(scheme: Scheme, expected: Any) -> Any:

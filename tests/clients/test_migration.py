@@ -11,6 +11,7 @@ import shutil
 import sqlite3
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,10 +22,13 @@ from hearsay_device.state import key_of
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
+from tests.clients.libraries import Clock, open_device, stored
 from tests.clients.vectors import ANY
 from tests.helpers.terms import decode_terms
 
-OLD = Path(__file__).parents[1] / "states" / "device-of-0.1.sqlite"
+STATES = Path(__file__).parents[1] / "states"
+OLD = STATES / "device-of-0.1.sqlite"
+OLD_JAVASCRIPT = STATES / "javascript-device-of-0.1.json"  # of the same surveys, values and secret
 SECRET = bytes(range(32))
 ALONE = np.zeros(1, dtype=np.uint64)
 
@@ -87,6 +91,24 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
 
 def base_document(path: Path) -> str:
     return str(sqlite3.connect(path).execute("select document from state").fetchone()[0])
+
+
+def test_the_javascript_library_makes_the_same_of_its_own_old_state(path: Path, tmp_path: Path) -> None:
+    directory = tmp_path / "old"
+    directory.mkdir()
+    shutil.copy(OLD_JAVASCRIPT, directory / "state-36.json")
+    documents = []
+    for library, where, file in (("python", path, path), ("javascript", directory, directory / "device.json")):
+        with open_device(library, where, Clock(at(3)), Limits(**ANY), entropy="migration") as device:
+            owed = [device.owed(survey) for survey in ("capped", "several", "fakes", "hashed", "turns", "place")]
+        documents.append([_rounded(stored(library, file)), owed])
+    assert documents[0] == documents[1]
+    assert [name.name for name in directory.iterdir()] == ["device.json"]
+    assert SECRET.hex() not in (directory / "device.json").read_text()
+
+
+def _rounded(given: Any) -> Any:
+    return json.loads(json.dumps(given), parse_float=lambda text: round(float(text), 9))
 
 
 def test_a_file_that_was_not_moved_completely_is_the_old_one(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

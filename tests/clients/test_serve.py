@@ -1,17 +1,24 @@
-"""The program of the Python library's README against a running `hearsay serve`: it is counted."""
+"""The programs of the libraries' READMEs against a running `hearsay serve`: they are counted."""
 
 from __future__ import annotations
 
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 
 from hearsay.cli import app
@@ -21,8 +28,11 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.forked import Forked, nursery
+from tests.helpers.browser import open_browser
+from tests.helpers.http_server import served
+from tests.helpers.node import find_node
 
-README = Path(__file__).parents[2] / "clients" / "python" / "README.md"
+CLIENTS = Path(__file__).parents[2] / "clients"
 PATIENCE_SECONDS = 120
 SURVEY = """
 id: lunch
@@ -36,36 +46,64 @@ attributes:
 """
 
 
-def test_the_program_of_the_readme_is_counted_and_needs_nothing_of_hearsay(tmp_path: Path) -> None:
+@dataclass
+class Lunch:
+    """The survey of the READMEs, which is running."""
+
+    server: Forked
+    scheme: Scheme
+    data: Path
+
+    def program(self, language: str, kind: str) -> str:
+        """The program of a README, for this server."""
+        (program,) = re.findall(rf"```{kind}\n(.*?)```", (CLIENTS / language / "README.md").read_text(), re.DOTALL)
+        assert len(program.splitlines()) <= 10
+        address = re.sub(r"https://[a-z.]+", f"http://127.0.0.1:{self.server.port}", program)
+        return address.replace("7fd0611576e99a5cf415e8b345a22328", self.scheme.fingerprint)
+
+    def counted(self) -> int:
+        """Ends the server; how many reports it has taken."""
+        assert self.server.leave() == 0, self.server.log.read_text()
+        reader = LocalLog(self.data / "collector" / "log" / "0.log", 0)
+        frames = [
+            pa.ipc.open_stream(record.value).read_all()
+            for record in reader.read()
+            if "frame" in str(record.content_type)
+        ]
+        reader.close()
+        return sum(frame.num_rows for frame in frames)
+
+
+@contextmanager
+def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
     text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    (tmp_path / "survey.yaml").write_text(text)
-    scheme = Scheme(parse_survey(text))
-    (program,) = re.findall(r"```py\n(.*?)```", README.read_text(), re.DOTALL)
-    assert len(program.splitlines()) <= 10
+    (directory / "survey.yaml").write_text(text)
+    data = directory / "data"
     with nursery() as parent:
-        arguments = ["serve", str(tmp_path / "survey.yaml"), "--data", str(tmp_path / "data")]
-        server = Forked(parent, arguments, tmp_path / "serve.log").start().wait_until_ready()
-        program = re.sub(r"https://[a-z.]+", f"http://127.0.0.1:{server.port}", program)
-        program = re.sub(r'pin="\w+"', f'pin="{scheme.fingerprint}"', program)
-        program += (
+        arguments = ["serve", str(directory / "survey.yaml"), "--data", str(data), *more]
+        server = Forked(parent, arguments, directory / "serve.log").start().wait_until_ready()
+        yield Lunch(server, Scheme(parse_survey(text)), data)
+
+
+def said(*command: str, directory: Path, **environment: str) -> list[str]:
+    directory.mkdir(exist_ok=True)
+    return subprocess.run(
+        command, cwd=directory, env={**os.environ, **environment}, capture_output=True, text=True,
+        timeout=PATIENCE_SECONDS, check=True,
+    ).stdout.splitlines()  # fmt: skip
+
+
+def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsay(tmp_path: Path) -> None:
+    with serving_lunch(tmp_path) as lunch:
+        program = lunch.program("python", "py") + (
             "\nimport sys\nprint({name.partition('.')[0] for name in sys.modules} & {'numpy', 'protocols', 'hearsay'})"
         )
-        environment = {**os.environ, "PYTHONPATH": str(README.parent)}
-        said = [
-            subprocess.run(
-                [sys.executable, "-c", program], cwd=directory, env=environment, capture_output=True, text=True,
-                timeout=PATIENCE_SECONDS, check=True,
-            ).stdout.splitlines()
-            for directory in (tmp_path, tmp_path, _made(tmp_path / "other"))
-        ]  # fmt: skip
-        assert server.leave() == 0, server.log.read_text()
-    assert said == [[f"period 0: {status}", "set()"] for status in ("reported", "already reported", "reported")]
-    reader = LocalLog(tmp_path / "data" / "collector" / "log" / "0.log", 0)
-    frames = [
-        pa.ipc.open_stream(record.value).read_all() for record in reader.read() if "frame" in str(record.content_type)
-    ]
-    reader.close()
-    assert sum(frame.num_rows for frame in frames) == 2
+        outcomes = [
+            said(sys.executable, "-c", program, directory=tmp_path / name, PYTHONPATH=str(CLIENTS / "python"))
+            for name in ("one", "one", "other")
+        ]
+        assert outcomes == [[f"period 0: {status}", "set()"] for status in ("reported", "already reported", "reported")]
+        assert lunch.counted() == 2
 
 
 def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(tmp_path: Path) -> None:
@@ -94,6 +132,30 @@ def _typed(*words: str) -> str:
     return done.stdout
 
 
-def _made(directory: Path) -> Path:
-    directory.mkdir()
-    return directory
+@pytest.mark.long(part="clients")
+def test_the_program_and_the_page_of_the_javascript_readme_are_counted(tmp_path: Path) -> None:
+    npm = shutil.which("npm") or pytest.skip("there is no npm here")
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(CLIENTS / "javascript" / "device.js", site)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(site))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with served(Handler) as address, serving_lunch(tmp_path, "--origin", address) as lunch, open_browser() as browser:
+        own = tmp_path / "app"
+        said(npm, "install", "--offline", "--no-audit", "--no-fund", str(CLIENTS / "javascript"), directory=own)
+        (own / "program.mjs").write_text(lunch.program("javascript", "js"))
+        outcomes = [said(find_node(), "program.mjs", directory=own) for _ in range(2)]
+        assert outcomes == [["period 0: reported"], ["period 0: already reported"]]
+        assert [path.name for path in (own / "node_modules").iterdir() if path.name[0] != "."] == ["hearsay-device"]
+        (site / "index.html").write_text(lunch.program("javascript", "html"))
+        page = browser.new_page()
+        for status in ("reported", "already reported"):
+            page.goto(f"{address}/")
+            expect(page.locator("body")).to_contain_text(f"period 0: {status}")
+        assert lunch.counted() == 2

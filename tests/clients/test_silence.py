@@ -11,12 +11,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from hearsay_device import Device, DeviceError, Limits
+from hearsay_device import DeviceError, Limits
 from protocols.errors import SurveyError
 from protocols.mechanisms import RECORDS
 from protocols.scheme import Scheme
 from tests.clients.gateways import answering, gateway
-from tests.clients.vectors import ANY, entropy_of
+from tests.clients.libraries import LIBRARIES, Clock, open_device
+from tests.clients.vectors import ANY
 from tests.helpers.surveys import scheme_with
 
 SURVEYS = 40
@@ -57,37 +58,36 @@ def _drawn(dice: random.Random) -> Scheme:
     return scheme_with(*attributes, **budgets, **more, solution=solution, grace=dice.choice(["0s", "36h"]))
 
 
-def observed(path: Path, scheme: Scheme, case: str, limits: Limits, values: list[dict[str, Any]]) -> Any:
+def observed(library: str, path: Path, scheme: Scheme, case: str, limits: Limits, values: list[dict[str, Any]]) -> Any:
     """All that a gateway, and whoever looks at the clock, sees of a device: sizes, order and times of its requests."""
-    now, seen = [0.0], []
-    entropy = entropy_of(case)
+    clock, seen = Clock(), []
     posts = [0]
 
     def taking(request: Any) -> None:
         posts[0] += 1
         answering(503 if posts[0] % 3 == 0 else 201, b"{}")(request)
 
-    def wait(seconds: float) -> None:
-        now[0] += seconds
-
     with (
         gateway(answering(200, scheme.terms), taking) as running,
-        Device(path, limits=limits, now=lambda: now[0], wait=wait, entropy=entropy) as device,
+        open_device(library, path, clock, limits, entropy=case) as device,
     ):
         for day, given in zip(DAYS, values, strict=True):
-            now[0] = (START + timedelta(days=day)).timestamp()
+            clock.seconds = (START + timedelta(days=day)).timestamp()
             try:
                 status = device.send(running.address, "test", given).status
             except DeviceError as error:
                 status = error.code
             spent = device.explain()["year"] if status != "unknown" else None
             shapes = [(len(report), json.loads(report)["period"]) for report in running.posted]
-            seen.append((status, now[0], shapes, json.dumps(spent)))
+            seen.append((status, clock.seconds, shapes, json.dumps(spent)))
     return seen
 
 
+@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("number", range(SURVEYS))
-def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(tmp_path: Path, number: int) -> None:
+def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(
+    tmp_path: Path, number: int, library: str
+) -> None:
     seed = f"silence {number}"
     dice = random.Random(seed)
     scheme = generated(dice)
@@ -97,7 +97,9 @@ def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(tmp_pa
     chosen = [*WRONG, "v0", "v1", 0, 1, "x1y1", {"x": 600.0, "y": 10.0}]
     drawn = [[{name: dice.choice(chosen) for name in names} for _ in DAYS] for _ in range(2)]
     histories = [*listed, *drawn, [{} for _ in DAYS]]
-    seen = [observed(tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)]
+    seen = [
+        observed(library, tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)
+    ]
     for other in seen[1:]:
         assert other == seen[0], f"seed {seed!r}"
 

@@ -98,6 +98,7 @@ def _case(name: str, scheme: Scheme) -> dict[str, Any]:
     steps: list[dict[str, Any]] = [{"now": moments[0], "do": "join", "survey": survey}]
     for place, now in enumerate(moments):
         steps.append({"now": now, "do": "settle", "survey": survey, "values": _values(scheme, place)})
+    steps.append({"now": moments[-1], "do": "explain"})
     return _scenario(name=name, schemes=[scheme], steps=steps, limits=ANY)
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
 """Pages whose commands are run on one cluster that is there already (tests/docs/test_runbooks.py)."""
-LANGUAGES = {"sh", "output", "python", "py", "yaml", "json", "js", "sql", "text", "lua", ""}
+LANGUAGES = {"sh", "output", "python", "py", "yaml", "json", "js", "html", "sql", "text", "lua", ""}
 """`python` are examples, run by tests/docs/test_examples.py; `py` is a program, run by tests/clients/test_serve.py."""
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 DRILL = re.compile(r"<!-- drill: (.+) -->")

@@ -1,236 +1,116 @@
+// What is not in the tests that this library shares with the one in Python (tests/clients): recorders, and locks of files.
+
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { Device, MemoryStorage } from "../src/index.js";
-import { ANY, bytes, changed, deviceAt, honest, named, withGateway } from "./helpers.js";
+import { setTimeout as pause } from "node:timers/promises";
+import { Device, Recorder } from "../device.js";
 
-const CASE = named("capped"); // nine values, at most two memos
-const TERMS = bytes(CASE.terms);
-const ID = "test";
-const value = (a) => ({ a });
-const refused = (code) => ({ name: "DeviceError", code });
+const vectors = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+const TERMS = vectors.cases.find(({ name }) => name === "capped").terms.test;
+const now = () => Date.parse("2026-01-01T12:00:00Z");
+const SETTLE = `
+  import { Device } from "${new URL("../device.js", import.meta.url)}";
+  const device = new Device(process.argv[1], { now: () => ${now()}, limits: ${JSON.stringify(vectors.any)} });
+  await device.join(${JSON.stringify(TERMS)}, { trustFirstUse: true });
+  console.log((await device.settle("test", { a: process.argv[2] })).report);`;
 
-test("a report is the same for the rest of its period, whatever the values", async () => {
-  const { device } = deviceAt(3);
-  await device.join(TERMS);
-  const first = await device.settle(ID, value(1));
-  assert.deepEqual(await device.settle(ID, value(7)), first);
-  assert.equal((await device.preview(ID, value(7))).settled, true);
-});
+const inDirectory = (run) => async () => {
+  const directory = mkdtempSync(join(tmpdir(), "hearsay-"));
+  try {
+    await run(directory);
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
+};
 
-test("a person can see a report before anything is sent", async () => {
-  await withGateway(honest(CASE.terms), async (address, posted) => {
-    const { device } = deviceAt(0);
-    await device.joinFrom(address, ID);
-    const { report } = await device.preview(ID, value(1));
-    assert.deepEqual(posted, []);
-    await device.send(address, ID, value(1));
-    assert.deepEqual(posted, [report]);
+// A process that runs a script, and what it has said when it ends.
+function running(script, ...given) {
+  const child = spawn(process.execPath, ["--input-type=module", "-e", script, ...given], { stdio: ["ignore", "pipe", "inherit"] });
+  let said = "";
+  child.stdout.on("data", (part) => (said += part));
+  return { child, ended: once(child, "close").then(() => said) };
+}
+
+test(
+  "processes that begin at once are one device with one report, and leave nothing else behind",
+  inDirectory(async (directory) => {
+    const path = join(directory, "device");
+    const reports = await Promise.all([1, 2, 3, 4].map((value) => running(SETTLE, path, value).ended));
+    assert.equal(new Set(reports).size, 1);
+    assert.equal(JSON.parse(reports[0]).period, "00000000");
+    assert.deepEqual(readdirSync(directory), ["device"]);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
+  }),
+);
+
+test(
+  "calls of one program that are made at once are made one after the other",
+  inDirectory(async (directory) => {
+    const device = new Device(join(directory, "device"), { now, limits: vectors.any });
+    await device.join(TERMS, { trustFirstUse: true });
+    const reports = await Promise.all([1, 2, 3, 4].map((a) => device.settle("test", { a })));
+    assert.equal(new Set(reports.map(({ report }) => report)).size, 1);
+  }),
+);
+
+test(
+  "the lock of a process is kept while it lives, and broken when it was killed",
+  inDirectory(async (directory) => {
+    const [path, lock] = [join(directory, "device"), join(directory, "device.lock")];
+    const { child, ended } = running("setInterval(() => {}, 1000)");
+    writeFileSync(lock, `${child.pid} a-name`);
+    let done = false;
+    const waiting = new Device(path, { now }).explain().then(() => (done = true));
+    await pause(200);
+    assert.equal(done, false);
+    child.kill("SIGKILL");
+    await ended;
+    await waiting;
+    assert.equal(existsSync(lock), false);
+  }),
+);
+
+test(
+  "a lock of an earlier process with the number of this one is broken",
+  inDirectory(async (directory) => {
+    const lock = join(directory, "device.lock");
+    writeFileSync(lock, `${process.pid} a-name`);
+    utimesSync(lock, 1, 1);
+    await new Device(join(directory, "device"), { now }).explain();
+    assert.equal(existsSync(lock), false);
+  }),
+);
+
+for (const [rule, value] of Object.entries({ first: "b", last: "a", "most frequent": "a", longest: "b" }))
+  test(`a recorder makes one value of many events: ${rule}`, () => {
+    const recorder = new Recorder(rule);
+    assert.equal(recorder.value, null);
+    for (const [name, seconds] of [["b", 9], ["a", 2], ["c", 1], ["a", 3]]) recorder.add(name, seconds);
+    const again = new Recorder(rule, { state: JSON.parse(JSON.stringify(recorder.state)) });
+    assert.deepEqual([recorder.value, again.value], [value, value]);
+    recorder.clear();
+    assert.equal(recorder.value, null);
   });
+
+test("of several values with the same weight a recorder has the one that came first, also of numbers", () => {
+  const recorder = new Recorder("most frequent");
+  for (const value of [10, 9, 9, 10]) recorder.add(value);
+  assert.equal(recorder.value, "10");
 });
 
-test("a period is reported once, and earlier ones not at all", async () => {
-  const { device, at } = deviceAt(3);
-  await device.join(TERMS);
-  await device.settle(ID, value(1));
-  await device.confirm(ID, 3);
-  for (at.day of [3, 2]) await assert.rejects(device.settle(ID, value(1)), refused("reported"));
-});
-
-test("the gap counts from the last report that arrived", async () => {
-  const { device, at } = deviceAt(0);
-  await device.join(TERMS);
-  const gaps = [];
-  for (at.day of [0, 1, 2, 9]) {
-    const { period, report } = await device.settle(ID, value(1));
-    gaps.push(JSON.parse(report).gap);
-    if (at.day !== 1) await device.confirm(ID, period); // the report of day 1 is never confirmed, and late on day 2
+test("a recorder counts in buckets", () => {
+  const recorder = new Recorder("count", { buckets: { none: 0, "1-9": 1, "10 or more": 10 } });
+  const said = [recorder.value];
+  for (let i = 0; i < 10; i++) {
+    recorder.add();
+    said.push(recorder.value);
   }
-  assert.deepEqual(gaps, ["0004", "0001", "0002", "0004"]);
-});
-
-test("a device holds its last memo from its cap on", async () => {
-  const { device, at, storage } = deviceAt(0);
-  await device.join(TERMS);
-  for (const [day, a] of [1, 2, 3, 1, 4].entries()) {
-    at.day = day;
-    await device.settle(ID, value(a));
-    await device.confirm(ID, day);
-  }
-  const { text } = await storage.read();
-  assert.deepEqual(JSON.parse(text).surveys[ID].cells, { a: [1, 2] });
-});
-
-test("a report that was not confirmed is sent again as it was, also by a later process", async () => {
-  let status = 503;
-  const gateway = (request, response) =>
-    request.method === "GET" ? honest(CASE.terms)(request, response) : response.writeHead(status).end();
-  await withGateway(gateway, async (address, posted) => {
-    const { device, storage } = deviceAt(0);
-    await assert.rejects(device.send(address, ID, value(1)), refused("gateway"));
-    status = 201;
-    const again = deviceAt(0, { storage }).device;
-    assert.deepEqual(await again.send(address, ID, value(5)), { period: 0 });
-    assert.equal(posted.length, 2);
-    assert.equal(posted[0], posted[1]);
-    await assert.rejects(again.send(address, ID, value(5)), refused("reported"));
-    assert.equal(posted.length, 2);
-  });
-});
-
-test("an unconfirmed report is sent before the next one while its grace lasts, and never after", async () => {
-  const graceful = named("any text"); // one hour of grace
-  let status = 503;
-  const gateway = (request, response) =>
-    request.method === "GET" ? honest(graceful.terms)(request, response) : response.writeHead(status).end();
-  await withGateway(gateway, async (address, posted) => {
-    const { device, at } = deviceAt(0);
-    await assert.rejects(device.send(address, ID, value("é")), refused("gateway"));
-    at.day = 1 - 11.5 / 24; // half an hour after midnight
-    await assert.rejects(device.settle(ID, value("é")), refused("owed"));
-    status = 201;
-    await device.send(address, ID, value("é"));
-    assert.deepEqual(
-      posted.map((report) => JSON.parse(report).period),
-      ["00000000", "00000000", "00000001"],
-    );
-    status = 503;
-    at.day = 2;
-    await assert.rejects(device.send(address, ID, value("é")), refused("gateway"));
-    at.day = 3;
-    status = 201;
-    await device.send(address, ID, value("é"));
-    assert.deepEqual(
-      posted.slice(3).map((report) => JSON.parse(report).period),
-      ["00000002", "00000003"],
-    );
-  });
-});
-
-test("a collector that has the report already has it; one whose period is closed does not get it", async () => {
-  for (const [reason, code] of [
-    ["repeat", undefined],
-    ["late", "late"],
-  ]) {
-    const gateway = (request, response) =>
-      request.method === "GET"
-        ? honest(CASE.terms)(request, response)
-        : response.writeHead(409).end(JSON.stringify({ reason }));
-    await withGateway(gateway, async (address, posted) => {
-      const { device } = deviceAt(0);
-      if (code) await assert.rejects(device.send(address, ID, value(1)), refused(code));
-      else await device.send(address, ID, value(1));
-      await assert.rejects(device.send(address, ID, value(1)), refused("reported"));
-      assert.equal(posted.length, 1);
-    });
-  }
-});
-
-test("a report whose period was closed before it was sent is an error, and is never sent", async () => {
-  await withGateway(honest(CASE.terms), async (address, posted) => {
-    const { device, at } = deviceAt(0);
-    const slow = {
-      get a() {
-        at.day = 2; // what follows takes two days
-        return 1;
-      },
-    };
-    await assert.rejects(device.send(address, ID, slow), refused("late"));
-    assert.deepEqual(posted, []);
-    assert.deepEqual(await device.send(address, ID, value(1)), { period: 2 });
-    assert.equal(posted.length, 1);
-  });
-});
-
-test("a report that another process of the device delivered meanwhile is reported", async () => {
-  await withGateway(honest(CASE.terms), async (address, posted) => {
-    const { device, storage } = deviceAt(0);
-    const other = deviceAt(0, { storage }).device;
-    const settle = device.settle.bind(device);
-    device.settle = async (...report) => {
-      const settled = await settle(...report);
-      await other.send(address, ID, value(1));
-      return settled;
-    };
-    assert.deepEqual(await device.send(address, ID, value(1)), { period: 0 });
-    assert.equal(posted.length, 1);
-  });
-});
-
-test("values that the survey does not have are refused, and not repeated in the error", async () => {
-  const { device } = deviceAt(0);
-  await device.join(TERMS);
-  for (const values of [{}, { a: "very personal" }, { constructor: 1 }]) {
-    await assert.rejects(
-      device.settle(ID, values),
-      (error) => error.code === "value" && !error.message.includes("personal"),
-    );
-  }
-});
-
-test("a survey that has not begun, or that was not joined, is not answered", async () => {
-  const { device } = deviceAt(-1);
-  await assert.rejects(device.settle(ID, value(1)), refused("unknown"));
-  await device.join(TERMS);
-  await assert.rejects(device.settle(ID, value(1)), refused("early"));
-});
-
-test("limits hold for one report, one survey and all of them, and are finite by default", async () => {
-  await assert.rejects(deviceAt(0, { limits: { report: 0.9 } }).device.join(TERMS), refused("limit"));
-  await assert.rejects(deviceAt(0, { limits: { life: 3.9 } }).device.join(TERMS), refused("limit"));
-  await deviceAt(0, { limits: { report: 1, life: 4, total: 4 } }).device.join(TERMS);
-  await assert.rejects(
-    deviceAt(0, { limits: undefined }).device.join(bytes(named("two bytes").terms)),
-    refused("limit"),
-  );
-  for (const bad of [{ report: Infinity }, { life: NaN }, { total: "60" }, { totals: 1 }]) {
-    assert.throws(() => new Device(new MemoryStorage(), { limits: bad }), TypeError);
-  }
-});
-
-test("a survey is over when its time zone is no longer known", async () => {
-  const { steps, terms } = named("local days, between hours");
-  const { until } = JSON.parse(terms).declared.time_zone;
-  let now = 1000 * until - 1;
-  const device = new Device(new MemoryStorage(), { limits: ANY, now: () => now });
-  await device.join(bytes(terms));
-  assert.equal((await device.settle(ID, steps[0].values)).period, 99);
-  await device.confirm(ID, 99);
-  now += 1;
-  await assert.rejects(device.settle(ID, steps[0].values), refused("over"));
-});
-
-test("answers without memos add up until a limit is reached, in one survey and over all", async () => {
-  const once = bytes(named("any text").terms); // one report costs 1
-  const { device, at } = deviceAt(0, { limits: { ...ANY, life: 2 } });
-  await device.join(once);
-  for (at.day of [0, 1]) await device.settle(ID, value("é"));
-  at.day = 3;
-  await assert.rejects(device.settle(ID, value("é")), refused("limit"));
-  await assert.rejects(device.settle(ID, value("é")), refused("limit"));
-});
-
-test("two processes of one device settle one report", async () => {
-  const { device, storage } = deviceAt(0);
-  await device.join(TERMS);
-  const all = await Promise.all([1, 2, 3, 4].map((a) => deviceAt(0, { storage }).device.settle(ID, value(a))));
-  assert.equal(new Set(all.map(({ report }) => report)).size, 1);
-});
-
-test("a new device draws its secret from the system", async () => {
-  const secrets = new Set();
-  for (let i = 0; i < 3; i++) {
-    const { device, storage } = deviceAt(0);
-    await device.join(TERMS);
-    secrets.add(JSON.parse((await storage.read()).text).secret);
-  }
-  assert.equal(secrets.size, 3);
-  for (const secret of secrets) assert.match(secret, /^[0-9a-f]{64}$/);
-});
-
-test("what other surveys may reveal counts, too", async () => {
-  const other = changed("capped", (terms) => (terms.declared.id = "other"));
-  const { device } = deviceAt(0, { limits: { report: 1, life: 4, total: 7.9 } });
-  await device.join(TERMS);
-  await assert.rejects(device.join(other), refused("limit"));
-  await deviceAt(0, { limits: { total: 8 } }).device.join(other);
+  assert.deepEqual(said, ["none", ...Array(9).fill("1-9"), "10 or more"]);
+  for (const bad of [["count", { buckets: { some: 1 } }], ["count"], ["first", { buckets: { none: 0 } }], ["best"]])
+    assert.throws(() => new Recorder(...bad), { code: "settings" });
 });

@@ -1,35 +1,67 @@
+// All of clients/vectors.json: what every device library must do.
+
 import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { test } from "node:test";
-import { Device, MemoryStorage } from "../src/index.js";
-import { unhex } from "../src/bytes.js";
-import { ANY, bytes, vectors } from "./helpers.js";
+import { Device, internals } from "../device.js";
+import { replayed } from "./replay.js";
 
-assert.equal(vectors.version, 1);
+const vectors = JSON.parse(readFileSync(new URL("../../vectors.json", import.meta.url), "utf8"));
+const { calendar: calendarOf, nextKey, readTerms, sampleId, tupleId, written } = internals;
+const bytes = (text) => new TextEncoder().encode(text);
+const entropyOf = (name) => (what) => createHash("sha256").update(written([name, what])).digest();
 
-const memoises = ({ eps, attributes }) =>
-  eps === undefined && attributes.every(({ geo, geo_inf }) => geo === undefined || geo_inf !== undefined);
-
-for (const { name, terms, secret, steps } of vectors.cases) {
-  test(`the reports of a device are those of every other library: ${name}`, async () => {
-    let now;
-    const { declared } = JSON.parse(terms);
-    const remembered = {};
-    const device = new Device(new MemoryStorage(), { limits: ANY, secret: unhex(secret), now: () => now });
-    const { id } = await device.join(bytes(terms));
-    for (const step of steps) {
-      now = Date.parse(step.now);
-      const shown = await device.preview(id, step.values);
-      assert.equal(shown.report, step.report);
-      const { period, report, says } = await device.settle(id, step.values);
-      assert.equal(report, step.report);
-      const { memos, ...sent } = shown;
-      assert.deepEqual(sent, { period, settled: false, report, says });
-      assert.deepEqual(Object.keys(memos), memoises(declared) ? Object.keys(says) : []);
-      for (const [name, memo] of Object.entries(memos)) {
-        const answer = `${name} ${name.split("*").map((part) => JSON.stringify(step.values[part]))}`;
-        if (declared.memo_cap === undefined) assert.deepEqual(memo, (remembered[answer] ??= memo)); // made once
-      }
-      await device.confirm(id, period);
-    }
-  });
+async function inDirectory(run) {
+  const directory = mkdtempSync(join(tmpdir(), "hearsay-"));
+  try {
+    await run(join(directory, "device"));
+  } finally {
+    rmSync(directory, { recursive: true });
+  }
 }
+
+for (const given of vectors.cases)
+  test(`a device does what every other library does: ${given.name}`, () =>
+    inDirectory(async (path) => {
+      const steps = await replayed(given, vectors.any, (options) => new Device(path, { ...options, entropy: entropyOf(given.name) }));
+      assert.deepEqual(steps, given.steps);
+    }));
+
+for (const { name, questions, ...ids } of vectors.questions)
+  test(`questions have the ids that every library gives them: ${name}`, async () => {
+    const terms = await readTerms(bytes(vectors.cases.find((each) => each.name === name).terms.test));
+    for (const { name: asked, id, order, k } of terms.questions)
+      assert.deepEqual({ id, order: order ?? [...Array(k).keys()] }, questions[asked]);
+    if (ids.tuple) assert.equal(await tupleId(terms), ids.tuple);
+    for (const what of ["sampled", "turn"]) if (ids[what]) assert.equal(await sampleId(terms, what), ids[what]);
+  });
+
+for (const [name, { start, period, time_zone: zone, units, reports }] of Object.entries(vectors.flags))
+  test(`flags of a year in which clocks change: ${name}`, () => {
+    const seconds = { "1d": 86400, "1h": 3600 }[period];
+    const calendar = calendarOf(Date.parse(start) / 1000, seconds, zone.offsets, zone.until);
+    for (const [at, before, flags] of reports)
+      assert.equal(calendar.flags(at, before, units).toString(16).padStart(2, "0"), flags, `period ${at} after ${before}`);
+  });
+
+test("period keys follow from each other", async () => {
+  let key = Buffer.from(vectors.period_keys[7], "hex");
+  for (let period = 7; period <= 107; period++, key = await nextKey(key))
+    if (vectors.period_keys[period]) assert.equal(Buffer.from(key).toString("hex"), vectors.period_keys[period]);
+});
+
+for (const { name, terms, path, value, delete: gone, refused } of vectors.hostile.changes)
+  test(`hostile terms are refused: ${name}`, () =>
+    inDirectory(async (file) => {
+      const changed = JSON.parse(vectors.hostile.terms[terms]);
+      const where = path.slice(0, -1).reduce((at, key) => at[key], changed);
+      if (!gone) where[path.at(-1)] = value;
+      else if (Array.isArray(where)) where.splice(path.at(-1), 1);
+      else delete where[path.at(-1)];
+      const joining = new Device(file, { limits: vectors.any }).join(JSON.stringify(changed), { trustFirstUse: true });
+      if (refused === null) await joining;
+      else await assert.rejects(joining, { name: "DeviceError", code: refused });
+    }));

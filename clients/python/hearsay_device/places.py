@@ -57,9 +57,14 @@ class Grid:
     def apart(self, metres: float) -> float:
         """How far apart, in cell sides, the cells of two positions can be that are so many metres apart."""
         far = metres / self.cell
-        steps = range(floor(far + 2 * KEPT) + 1)
-        near = [(i, j) for i in steps for j in steps if hypot(max(0, i - 2 * KEPT), max(0, j - 2 * KEPT)) <= far]
-        return min(self.widest, max(hypot(i, j) for i, j in near))
+        if far >= self.columns + self.rows:
+            return self.widest
+        most, j = 0.0, floor(far + 2 * KEPT)
+        for i in range(j + 1):
+            while hypot(max(0, i - 2 * KEPT), max(0, j - 2 * KEPT)) > far:
+                j -= 1
+            most = max(most, hypot(i, j))
+        return min(self.widest, most)
 
     def _metres(self, given: Mapping[str, Any]) -> tuple[float, float] | None:
         try:

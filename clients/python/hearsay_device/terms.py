@@ -446,7 +446,8 @@ def _keys(record: Any, known: str, what: str) -> None:
 
 
 def _text(given: Any) -> str:
-    return given if isinstance(given, str) else _not_terms("text")
+    """Half of a surrogate pair has no bytes in UTF-8."""
+    return given if isinstance(given, str) and not re.search("[\ud800-\udfff]", given) else _not_terms("text")
 
 
 def _matching(pattern: str, given: Any, what: str) -> re.Match[str]:

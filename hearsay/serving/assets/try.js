@@ -1,10 +1,10 @@
 // A device in the browser: choose an answer, see the memo, see what leaves, watch the estimate move.
 
-import { Device, DeviceError, IndexedDbStorage, LIMITS } from "/try/device/index.js";
+import { Device, DeviceError, LIMITS } from "/try/device.js";
 
 const POLL_MS = 1000;
 const find = (id) => document.getElementById(id);
-const RAISED = { report: 1000, life: 1000, total: 10_000 };
+const RAISED = { report: 1e6, value: 1e6, year: 1e9, week: 1e9, ratio: 1, shortest: 60, horizon: 65535 };
 
 let device;
 let terms; // of the chosen survey
@@ -12,11 +12,11 @@ let shown = 0; // counts previews, so that a slow one does not replace a newer o
 
 const number = () => Number(sessionStorage.getItem("device") ?? "0");
 const limits = () => (sessionStorage.getItem("raised") ? RAISED : LIMITS);
-const open = () => new Device(new IndexedDbStorage(`hearsay-try-${number()}`), { limits: limits() });
+const percent = (share) => (share === null ? "?" : `${Math.round(100 * share)} %`);
 
 function trouble(error) {
   find("trouble").hidden = error === undefined;
-  find("raise").hidden = error?.code !== "limit" || limits() === RAISED;
+  find("raise").hidden = !["limit", "rules"].includes(error?.code) || limits() === RAISED;
   if (error !== undefined) find("trouble").textContent = error.message;
   if (error !== undefined && !(error instanceof DeviceError)) console.error(error);
 }
@@ -41,22 +41,29 @@ function text(kind, content) {
 
 async function choose(id) {
   trouble();
-  device = open();
+  device = new Device(`hearsay-try-${number()}`, { limits: limits() });
   find("send").disabled = true;
   find("answer").replaceChildren();
   try {
     const answer = await fetch(`/v1/surveys/${encodeURIComponent(id)}`, { cache: "no-store" });
     const bytes = new Uint8Array(await answer.arrayBuffer());
-    const { losses } = await device.join(bytes); // verified here, whatever the server says
+    await device.join(bytes, { trustFirstUse: true }); // verified here, whatever the server says
     terms = JSON.parse(new TextDecoder().decode(bytes)).declared;
-    const life = losses.life === null ? "reports add up" : `all reports at most ${losses.life.toPrecision(3)}`;
-    find("costs").textContent = `Device ${number() + 1}. One report reveals at most ${losses.report.toPrecision(3)}; ${life}.`;
+    await explain();
     const found = await (await fetch(`/try/${encodeURIComponent(id)}/values.json`)).json();
     for (const [name, listed] of Object.entries(found)) find("answer").append(choice(name, listed));
     await preview();
   } catch (error) {
     trouble(error);
   }
+}
+
+async function explain() {
+  const { report, value } = await device.explain();
+  const all = Object.entries(value).map(([name, chance]) => `${name} ${percent(chance)}`);
+  find("costs").textContent =
+    `Device ${number() + 1}. How often whoever sees a report guesses the right one of two equally likely answers: ` +
+    `${percent(report[terms.id])} at most. From all reports of this device so far: ${all.join(", ")}.`;
 }
 
 function choice(name, listed) {
@@ -71,12 +78,12 @@ function choice(name, listed) {
 async function preview() {
   const mine = (shown += 1);
   try {
-    const { report, says, memos, settled } = await device.preview(terms.id, values());
+    const { report, says, memo } = await device.preview(terms.id, values());
     if (mine !== shown) return;
-    describe(find("memo"), memos, "Nothing: this survey draws new noise for every report.");
+    describe(find("memo"), memo ?? {}, "Nothing: this survey draws new noise for every report.");
     describe(find("says"), says, "Only that this device is there.");
     find("report").textContent = report;
-    find("outcome").textContent = settled ? "This report is made already, and not yet confirmed." : "";
+    find("outcome").textContent = memo ? "" : "This report is made already, and not yet confirmed.";
     find("send").disabled = false;
     trouble();
   } catch (error) {
@@ -93,6 +100,7 @@ async function send() {
     const { period } = await device.send(location.origin, terms.id, values());
     find("outcome").textContent = `Period ${period} is reported.`;
     trouble();
+    await explain();
     await showLive();
   } catch (error) {
     trouble(error);
@@ -126,7 +134,6 @@ function table({ name, values: listed, estimate, low, high, consistent }) {
     row.insertCell().append(meter);
     const figure = row.insertCell();
     figure.className = "figure";
-    const percent = (share) => (share === null ? "?" : `${Math.round(100 * share)} %`);
     figure.textContent = `${percent(estimate[i])} (${percent(low[i])} to ${percent(high[i])})`;
   });
   return made;

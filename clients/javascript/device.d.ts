@@ -1,0 +1,146 @@
+/** The most that a device reveals, as largest log-ratios, and which surveys it answers at all. */
+export interface Limits {
+  /** One report. */
+  report: number;
+  /** All reports of all surveys about a value of the app that stays as it is, in a year. */
+  value: number;
+  /** All that is charged in a year. */
+  year: number;
+  /** The reports of a week, where a credential links them. */
+  week: number;
+  /** The largest share of what a memo costs that one report of it may cost; 1: the memo itself may be sent. */
+  ratio: number;
+  /** Of periods, in seconds. */
+  shortest: number;
+  /** The longest. */
+  horizon: number;
+}
+
+/** The limits of a device that is given none. */
+export const LIMITS: Readonly<Limits>;
+
+/** Why a device did not do something. The message never has a person's value. */
+export class DeviceError extends Error {
+  code:
+    | "address"
+    | "ahead"
+    | "certificate"
+    | "changed"
+    | "credential"
+    | "early"
+    | "gateway"
+    | "late"
+    | "limit"
+    | "linked"
+    | "losses"
+    | "over"
+    | "pin"
+    | "reported"
+    | "rules"
+    | "settings"
+    | "state"
+    | "terms"
+    | "timeout"
+    | "unknown"
+    | "unreachable";
+  /** What to do; also at the end of the message. */
+  hint: string;
+}
+
+/** Of a question about places: where the device is, by WGS 84 or in the metres of the survey's grid. */
+export type Position = { latitude: number; longitude: number } | { x: number; y: number };
+
+/** A person's value of each attribute, by name. A value that is not listed, or missing, is never an error. */
+export type Values = Record<string, string | number | boolean | null | undefined | Position>;
+
+/** A report as it is sent. */
+export interface Report {
+  period: number;
+  report: string;
+  /** For each answered attribute the values that the answer speaks for. */
+  says: Record<string, string[]>;
+  /** The attributes whose value was not one of the survey's. */
+  unlisted: string[];
+}
+
+/** What `send` did. */
+export interface Sent {
+  period: number;
+  /** `already reported`: this period's report was delivered before. */
+  status: "reported" | "already reported";
+  unlisted: string[];
+  /** Earlier periods whose reports were never delivered, and are of no use any more. */
+  dropped: number[];
+  /** The gateway had a report before it was first sent: a copy of the state may be in use, or the gateway is wrong. */
+  copied: boolean;
+}
+
+/** What reports may tell, for the person whose device it is. */
+export interface Explained {
+  /** By survey: how often the right one of two equally likely answers is guessed from one report. */
+  report: Record<string, number>;
+  /** By value of the app: the same from all reports of a year, if it stays as it is. */
+  value: Record<string, number>;
+  year: { answers: number; charged: number; committed: number; limit: number };
+  week: string;
+  /** Surveys that ask the same. */
+  shared: string[][];
+}
+
+export interface SendOptions {
+  /** The fingerprint of the terms. Without it they are accepted from this machine only, or with `trustFirstUse`. */
+  pin?: string;
+  trustFirstUse?: boolean;
+  /** A credential, if the gateway asks for one. */
+  bearer?: string;
+  /** Milliseconds for each request. */
+  timeout?: number;
+}
+
+/** Answers surveys for one person within limits, and trusts nobody. */
+export class Device {
+  /** `path`: a file in Node.js, the name of a database in a browser. `now`, in milliseconds since 1970, is for tests. */
+  constructor(path: string, options?: { limits?: Partial<Limits>; now?: () => number });
+  /** Report this period through a gateway. Call it by the clock, not by the event. */
+  send(gateway: string, survey: string, values: Values, options?: SendOptions): Promise<Sent>;
+  /** What the report of this period says; of one that is not settled also what the memo behind it says. */
+  preview(survey: string, values: Values): Promise<Report & { memo?: Record<string, string[]> }>;
+  /** What all reports may tell. */
+  explain(): Promise<Explained>;
+  /** Answer a survey no more: erase its terms, owed reports and period key. */
+  leave(survey: string): Promise<void>;
+  /** After the clock was far ahead: go back to the last report that was not refused as too early. */
+  forgetClock(survey: string): Promise<void>;
+  /** The reports that are settled, not delivered, and still taken; oldest first. */
+  owed(survey: string): Promise<Report[]>;
+  /** For tests of an app: which of its possible values a survey does not list, by attribute. */
+  check(terms: Uint8Array | string, possible: Record<string, unknown[]>): Promise<Record<string, unknown[]>>;
+  /** For programs that have the terms already: verify and keep them; returns the survey's id. */
+  join(
+    terms: Uint8Array | string,
+    options?: { pin?: string; trustFirstUse?: boolean; credential?: boolean | null },
+  ): Promise<string>;
+  /** For programs that send reports themselves: make the report of this period and store it. */
+  settle(survey: string, values: Values): Promise<Report>;
+  /** For programs that send reports themselves: a settled report has arrived. */
+  confirm(survey: string, period: number): Promise<void>;
+}
+
+/** What a recorder has, as JSON can write it. */
+export interface Recorded {
+  weights: [string, number][];
+  events: number;
+}
+
+/** Many events of a period become the one value of its report. */
+export class Recorder {
+  constructor(rule: "first" | "last" | "most frequent" | "longest", options?: { state?: Recorded });
+  /** `buckets`: from how many events on a value is the report's. */
+  constructor(rule: "count", options: { buckets: Record<string, number>; state?: Recorded });
+  readonly state: Recorded;
+  /** An event; `seconds` is how long it lasted, for the rule `longest`. */
+  add(value?: unknown, seconds?: number): void;
+  /** What `send` is to be given; null if nothing happened, which is a value like any other. */
+  readonly value: string | null;
+  clear(): void;
+}

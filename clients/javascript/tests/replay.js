@@ -1,0 +1,42 @@
+// Each step of a case of clients/vectors.json, with what a device makes of it; in Node.js and in browsers.
+
+import { internals } from "../device.js";
+
+const DO = { leave: "leave", forget_clock: "forgetClock" };
+
+export async function replayed({ limits, terms, steps }, any, open) {
+  let now = 0;
+  const device = open({ limits: limits === "any" ? any : limits, now: () => now });
+  const found = [];
+  for (const { report, unlisted, explained, refused, ...step } of steps) {
+    now = Date.parse(step.now);
+    try {
+      found.push({ ...step, ...(await done(device, terms, step)) });
+    } catch (error) {
+      if (!error.code) throw error;
+      found.push({ ...step, refused: error.code });
+    }
+  }
+  return found;
+}
+
+async function done(device, terms, { do: what, survey, pinned, credential, values }) {
+  if (what === "join") {
+    const bytes = new TextEncoder().encode(terms[survey]);
+    const pin = pinned ? (await internals.readTerms(bytes)).fingerprint : undefined;
+    await device.join(bytes, { pin, trustFirstUse: true, credential });
+  } else if (what === "settle") {
+    const { report, unlisted } = await device.settle(survey, values);
+    return { report, ...(unlisted.length ? { unlisted } : {}) };
+  } else if (what === "explain") {
+    const { week, ...explained } = await device.explain();
+    return { explained: rounded(explained) };
+  } else await device[DO[what]](survey);
+  return {};
+}
+
+function rounded(given) {
+  if (typeof given === "number") return Number(given.toFixed(9));
+  if (typeof given !== "object" || Array.isArray(given)) return given;
+  return Object.fromEntries(Object.entries(given).map(([name, each]) => [name, rounded(each)]));
+}
