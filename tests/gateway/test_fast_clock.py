@@ -23,14 +23,14 @@ def finals(directory: Path) -> list[tuple[int, int]]:
 
 
 def test_a_clock_that_jumps_ahead_closes_nothing_and_refuses_nothing_while_reports_say_otherwise(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     """Failure would look like: the reports of a month are late, for ever."""
     now, elapsed = Moment(), Moment(0)
     with embedded(tmp_path, now, elapsed=elapsed) as log, serving(log, now=now) as gateway:
         assert gateway.post_one(report()).status == 201
         now.value += MONTH
-        eventually(lambda: "far ahead of the reports" in capsys.readouterr().out)
+        eventually(lambda: "far ahead of the reports" in capsys.readouterr().out + caplog.text)
         assert [gateway.post_one(report()).status for _ in range(3)] == [201] * 3
         assert log.closed_through("buttons") == -1
     for _ in range(2):  # nor does a process that starts with such a clock
