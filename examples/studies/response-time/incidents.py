@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protocols.arrays import Counts, Floats
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
 
 NUMBERS = ("x", "y", "station_x", "station_y", "response_minutes")
 AREAS = ("zone", "city", "district")
@@ -26,13 +28,13 @@ class Incidents:
     station_x: Floats
     station_y: Floats
     minutes: Floats
-    areas: Mapping[str, Counts]
+    areas: Mapping[str, Whole]
     known: Mapping[str, Floats]
 
     def __len__(self) -> int:
         return len(self.x)
 
-    def some(self, rows: Counts) -> Incidents:
+    def some(self, rows: Whole) -> Incidents:
         """Only these incidents."""
         areas, known = ({name: column[rows] for name, column in part.items()} for part in (self.areas, self.known))
         own = (self.x, self.y, self.station_x, self.station_y, self.minutes)
@@ -104,6 +106,6 @@ def _features(name: str, entries: list[str]) -> dict[str, Floats]:
         return {f"{name}_{kind}": (np.array(entries) == kind).astype(np.float64) for kind in kinds}
 
 
-def _nearest(places: Floats, centres: Floats) -> Counts:
+def _nearest(places: Floats, centres: Floats) -> Whole:
     far = (places[:, None, 0] - centres[:, 0]) ** 2 + (places[:, None, 1] - centres[:, 1]) ** 2
     return far.argmin(axis=1)
