@@ -9,8 +9,7 @@ import resource
 import sys
 from pathlib import Path
 
-from bench.stream import KEY, ROWS, close, fill, make, wait_for
-from hearsay.running.worker_process import workers
+from bench.stream import KEY, ROWS, close, fill, make, wait_for, workers  # type: ignore[attr-defined]  # of each tree
 from servers.settings import KafkaSettings
 
 FRAMES = 4000

@@ -40,7 +40,7 @@ from bench._runs import (
 from bench._tables import Table, best_of
 from bench._turns import Figure, Goes, in_turns
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme

@@ -35,7 +35,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from bench._brokers import broker
 from bench._tables import Table
 from bench._turns import in_turns
-from hearsay.running.worker_process import WorkerProcess, workers
+from lab.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -58,8 +58,8 @@ def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.
     """When these devices reported last (or NEVER) as members of a fleet, and how many reports they have made."""
     _, latest, reports = read_columns(link, sealer)
     latest, reports = np.append(latest, NEVER), np.append(reports, 0)
-    places = np.minimum(devices, np.uint64(len(reports) - 1)).astype(np.int64)
-    return latest[places], reports[places]
+    rows = np.minimum(devices, np.uint64(len(reports) - 1)).astype(np.int64)
+    return latest[rows], reports[rows]
 
 
 def spent(
@@ -68,7 +68,7 @@ def spent(
     reports: NDArray[np.int64],
     latest: int | NDArray[np.int64],
 ) -> Floats:
-    """The budget that so many memoised values per attribute, or so many reports, amount to.
+    """The budget that numbers of memoised values per attribute, or of reports, amount to.
 
     With one_in, which reports were answers is not recorded. There are at most as many as there are reports, and at most
     one in so many periods since the first, through the `latest` period of a report.

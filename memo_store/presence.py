@@ -125,8 +125,8 @@ class FleetPresence:
         return _status(self._latest.take(devices), period, closed, self._state.scheme.survey.horizon)
 
     def delivered(self, devices: Devices, period: int) -> None:
-        places = devices.astype(np.intp)
-        new = places[self._latest.take(places) < period]
+        rows = devices.astype(np.intp)
+        new = rows[self._latest.take(rows) < period]
         self._latest[new] = period
         self._reports[new] += 1
         self._state.guarded(period, self._write)

@@ -61,7 +61,7 @@ class SurveyMemos:
         return self._state.seen
 
     def fleet_presence(self, devices: int) -> FleetPresence:
-        """The presence of a fleet of so many devices. Use it in place of `presence`, not beside it."""
+        """The presence of a fleet. Use it in place of `presence`, not beside it."""
         return FleetPresence(self._state, devices)
 
     def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:

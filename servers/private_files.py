@@ -103,7 +103,7 @@ NOTE_BYTES = 1 << 20
 
 
 def read_limited(path: Path, most: int = NOTE_BYTES) -> bytes:
-    """What is in a file of at most so many bytes. Raises OSError for a larger one, which may have no end.
+    """What is in a file of at most `most` bytes. Raises OSError for a larger one, which may have no end.
 
     >>> read_limited(Path("/dev/zero"))
     Traceback (most recent call last):

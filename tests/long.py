@@ -32,13 +32,12 @@ COLLECTING = (
 PARTS = {
     "kills": COLLECTING,
     "cluster": (*COLLECTING, "analytics", "pages"),
-    "pages": (*COLLECTING, "analytics", "audit", "pages", "lab", "docs", "examples", "README.md", "CONTRIBUTING.md"),
+    "pages": (*COLLECTING, "analytics", "pages", "lab", "docs", "examples", "README.md", "CONTRIBUTING.md"),
     "memory": COLLECTING,
     "browser": ("pages", "views", "analytics/mobility", "hearsay/reports"),
     "statistics": (
         "protocols",
         "analytics",
-        "audit",
         "lab",
         "stream_app/counting",
         "views/forecasts",

@@ -1,20 +1,20 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
-from analytics.estimation.consistent import clip_renormalise, norm_sub
+from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all, variance
-from analytics.estimation.likelihood import most_likely
 from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
 from analytics.estimation.ratios import exact
 from analytics.estimation.shortening import decimals, shortened, shortened_consistent
+from analytics.estimation.votes import covariance, unbiased, with_votes
 
 __all__ = [
     "CellNoise",
     "ConsistentShares",
-    "clip_renormalise",
     "consistent_shares",
+    "covariance",
     "decimals",
     "early_stopped",
     "estimate",
@@ -22,9 +22,10 @@ __all__ = [
     "estimate_noised",
     "exact",
     "fitted_places",
-    "most_likely",
     "norm_sub",
     "shortened",
     "shortened_consistent",
+    "unbiased",
     "variance",
+    "with_votes",
 ]

@@ -22,15 +22,3 @@ def norm_sub(frequencies: Floats) -> Floats:
     excess = (np.cumsum(descending, axis=-1) - 1) / ranks  # what to subtract if the first `rank` values stay positive
     kept = np.sum(descending > excess, axis=-1, keepdims=True)
     return np.maximum(frequencies - np.take_along_axis(excess, kept - 1, axis=-1), 0)
-
-
-def clip_renormalise(frequencies: Floats) -> Floats:
-    """Cut at 0 and divide by the sum, as the papers do. Uniform if no frequency is positive.
-
-    >>> clip_renormalise(np.array([0.7, 0.5, -0.1])).round(3).tolist()
-    [0.583, 0.417, 0.0]
-    """
-    clipped = np.maximum(frequencies, 0)
-    total = clipped.sum(axis=-1, keepdims=True)
-    even = np.full_like(clipped, 1 / clipped.shape[-1])
-    return np.asarray(np.divide(clipped, total, out=even, where=total > 0))

@@ -106,8 +106,8 @@ def _columns(path: Path) -> dict[str, list[str]]:
     """The columns of a file by name, their cells without spaces and with decimal points."""
     table = read_table(path, ",;\t|")
     columns = {
-        name.strip() or f"column {place + 1}": [cell.strip() for cell in column.to_pylist()]
-        for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True))
+        name.strip() or f"column {number}": [cell.strip() for cell in column.to_pylist()]
+        for number, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True), start=1)
     }
     if not any("." in cell for cells in columns.values() for cell in cells):
         return {name: [cell.replace(",", ".") for cell in cells] for name, cells in columns.items()}

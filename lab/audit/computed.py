@@ -45,7 +45,7 @@ WHOLE = "the whole tuple"
 def computed(
     scheme: Scheme, devices: int, only: Collection[Attack], attacker: Attacker = "best", priors: Priors | None = None
 ) -> list[Figure]:
-    """Every figure of the attacks in `only` that has a closed form, among so many devices."""
+    """Every figure of the attacks in `only` that has a closed form, among `devices`."""
     parts: dict[Attack, Iterator[Figure]] = {
         "guess": _guesses(scheme, priors or {}),
         "place": _places(scheme),

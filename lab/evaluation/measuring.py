@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.estimation import clip_renormalise, early_stopped, estimate, most_likely, norm_sub, variance
+from analytics.estimation import early_stopped, estimate, norm_sub, variance
+from lab.evaluation.likelihood import clip_renormalise, most_likely
 from lab.evaluation.methods import Method
 from lab.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
 from lab.evaluation.truth import Truth, noisy_priors

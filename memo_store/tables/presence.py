@@ -96,7 +96,7 @@ def columns_key(sealer: Sealer) -> str:
 
 
 def read_columns(link: Link, sealer: Sealer, devices: int = 0) -> tuple[bytes, Counts, Counts]:
-    """The version, and of each device, at least so many, the last period (or NEVER) and its number of reports."""
+    """The version, and the last period (or NEVER) and the number of reports of at least this number of devices."""
     version, sealed, bits = link.ask("HMGET", columns_key(sealer), "version", "base", "0")
     if bits is not None:  # devices of that period would report it again
         raise StoreError(

@@ -28,16 +28,16 @@ class WordTable:
         """Which names are known, and their words (anything for the others)."""
         if not len(self):
             return np.zeros(len(names), dtype=np.bool_), np.zeros(len(names), dtype=np.uint64)
-        places = np.searchsorted(self.names, names)
-        return self.names.take(places, mode="clip") == names, self.words.take(places, mode="clip")
+        rows = np.searchsorted(self.names, names)
+        return self.names.take(rows, mode="clip") == names, self.words.take(rows, mode="clip")
 
     def add(self, names: Words, words: Words) -> None:
         """Add words, except for names that are known or repeated."""
         new = np.flatnonzero(~self.find(names)[0])
         names, first = np.unique(names[new], return_index=True)
-        places = np.searchsorted(self.names, names)
-        self.names = np.insert(self.names, places, names)
-        self.words = np.insert(self.words, places, words[new[first]])
+        rows = np.searchsorted(self.names, names)
+        self.names = np.insert(self.names, rows, names)
+        self.words = np.insert(self.words, rows, words[new[first]])
 
     def change(self, names: Words, words: Words) -> None:
         """Give names that are known other words."""

@@ -42,7 +42,7 @@ class EventFiles:
         self._files = [_open(path, form or FileFormat()) for path in paths]
 
     def batches(self, columns: ColumnMapping, most: int | None = None) -> Iterator[Batch]:
-        """The rows of all files; if `most` is given, only about so many of each."""
+        """The rows of all files; if `most` is given, only about this number of each."""
         sizes = np.array([path.stat().st_size for path in self.paths], dtype=float)
         shares = sizes / max(1.0, sizes.sum())
         for i, file in enumerate(self._files):

@@ -72,7 +72,7 @@ def read_capture(directory: Path) -> Capture:
 
 
 def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
-    """Make a directory a capture for so many partitions, or add a survey to the one that it is."""
+    """Make a directory a capture for a number of partitions, or add a survey to the one that it is."""
     private_directory(directory)
     surveys: dict[str, CapturedSurvey] = {}
     if (directory / CAPTURE).exists():

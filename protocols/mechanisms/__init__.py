@@ -9,10 +9,10 @@ from protocols.mechanisms.mechanism import Budget, Calibration, Channel
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import averaged_square
+from protocols.mechanisms.places.losses import moved
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
-from protocols.mechanisms.rounds import Flip, MatrixRound
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 
 __all__ = [
     "CHOOSERS",
@@ -35,9 +35,10 @@ __all__ = [
     "PlaceRound",
     "PlanarChannel",
     "PlanarRound",
+    "Round",
     "SupportChannel",
     "Use",
-    "averaged_square",
     "bit_flip",
     "fitting",
+    "moved",
 ]

@@ -29,7 +29,7 @@ class _Model(BaseModel):
 
 
 class LinkPlan(_Model):
-    """By how much two reports of one device are alike, among so many devices.
+    """By how much two reports of one device are alike, among `devices`.
 
     `first_guess` is the chance that the best guess of which earlier report is the same device's is right; `luck` that
     of a blind guess among devices with the same lifelong traits. The trackability of two reports, and of any number, is
@@ -72,7 +72,7 @@ class CrowdPlan(_Model):
 
 
 def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> CrowdPlan:
-    """What links the reports of a survey among so many devices; with alternatives, also what wider budgets would."""
+    """What links the reports of a survey among `devices`; with alternatives, also what wider budgets would."""
     memoised = scheme.survey.longitudinal
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
     alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)

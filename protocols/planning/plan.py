@@ -147,7 +147,7 @@ def plan(
     *,
     alternatives: bool = True,
 ) -> Plan:
-    """The plan of a compiled survey for so many devices (by default the survey's own) and a wanted standard error.
+    """The plan of a compiled survey for a number of devices (by default the survey's own) and a wanted standard error.
 
     `wanted` names other errors, by attribute or cross, for which shares are proposed. Without `alternatives`, other
     mechanisms, ways to collect the survey and wider budgets are left out, which take most of the time.

@@ -17,7 +17,7 @@ NORMAL_95 = 1.959964
 
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:
-    """Of a value with this frequency, in a period in which so many devices report."""
+    """Of a value with this frequency, in a period in which this number of devices report."""
     return sqrt(mean_variance(question.channel, frequency) / (devices * scheme.answering_share(question)))
 
 

@@ -45,7 +45,7 @@ class Evidence:
         return self.answer_bits + self.trait_bits
 
     def links(self, devices: int) -> bool:
-        """Whether a device can be recognised among so many."""
+        """Whether a device can be recognised among this number of devices."""
         return self.bits > hidden_bits(devices)
 
     def first_guess(self, devices: int) -> float:
@@ -56,12 +56,12 @@ class Evidence:
         return first_guess(self.questions, self.alike(devices), self.memoised)
 
     def alike(self, devices: int) -> int:
-        """How many of so many devices have the same traits."""
+        """How many devices of a crowd of this size have the same traits."""
         return max(1, devices // self.traits)
 
 
 def hidden_bits(devices: int) -> float:
-    """How many bits a crowd of so many devices hides.
+    """How many bits a crowd of this number of devices hides.
 
     >>> [round(hidden_bits(devices), 1) for devices in (1_000, 10_000, 1_000_000)]
     [1.0, 3.3, 9.9]

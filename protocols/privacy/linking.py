@@ -38,7 +38,7 @@ class Pairs:
     """The cells a pair of reports can fall into, for some independent parts of an answer that are alike.
 
     `together` is the chance of each cell for two reports of one device, `apart` for reports of two devices; `count`
-    says how many such parts an answer has. `symbols`: cells are all pairs of so many symbols, [later, earlier].
+    says how many such parts an answer has. `symbols`: cells are all pairs of this number of symbols, [later, earlier].
     """
 
     together: Floats

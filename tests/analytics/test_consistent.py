@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
 
-from analytics.estimation import clip_renormalise, estimate, norm_sub
-from analytics.estimation.likelihood import ibu, most_likely, project
+from analytics.estimation import estimate, norm_sub
 from analytics.estimation.votes import covariance, unbiased
+from lab.evaluation.likelihood import clip_renormalise, ibu, most_likely, project
 from protocols.mechanisms import MatrixChannel, SupportChannel
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 
-from hearsay.running.worker_process import WorkerProcess
+from lab.worker_process import WorkerProcess
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 

@@ -7,7 +7,7 @@ from threading import Thread
 
 import numpy as np
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from memo_store.store import MemoStore
 from producers.simulation import Simulation
 from producers.sinks import KafkaSink

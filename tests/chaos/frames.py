@@ -8,7 +8,7 @@ from threading import Thread
 
 import numpy as np
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.question import Question

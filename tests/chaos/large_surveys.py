@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hearsay.running.worker_process import WorkerProcess, workers
+from lab.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.scheme import Scheme

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from hearsay.running.worker_process import WorkerProcess
+from lab.worker_process import WorkerProcess
 from stream_app.kafka import Topics
 from tests.helpers.cluster import Cluster
 from tests.helpers.ordeal import Ordeal

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from hearsay.running.stack import Stack
-from hearsay.running.worker_process import WorkerProcess
+from lab.worker_process import WorkerProcess
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.running.worker_process import WorkerProcess
+from lab.worker_process import WorkerProcess
 from protocols.errors import ServerError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics

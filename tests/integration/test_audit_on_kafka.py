@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearsay.cli import app
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, published, read_topic
 from tests.helpers.eventually import eventually

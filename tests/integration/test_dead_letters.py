@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from protocols.errors import SettingsError, SurveyError
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish

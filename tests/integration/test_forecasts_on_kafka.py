@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics
 from stream_app.local import LocalStore

@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hearsay.cli import app
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.errors import NotAllowed
 from servers.settings import KafkaSettings, load

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import hearsay as library
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 from stream_app.local import LocalStore

@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from pydantic import SecretStr
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
 from producers.sinks import KafkaSink

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.running.worker_process import WorkerProcess
+from lab.worker_process import WorkerProcess
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from stream_app.log.codec import VERSION

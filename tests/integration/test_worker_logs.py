@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from hearsay.running.worker_process import WorkerProcess, workers
+from lab.worker_process import WorkerProcess, workers
 from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker

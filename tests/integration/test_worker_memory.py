@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from servers.settings import KafkaSettings

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaProducer
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
 from stream_app.counting.state import counter_key

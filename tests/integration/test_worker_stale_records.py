@@ -12,7 +12,7 @@ from random import Random
 import pytest
 from kafka import KafkaProducer
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
 from tests.helpers.eventually import eventually

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient
 
-from hearsay.running.worker_process import WorkerProcess, workers
+from lab.worker_process import WorkerProcess, workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.command_line import hearsay, recover

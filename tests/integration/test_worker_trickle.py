@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.wire import REPORT, Frame, encode_report
 from servers.settings import KafkaSettings

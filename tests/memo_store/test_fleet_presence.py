@@ -88,7 +88,7 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Pat
             shutil.copytree(tmp_path / "copy", server.directory)
             server.start()
             if first == "checked":
-                memos.check(2)
+                memos.presence.status(EVERYONE[:0], 2)
             if first == "looked up":
                 memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, np.zeros(40, dtype=np.int64), 2)
             fleet.delivered(EVERYONE[30:], 2)

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
+from lab.audit.closed.places import averaged_square
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build_for_places
@@ -20,7 +21,7 @@ from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.fitting import composed, is_tight, largest_second, weighed
 from protocols.mechanisms.places.law import ANYWHERE
-from protocols.mechanisms.places.losses import averaged_square, rate_after
+from protocols.mechanisms.places.losses import rate_after
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.planning import plan
 from protocols.privacy import in_words

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from hearsay.running.worker_process import workers
+from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually

@@ -21,7 +21,7 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 
 MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are gone through
-MOST_REPORTS = 200  # symbols are enumerated up to so many
+MOST_REPORTS = 200  # up to this number, symbols are enumerated
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 
 

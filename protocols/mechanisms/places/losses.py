@@ -48,30 +48,6 @@ def moved(first: Round, second: Round | None = None) -> tuple[Floats, Floats]:
     return _by_distance(first.area.squares, (first.matrix if second is None else first.matrix @ second.matrix))
 
 
-def averaged_square(first: Round, second: Round | None, t: float, memoised: bool) -> float:
-    """The mean square distance, in cell sides, of the mean of t linked reports from their place.
-
-    Displacements have no direction, far from the border. Inside an area reports are drawn towards its middle, which no
-    number of reports averages away.
-    """
-    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
-    if isinstance(first, PlanarRound):
-        parts = [_mean_square(first) / (1 if memoised else t)]
-        return sum(parts) + (_mean_square(second) / t if second is not None else 0.0)
-    places = first.area.positions.astype(np.float64)
-    memo = first.matrix if memoised else np.eye(first.cells)
-    fresh = first.matrix if not memoised else np.eye(first.cells) if second is None else second.matrix
-    centres = fresh @ places
-    scatter = fresh @ (places**2).sum(axis=1) - (centres**2).sum(axis=1)
-    off = ((places[:, None] - centres) ** 2).sum(axis=2)
-    return float((memo * (off + scatter / t)).sum(axis=1).mean())
-
-
-def _mean_square(noise: PlaceRound) -> float:
-    far, chances = moved(noise)
-    return float(np.square(far) @ chances)
-
-
 def _by_distance(squares: Whole, chances: Floats) -> tuple[Floats, Floats]:
     far, place = np.unique(squares.ravel(), return_inverse=True)
     found = np.bincount(place, chances.ravel())

@@ -1,6 +1,9 @@
 """The loops behind tokens and counters, compiled at their first call and kept for the next process.
 
 Import this module at the first use and not before: importing numba takes longer than most commands do.
+
+The instructions written by hand (lines compared as vectors, lines prefetched) are felt: with a plain loop instead, a
+worker that counts a backlog takes 1.2 times the CPU (`python -m bench.against COMMIT worker`, medians of five turns).
 """
 
 from __future__ import annotations

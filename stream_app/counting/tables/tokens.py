@@ -24,7 +24,7 @@ SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
 MOST_GROWTH = 4
-"""Tokens that are expected may not come: a set is at most so many times as large for them."""
+"""Tokens that are expected may not come: a set grows at most by this factor for them."""
 
 
 class TokenSet:
@@ -52,7 +52,7 @@ class TokenSet:
     def insert(self, tokens: Tokens, expected: int = 0) -> Mask:
         """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new.
 
-        About so many more are `expected` soon after.
+        `expected`: about how many more come soon after.
         """
         from stream_app.counting.tables.loops import insert
 
@@ -63,11 +63,11 @@ class TokenSet:
         return new
 
     def expect(self, more: int) -> None:
-        """Make room for so many more, with some to spare: growing soon after would cost as much again."""
+        """Make room for more, with some to spare: growing soon after would cost as much again."""
         self.reserve(more * GROWTH[0] // GROWTH[1])
 
     def reserve(self, more: int, expected: int = 0) -> None:
-        """Make room for so many more; if it must grow for them, also for those that are `expected`, within limits."""
+        """Make room for more; if it must grow for them, also for those that are `expected`, within limits."""
         from stream_app.counting.tables.loops import move
 
         needed, lines = _lines(self._count + more), len(self._slots) // SLOTS_PER_LINE

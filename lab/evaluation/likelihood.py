@@ -1,4 +1,6 @@
-"""The maximum likelihood distribution, for every channel (PROTOCOLS 6).
+"""Consistent histograms beside the published ones: of the maximum likelihood, for every channel, and clipped.
+
+The maximum likelihood distribution (PROTOCOLS 6):
 
 direct encodings     closed form: a water level
 channel matrices     expectation-maximisation (IBU), from the uniform distribution
@@ -10,8 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
-from analytics.estimation.votes import covariance, unbiased, with_votes
+from analytics.estimation import covariance, norm_sub, unbiased, with_votes
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
@@ -149,3 +150,15 @@ def _solve_with_zeros(point: Floats, spread: Floats, zero: np.ndarray) -> tuple[
     push = np.zeros(len(point))
     push[places] = solution[:-1]
     return point + columns @ solution, push
+
+
+def clip_renormalise(frequencies: Floats) -> Floats:
+    """Cut at 0 and divide by the sum, as the papers do. Uniform if no frequency is positive.
+
+    >>> clip_renormalise(np.array([0.7, 0.5, -0.1])).round(3).tolist()
+    [0.583, 0.417, 0.0]
+    """
+    clipped = np.maximum(frequencies, 0)
+    total = clipped.sum(axis=-1, keepdims=True)
+    even = np.full_like(clipped, 1 / clipped.shape[-1])
+    return np.asarray(np.divide(clipped, total, out=even, where=total > 0))
