@@ -35,6 +35,7 @@ export class DeviceError extends Error {
     | "losses"
     | "over"
     | "pin"
+    | "signature"
     | "reported"
     | "rules"
     | "settings"
@@ -90,6 +91,8 @@ export interface Explained {
 export interface SendOptions {
   /** The fingerprint of the terms. Without it they are accepted from this machine only, or with `trustFirstUse`. */
   pin?: string;
+  /** The public key of whoever signs the terms, in base64. */
+  author?: string;
   trustFirstUse?: boolean;
   /** A credential, if the gateway asks for one. */
   bearer?: string;
@@ -118,7 +121,7 @@ export class Device {
   /** For programs that have the terms already: verify and keep them; returns the survey's id. */
   join(
     terms: Uint8Array | string,
-    options?: { pin?: string; trustFirstUse?: boolean; credential?: boolean | null },
+    options?: { pin?: string; author?: string; signature?: string | null; trustFirstUse?: boolean; credential?: boolean | null },
   ): Promise<string>;
   /** For programs that send reports themselves: make the report of this period and store it. */
   settle(survey: string, values: Values): Promise<Report>;

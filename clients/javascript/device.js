@@ -1,5 +1,5 @@
 // A device that answers hearsay surveys under local differential privacy, and trusts nobody.
-// docs/device-protocol.md says what it does, device.d.ts what an app calls. It needs WebCrypto and nothing else.
+// docs/device-protocol.md says what it does, device.d.ts what an app calls.
 
 // `code` says why, for programs; the message never has a person's value.
 export class DeviceError extends Error {
@@ -27,7 +27,7 @@ const utf8 = (text) => new TextEncoder().encode(text);
 const hex = (bytes) => Array.from(bytes, (byte) => digits(byte, 2)).join("");
 const unhex = (text) => Uint8Array.from(text.match(/../g), (pair) => parseInt(pair, 16));
 const digits = (number, width) => number.toString(16).padStart(width, "0");
-const webCrypto = globalThis.crypto ?? (await import(/* webpackIgnore: true */ "node:crypto")).webcrypto; // Node.js 18
+const webCrypto = globalThis.crypto ?? (await import(/* webpackIgnore: true */ "node:crypto")).webcrypto;
 
 function subtle() {
   return webCrypto.subtle ?? refuse("settings", "this page has no cryptography", "open it by https, or on localhost");
@@ -993,7 +993,7 @@ function respondent(terms, key, old) {
   async function trait(of, question) {
     return question.parameter ? question.encoding().trait(await draws(of, question, "trait", 0)) : null;
   }
-  // What stands for all values that are not listed: the survey's `other`, or one drawn for life.
+  // For all values that are not listed: the survey's `other`, or one drawn for life.
   async function unlisted(of, question, axis) {
     const { other, places, values } = question.sources[axis];
     if (other !== null) return places.get(other);
@@ -1237,7 +1237,8 @@ function gatewayAt(address, timeout, bearer) {
     let answer;
     try {
       answer = await fetch(at + path, { ...rules, ...init, headers, signal });
-      return { status: answer.status, body: await bounded(answer.body?.getReader(), most) };
+      const body = await bounded(answer.body?.getReader(), most);
+      return { status: answer.status, body, signature: answer.headers.get("hearsay-signature") };
     } catch (error) {
       if (error instanceof DeviceError) throw error;
       if (signal.aborted) refuse("timeout", `${at} took longer than ${timeout / 1000} s`, LATER);
@@ -1265,9 +1266,9 @@ function gatewayAt(address, timeout, bearer) {
     address: at,
     loopback,
     async terms(survey) {
-      const { status, body } = await request(`/v1/surveys/${encodeURIComponent(survey)}`, {}, MAX_TERMS_BYTES);
+      const { status, ...found } = await request(`/v1/surveys/${encodeURIComponent(survey)}`, {}, MAX_TERMS_BYTES);
       if (status === 404) refuse("gateway", `${at} has no survey ${survey}`, "look at its id, and at the address");
-      return status === 200 ? body : refused(status, "the terms were not given");
+      return status === 200 ? found : refused(status, "the terms were not given");
     },
     async post(report) {
       const init = { method: "POST", body: report, headers: { "content-type": "application/vnd.hearsay.report+json" } };
@@ -1283,8 +1284,7 @@ function gatewayAt(address, timeout, bearer) {
 
 // ---- device
 //
-// The order is always: settle (the report of a period is made and stored), then send. Whatever happens in between, the
-// same bytes are sent again, or none. Whether, when and how often it sends is never a function of a value.
+// Settle first: make and store the report of a period. Then send these bytes, or none. No value decides when it sends.
 
 const LONGEST_DELAY = 2; // seconds between settling and sending, so that how long settling took does not show
 const [HARMLESS_BITS, SPARE_BITS] = [1, 10];
@@ -1309,16 +1309,16 @@ export class Device {
     this.#entropy = entropy ?? (() => webCrypto.getRandomValues(new Uint8Array(32)));
   }
 
-  async send(url, survey, values, { pin, bearer, timeout = 20_000, trustFirstUse = false } = {}) {
+  async send(url, survey, values, { pin, author, bearer, timeout = 20_000, trustFirstUse = false } = {}) {
     const gateway = gatewayAt(url, timeout, bearer);
     const credential = bearer !== undefined;
     const { terms, fingerprint } = await this.#change(({ surveys }) => own(surveys, survey) ?? {});
     if (terms && (pin ?? fingerprint) !== fingerprint) notPinned(survey);
     if (!terms) {
-      const bytes = await gateway.terms(survey);
-      const { id } = await readTerms(bytes);
-      if (id !== survey) refuse("terms", `${gateway.address} answered with another survey`, SKIP);
-      await this.join(bytes, { pin, trustFirstUse: trustFirstUse || gateway.loopback, credential });
+      const { body, signature } = await gateway.terms(survey);
+      if ((await readTerms(body)).id !== survey) refuse("terms", `${gateway.address} answered with another survey`, SKIP);
+      trustFirstUse ||= gateway.loopback;
+      await this.join(body, { pin, author, signature, trustFirstUse, credential });
     }
     const dropped = await this.#dropLate(survey);
     let [failed, report] = [null, null];
@@ -1335,16 +1335,17 @@ export class Device {
     return { period, status, unlisted: report?.unlisted ?? [], dropped: [...dropped, ...late], copied };
   }
 
-  async join(given, { pin, trustFirstUse = false, credential = null } = {}) {
+  async join(given, { pin, author, signature, trustFirstUse = false, credential = null } = {}) {
     const terms = await readTerms(given);
     const { id, fingerprint } = terms;
-    if (pin === undefined && !trustFirstUse)
+    if (author) await (await import("./signatures.js")).requireSignature(terms, author, signature, webCrypto, refuse);
+    else if (pin === undefined && !trustFirstUse)
       refuse("pin", `survey ${id}: there is no pin to compare its terms with`, `give ${fingerprint}, if it is meant`);
     if ((pin ?? fingerprint) !== fingerprint) notPinned(id);
     requireWithinBudgets(terms);
     await verify(terms);
     checkTerms(this.#limits, terms);
-    await this.#change((state) => this.#join(state, terms, pin !== undefined, credential));
+    await this.#change((state) => this.#join(state, terms, (pin ?? author) !== undefined, credential));
     return id;
   }
 
@@ -1635,7 +1636,7 @@ const drawnBits = ({ sampling, hides }, { questions: [{ share }] }) => (sampling
 
 const RULES = ["first", "last", "most frequent", "longest", "count"];
 
-// Many events of a period become the one value of its report; of several, the one that came first.
+// Many events of a period become the one value of its report.
 export class Recorder {
   #rule;
   #buckets;

@@ -112,18 +112,26 @@ def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(
     unsigned = Scheme(read_survey(file)).fingerprint
     authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
     assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
+    wrong, right = (author["author"] for author in authors)
     with nursery() as parent:
         arguments = ["serve", str(file), "--data", str(tmp_path / "data")]
         server = Forked(parent, arguments, tmp_path / "serve.log").start().wait_until_ready()
         address = f"http://127.0.0.1:{server.port}"
         with Device(tmp_path / "my.device") as device:
-            for author, code in ((authors[0]["author"], "signature"), ("YQ==", "settings")):
+            for author, code in ((wrong, "signature"), ("YQ==", "settings")):
                 with pytest.raises(DeviceError) as refused:
                     device.send(address, "lunch", {"dish": "soup"}, author=author)
                 assert refused.value.code == code
-            sent = device.send(address, "lunch", {"dish": "soup"}, author=authors[1]["author"])
+            assert device.send(address, "lunch", {"dish": "soup"}, author=right).status == "reported"
+        program = f"""
+            import {{ Device }} from {json.dumps(str(CLIENTS / "javascript" / "device.js"))};
+            const sent = (author) => new Device("js").send("{address}", "lunch", {{ dish: "soup" }}, {{ author }});
+            for (const author of ["{wrong}", "YQ=="]) await sent(author).catch(({{ code }}) => console.log(code));
+            console.log((await sent("{right}")).status);
+        """
+        outcome = said(find_node(), "--input-type=module", "--eval", program, directory=tmp_path)
+        assert outcome == ["signature", "settings", "reported"]
         assert server.leave() == 0, server.log.read_text()
-    assert sent.status == "reported"
 
 
 def _typed(*words: str) -> str:

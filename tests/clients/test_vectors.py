@@ -81,7 +81,7 @@ def test_the_javascript_library_is_one_small_module_without_dependencies() -> No
     assert "dependencies" not in (LIBRARY / "package.json").read_text()
     imported = re.findall(r'(?:from |import\()(?:/\*.*?\*/ )?"([^"]+)"', (LIBRARY / "device.js").read_text())
     # Only when they are needed: in Node.js, of places, and of state of version 0.1.
-    assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./moving.js"}
+    assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./moving.js", "./signatures.js"}
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
 
 
