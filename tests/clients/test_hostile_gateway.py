@@ -26,7 +26,7 @@ from tests.clients.vectors import FILE, changed
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}
-PEOPLE = 150
+PEOPLE = 60
 
 
 @pytest.fixture(params=LIBRARIES)
