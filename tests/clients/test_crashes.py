@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
+from itertools import count
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -31,9 +33,26 @@ JAVASCRIPT = f"""
 import {{ Device }} from "{LIBRARY}/device.js";
 const [gateway, state, a] = process.argv.slice(-3);
 const limits = {{ value: 9, year: 99 }};
-const device = new Device(state, {{ limits, now: () => Date.parse("2026-01-01T12:00:00Z") }});
+const device = new Device(state, {{ limits, now: () => Date.parse("2026-01-01T12:00:00Z"), wait: () => {{}} }});
 console.log((await device.send(gateway, "test", {{ a }})).period);
 """
+
+
+DYING = """
+import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+let left = Number(process.env.DIES_AT);
+const changing = ["write", "writeFile", "link", "unlink", "open", "fsync", "close", "rename", "rm", "chmod"];
+for (const name of changing.map((each) => `${each}Sync`)) {
+  const real = fs[name];
+  fs[name] = (...given) => {
+    if (left-- === 0) process.kill(process.pid, "SIGKILL");
+    return real(...given);
+  };
+}
+syncBuiltinESMExports();
+"""
+"""Before a program begins: it is killed at one of its operations on files."""
 
 
 class Watched:
@@ -116,6 +135,33 @@ def test_a_device_that_was_killed_while_sending_sends_the_same_report_again(tmp_
         assert again.stdout.strip() == "0"
     assert len(running.posted) == 2
     assert running.posted[0] == running.posted[1]
+
+
+@pytest.mark.long(part="clients")
+def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_on(tmp_path: Path) -> None:
+    """A failure would be: other bytes for a period that was sent before, no report, or a lock that nobody removes."""
+    command = _command(tmp_path, "javascript")
+    (tmp_path / "dying.mjs").write_text(DYING)
+    dying = [command[0], "--import", str(tmp_path / "dying.mjs"), *command[1:]]
+    with gateway(answering(200, CAPPED.terms)) as running:
+        for operation in count():
+            running.posted.clear()
+            state = tmp_path / f"killed at {operation}" / "device"
+            state.parent.mkdir()
+            killed = subprocess.run(
+                [*dying, running.address, str(state), "1"],
+                env={**os.environ, "DIES_AT": str(operation)}, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path,
+            )  # fmt: skip
+            again = subprocess.run(
+                [*command, running.address, str(state), "7"],
+                capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=tmp_path,
+            )  # fmt: skip
+            assert again.stdout.strip() == "0", operation
+            assert 1 <= len(running.posted) <= 2 and len(set(running.posted)) == 1, operation
+            assert not (state.parent / "device.lock").exists()
+            if killed.returncode == 0:
+                break
+    assert operation > 40
 
 
 def _command(directory: Path, language: str) -> list[str]:

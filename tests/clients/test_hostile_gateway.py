@@ -4,19 +4,29 @@ from __future__ import annotations
 
 import json
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
+from itertools import product
+from math import log
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
+from scipy.stats import binomtest
 
 from hearsay_device import DeviceError, Limits
-from hearsay_device.terms import MAX_TERMS_BYTES
+from hearsay_device.questions import question_id
+from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
+from protocols.scheme import Scheme
 from tests.clients.gateways import Handle, answering, gateway
 from tests.clients.libraries import LIBRARIES, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
+from tests.clients.vectors import FILE, changed
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}
+PEOPLE = 60
 
 
 @pytest.fixture(params=LIBRARIES)
@@ -46,6 +56,15 @@ def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only
     assert {json.loads(report)["fingerprint"] for report in running.posted} == {CAPPED.fingerprint}
 
 
+def test_hostile_terms_get_nothing_over_http(tmp_path: Path, library: str) -> None:
+    hostile = json.loads(FILE.read_text())["hostile"]
+    refusals = [change for change in hostile["changes"] if change["refused"]]
+    assert len(refusals) > 25
+    for change in refusals:
+        terms = changed(hostile["terms"][change["terms"]], change)
+        _gets_nothing(library, tmp_path, answering(200, terms), change["refused"])
+
+
 def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow(tmp_path: Path, library: str) -> None:
     """Each permutes, renames or pads the list; the old device answered all of them, and its truth was known."""
     answers = 0
@@ -61,6 +80,63 @@ def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow
                 assert error.code == "limit"
         told = device.explain()["value"]["dish"]
     assert answers == 5 and told == pytest.approx(0.9525741, abs=1e-6)
+
+
+def asking_about_lunch(surveys: int) -> dict[str, Scheme]:
+    """Surveys that all ask who eats soup: with memos and without; lists are permuted, renamed and padded."""
+    found = {}
+    for number in range(surveys):
+        values = ["soup", "salad", *(f"no {number}" for _ in range(number % 2))][:: 1 if number % 3 else -1]
+        budgets: dict[str, Any] = {"eps": 0.6} if number % 4 else {"eps_inf": 0.5, "eps_1": 0.3, "devices": 10**9}
+        mechanism = "grr" if number % 4 else "l-grr"
+        attribute = {"name": "dish", "values": values, "mechanism": mechanism}
+        found[f"s{number}"] = scheme_with(attribute, **budgets, id=f"s{number}")
+    return found
+
+
+def believed(schemes: dict[str, Scheme], posted: list[bytes]) -> float:
+    """The log-ratio of the chances of all that a gateway was sent, between soup and salad.
+
+    Answers to one question come from one memo, which is summed over.
+    """
+    memos: dict[str, dict[str, dict[str, float]]] = {}
+    for report in map(json.loads, posted):
+        (question,) = read_terms(schemes[report["survey"]].terms).questions
+        said, (p, q) = question.values[int(report["answers"]["dish"], 16)], _flip(question.first)
+        key = question_id(question) if question.second else f"{report['survey']} {report['period']}"
+        again, other = _flip(question.second) if question.second else (1.0, 0.0)
+        chances = memos.setdefault(key, {})
+        for truth in ("soup", "salad"):
+            before = chances.setdefault(truth, {value: p if value == truth else q for value in question.values})
+            chances[truth] = {value: chance * (again if value == said else other) for value, chance in before.items()}
+    return sum(log(sum(each["soup"].values()) / sum(each["salad"].values())) for each in memos.values())
+
+
+def _flip(given: Any) -> tuple[float, float]:
+    return given.p, given.q
+
+
+@pytest.mark.long(part="clients")
+def test_all_reports_together_tell_no_more_than_is_explained(tmp_path: Path, library: str) -> None:
+    """Coins choose what people eat; whoever has all reports guesses it. What devices draw follows from their number."""
+    schemes, right = asking_about_lunch(12), 0
+    dice = Random("lunch")
+    for number in range(PEOPLE):
+        truth = dice.choice(["soup", "salad"])
+        clock = Days()
+        with (
+            gateway(lambda request: answering(200, schemes[request.path.rpartition("/")[2]].terms)(request)) as running,
+            open_device(library, tmp_path / str(number), clock, entropy=f"lunch {number}") as device,
+        ):
+            for clock.day, survey in product(range(2), schemes):
+                with suppress(DeviceError):
+                    device.send(running.address, survey, {"dish": truth})
+            explained = device.explain()["value"]["dish"]
+        told = believed(schemes, running.posted)
+        right += (told > 0) == (truth == "soup") if told else dice.random() < 0.5
+    assert binomtest(right, PEOPLE, explained, alternative="greater").pvalue > 1e-4, (right, explained)
+    assert binomtest(right, PEOPLE, 0.5, alternative="greater").pvalue < 1e-3, f"the attack learns nothing: {right}"
+    assert explained <= 0.953
 
 
 def _cut(request: BaseHTTPRequestHandler) -> None:

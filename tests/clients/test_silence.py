@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 from datetime import datetime, timedelta, timezone
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +21,19 @@ from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.clients.vectors import ANY
 from tests.helpers.surveys import scheme_with
 
-SURVEYS = 40
-DAYS = (0, 1, 1, 3, 40, 400)
+SURVEYS, MANY = 12, 300
+DAYS = (0, 1, 1, 3, 2, 40, 400)  # clocks go back, too
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 GRID = {"at": [47.2, 6.0], "cell": "500m", "columns": 3, "rows": 2}
 WRONG: list[Any] = [None, "", "zzz", -1, 10**9, 2.5, float("nan"), float("inf"), True, [], {}, {"x": 1}, b"a", object()]
+OUTCOMES = (
+    *[answering(201, b"{}")] * 4,
+    answering(503),
+    answering(302, location="/elsewhere"),
+    answering(401),
+    *(answering(409, b'{"reason": "%s"}' % reason) for reason in (b"late", b"too-far-ahead", b"repeat", b"odd")),
+)
+"""What a gateway may answer, to mark a device or to make it send again."""
 
 
 def generated(dice: random.Random) -> Scheme:
@@ -58,29 +67,54 @@ def _drawn(dice: random.Random) -> Scheme:
     return scheme_with(*attributes, **budgets, **more, solution=solution, grace=dice.choice(["0s", "36h"]))
 
 
-def observed(library: str, path: Path, scheme: Scheme, case: str, limits: Limits, values: list[dict[str, Any]]) -> Any:
-    """All that a gateway, and whoever looks at the clock, sees of a device: sizes, order and times of its requests."""
-    clock, seen = Clock(), []
-    posts = [0]
+def observed(library: str, path: Path, seed: str, values: list[dict[str, Any]]) -> Any:
+    """All that a gateway, and whoever looks at the clock, sees of a device: sizes, order and times of its requests.
 
-    def taking(request: Any) -> None:
-        posts[0] += 1
-        answering(503 if posts[0] % 3 == 0 else 201, b"{}")(request)
+    The seed chooses terms, limits and what the gateway answers; the values are the device's own.
+    """
+    dice = random.Random(seed)
+    scheme, limits = generated(dice), dice.choice([Limits(), Limits(**ANY), Limits(report=3, value=5, ratio=1)])
+    clock, seen, asked = Clock(), [], [0]
+
+    def giving(request: BaseHTTPRequestHandler) -> None:
+        asked[0] += 1
+        answering(200, scheme.terms)(request)
 
     with (
-        gateway(answering(200, scheme.terms), taking) as running,
-        open_device(library, path, clock, limits, entropy=case) as device,
+        gateway(giving, lambda request: dice.choice(OUTCOMES)(request)) as running,
+        open_device(library, path, clock, limits, entropy=seed) as device,
     ):
         for day, given in zip(DAYS, values, strict=True):
             clock.seconds = (START + timedelta(days=day)).timestamp()
             try:
-                status = device.send(running.address, "test", given).status
+                sent = device.send(running.address, "test", given)
+                status = (sent.period, sent.status, sent.dropped, sent.copied)
             except DeviceError as error:
                 status = error.code
-            spent = device.explain()["year"] if status != "unknown" else None
+            if day == 2 and device.explain()["report"]:
+                device.forget_clock("test")
             shapes = [(len(report), json.loads(report)["period"]) for report in running.posted]
-            seen.append((status, clock.seconds, shapes, json.dumps(spent)))
+            seen.append(
+                (status, asked[0], clock.seconds, list(clock.waited), shapes, json.dumps(device.explain()["year"]))
+            )
     return seen
+
+
+def histories(seed: str) -> list[list[dict[str, Any]]]:
+    """Of listed values, of values that come and go, and of none."""
+    dice = random.Random(f"values of {seed}")
+    chosen = [*WRONG, "v0", "v1", 0, 1, "x1y1", {"x": 600.0, "y": 10.0}]
+    drawn = [[{name: dice.choice(chosen) for name in ("a", "b", "c")} for _ in DAYS] for _ in range(2)]
+    return [[dict.fromkeys(("a", "b", "c"), "v0")] * len(DAYS), *drawn, [{} for _ in DAYS]]
+
+
+def _are_equal(tmp_path: Path, number: int, library: str) -> None:
+    seed = f"silence {number}"
+    first, *others = (
+        observed(library, tmp_path / str(place), seed, values) for place, values in enumerate(histories(seed))
+    )
+    for other in others:
+        assert other == first, f"seed {seed!r}"
 
 
 @pytest.mark.parametrize("library", LIBRARIES)
@@ -88,26 +122,20 @@ def observed(library: str, path: Path, scheme: Scheme, case: str, limits: Limits
 def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(
     tmp_path: Path, number: int, library: str
 ) -> None:
-    seed = f"silence {number}"
-    dice = random.Random(seed)
-    scheme = generated(dice)
-    limits = dice.choice([Limits(), Limits(**ANY), Limits(report=3, value=5, ratio=1)])
-    names = [attribute.name for attribute in scheme.survey.attributes]
-    listed = [[dict.fromkeys(names, "v0")] * len(DAYS)]
-    chosen = [*WRONG, "v0", "v1", 0, 1, "x1y1", {"x": 600.0, "y": 10.0}]
-    drawn = [[{name: dice.choice(chosen) for name in names} for _ in DAYS] for _ in range(2)]
-    histories = [*listed, *drawn, [{} for _ in DAYS]]
-    seen = [
-        observed(library, tmp_path / str(place), scheme, seed, limits, values) for place, values in enumerate(histories)
-    ]
-    for other in seen[1:]:
-        assert other == seen[0], f"seed {seed!r}"
+    _are_equal(tmp_path, number, library)
 
 
-def test_most_generated_surveys_are_answered() -> None:
-    """Otherwise the test above would compare refusals."""
-    joined = 0
+@pytest.mark.long(part="clients")
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("number", range(SURVEYS, MANY))
+def test_the_same_of_many_generated_surveys(tmp_path: Path, number: int, library: str) -> None:
+    _are_equal(tmp_path, number, library)
+
+
+def test_most_generated_surveys_are_answered(tmp_path: Path) -> None:
+    """Otherwise the tests above would compare refusals."""
+    posts = 0
     for number in range(SURVEYS):
-        scheme = generated(random.Random(f"silence {number}"))
-        joined += scheme.survey.longitudinal
-    assert SURVEYS / 4 < joined < SURVEYS
+        seen = observed("python", tmp_path / str(number), f"silence {number}", histories("")[0])
+        posts += len(seen[-1][4]) > 1
+    assert SURVEYS / 4 < posts <= SURVEYS

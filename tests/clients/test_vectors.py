@@ -15,7 +15,7 @@ from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, row_faults
 from tests.clients.cases import cases, place_cases
-from tests.clients.vectors import ANY, FILE, made, text_of
+from tests.clients.vectors import ANY, FILE, changed, made, text_of
 from tests.helpers.node import LIBRARY, node
 from tests.helpers.terms import decode_terms
 
@@ -32,19 +32,11 @@ def test_the_vectors_are_what_devices_report_today() -> None:
 
 @pytest.mark.parametrize("change", VECTORS["hostile"]["changes"], ids=lambda change: change["name"])
 def test_hostile_terms_are_refused(tmp_path: Path, change: dict[str, Any]) -> None:
-    terms = json.loads(VECTORS["hostile"]["terms"][change["terms"]])
-    *way, last = change["path"]
-    where: Any = terms
-    for key in way:
-        where = where[key]
-    if change.get("delete"):
-        del where[last]
-    else:
-        where[last] = change["value"]
+    terms = changed(VECTORS["hostile"]["terms"][change["terms"]], change)
     refused = None
     with Device(tmp_path / "device", limits=Limits(**ANY)) as device:
         try:
-            device.join(json.dumps(terms).encode(), trust_first_use=True)
+            device.join(terms, trust_first_use=True)
         except DeviceError as error:
             refused = error.code
     assert refused == change["refused"]

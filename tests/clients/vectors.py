@@ -184,6 +184,20 @@ def _values(scheme: Scheme, place: int) -> dict[str, Any]:
     return values
 
 
+def changed(terms: str, change: dict[str, Any]) -> bytes:
+    """Terms after a hostile change."""
+    made = json.loads(terms)
+    *way, last = change["path"]
+    where: Any = made
+    for key in way:
+        where = where[key]
+    if change.get("delete"):
+        del where[last]
+    else:
+        where[last] = change["value"]
+    return json.dumps(made).encode()
+
+
 def text_of(given: Any, depth: int = 0) -> str:
     """JSON with a line for each step, report and term, so that people can read it."""
     whole = json.dumps(given, ensure_ascii=True)
