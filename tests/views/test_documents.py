@@ -16,7 +16,10 @@ def kept() -> dict[str, dict[str, str]]:
     return found
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+LONG = {"demand-year": pytest.mark.long(part="statistics")}  # five days of hours, with forecasts
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=LONG.get(name, ())) for name in SCENARIOS])
 def test_an_example_publishes_the_same_documents_as_ever(kept: dict[str, dict[str, str]], name: str) -> None:
     """Failure would look like: another digit, another order of keys, a document more or less."""
     made = documents(name)
