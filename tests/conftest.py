@@ -25,7 +25,9 @@ from stream_app.kafka import Topics, create
 from tests.helpers.nursery import launch
 
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
-settings.register_profile("hearsay", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "hearsay", max_examples=50, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("hearsay")
 # Hypothesis tries constants of those modules of ours that happen to be imported: other examples in each process.
 providers.is_local_module_file = lambda path: False

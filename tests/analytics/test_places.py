@@ -52,15 +52,16 @@ def inside_area(*rates: float) -> PlanarChannel:
     return PlanarChannel(tuple(weighed(Area(COLUMNS, ROWS, tuple(INSIDE)), rate) for rate in rates))
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     ("rates", "answering", "whole"),
     [
-        pytest.param((0.3,), 1.0, True, marks=pytest.mark.long(part="statistics")),
-        pytest.param((0.3,), 1.0, False, marks=pytest.mark.long(part="statistics")),
-        pytest.param((1.0,), 1.0, True, marks=pytest.mark.long(part="statistics")),
-        pytest.param((1.0,), 1.0, False, marks=pytest.mark.long(part="statistics")),
-        pytest.param((2.75, 1.375), 1.0, True, marks=pytest.mark.long(part="statistics")),
-        pytest.param((2.75, 1.375), 1.0, False, marks=pytest.mark.long(part="statistics")),
+        ((0.3,), 1.0, True),
+        ((0.3,), 1.0, False),
+        ((1.0,), 1.0, True),
+        ((1.0,), 1.0, False),
+        ((2.75, 1.375), 1.0, True),
+        ((2.75, 1.375), 1.0, False),
         ((2.75, 1.375), 0.3, True),
     ],
 )

@@ -95,6 +95,7 @@ def test_it_does_not_pretend_to_have_averaged_the_memos_away(mechanism: str) -> 
     assert all((smoothed.error**2 > 0.8 * floor).all() for smoothed, _, _ in lived)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("life", LIVES)
 @pytest.mark.parametrize("mechanism", list(TERMS))
 def test_intervals_hold_the_truth_whether_it_rests_drifts_or_jumps(mechanism: str, life: str) -> None:
@@ -138,6 +139,7 @@ def test_people_who_stay_away_and_come_back_bring_the_same_memos(who: str) -> No
     assert np.mean(held) > 0.93
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("life", list(LIVES)[1:])
 @pytest.mark.parametrize("mechanism", list(TERMS))
 def test_where_things_move_it_is_not_worse_than_the_raw_estimate(mechanism: str, life: str) -> None:
@@ -235,6 +237,7 @@ def _published(terms: str) -> dict[int, MobilityReport]:
     return reports
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     "terms",
     [

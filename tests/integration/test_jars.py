@@ -14,6 +14,7 @@ from servers import kafka_jars as jars
 ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
 
 
+@pytest.mark.long(part="kills")
 def test_two_processes_that_ask_at_once_get_the_same_complete_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -28,6 +29,7 @@ def test_two_processes_that_ask_at_once_get_the_same_complete_files(
     ]
 
 
+@pytest.mark.long(part="kills")
 def test_a_fetch_that_fails_leaves_nothing_behind_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "pom.xml"
     broken.write_text(jars.POM.read_text().replace("kafka_2.13", "kafka_0.0"))

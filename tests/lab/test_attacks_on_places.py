@@ -43,6 +43,7 @@ def test_carried_out_it_reaches_its_closed_form(reaches: dict[str, Any]) -> None
         assert measured(scheme, periods) == pytest.approx(best, rel=0.1)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("reaches", REACHES)
 def test_inside_an_area_it_reaches_the_mean_over_all_its_cells(reaches: dict[str, Any]) -> None:
     scheme = scheme_with({"name": "place", "grid": SOME, **reaches})

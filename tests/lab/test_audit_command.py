@@ -89,6 +89,7 @@ COMMUTERS = """
 """
 
 
+@pytest.mark.long(part="statistics")
 def test_people_of_every_scenario_are_audited(tmp_path: Path) -> None:
     path = tmp_path / "survey.yaml"
     path.write_text(example_text("mobility-week"))

@@ -75,6 +75,7 @@ def test_turns_cover_as_many_periods_as_they_promise() -> None:
         assert 0.5 * promise < proven(scheme, 9000, t) <= promise
 
 
+@pytest.mark.long(part="statistics")
 def test_false_alarms_are_as_rare_as_alpha_says() -> None:
     """A thousand audits of honest devices. A bound above the exact loss is a false alarm."""
     scheme = asked("grr", 3, eps=1.0)
@@ -133,6 +134,7 @@ def test_a_retry_with_new_noise_is_proven() -> None:
     assert proven(scheme, 20_000, 2) > 1.0, "what one period may reveal"
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(("sizes", "bound"), [((100,) * 10, 1.0), ((2,) * 6, 1.8)])
 def test_rs_fd_as_published_does_not_keep_its_epsilon(sizes: tuple[int, ...], bound: float) -> None:
     attributes = [of_size(k, f"a{i}", mechanism="grr") for i, k in enumerate(sizes)]

@@ -80,6 +80,7 @@ def test_protection_by_distance_is_nearer_than_any_other_at_the_same_figure(surv
     assert event["record"]["scores"][0]["places"]["place"]["metres"]["value"] > 0
 
 
+@pytest.mark.long(part="statistics")
 def test_the_table_shows_metres_and_what_budgets_are_for(survey: Path) -> None:
     shown = call(survey, "--methods smp[geo-grid] --devices 500 --eps 1")
     assert shown.exit_code == 0, shown.output

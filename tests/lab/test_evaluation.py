@@ -47,6 +47,7 @@ ON_ALL_TERMS = [
 ]
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("method", ON_ALL_TERMS, ids=lambda method: f"{method.name}, {method.terms}")
 def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     """Over periods of different sizes, one of them empty."""

@@ -51,6 +51,7 @@ def linked(scheme: Scheme, first: Any, second: Any) -> Figure:
     return figure
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(("name", "terms"), MECHANISMS)
 def test_values_are_guessed_as_often_as_computed(name: str, terms: dict[str, Any]) -> None:
     scheme = scheme_with(of_size(5, mechanism=name), **terms)
@@ -61,6 +62,7 @@ def test_values_are_guessed_as_often_as_computed(name: str, terms: dict[str, Any
     assert all(figure.trials == 8000 and figure.histogram and figure.histogram > figure.luck for figure in guesses)  # type: ignore[operator]
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd", "rs+rfd"])
 @pytest.mark.parametrize("published", [False, True], ids=["even shares", "published shares"])
 def test_every_solution_is_attacked_and_nothing_contradicts_what_is_computed(solution: str, published: bool) -> None:
@@ -110,6 +112,7 @@ def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
     assert all_of_them > one - 0.01
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", ["grr", "oue-z", "oue-r"])
 def test_published_attackers_find_the_true_attribute_less_often(name: str) -> None:
     attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((5, 9, 4))]
@@ -162,6 +165,7 @@ def test_a_client_with_swapped_bits_is_found() -> None:
     assert {finding.code for finding in found} == {"not-as-computed"} and all(finding.defect for finding in found)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     ("mechanism", "k", "expected"), [("l-osue", 100, 0.084), ("l-osue", 360, 0.57), ("l-grr", 100, 0.004)]
 )

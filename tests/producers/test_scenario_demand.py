@@ -23,6 +23,7 @@ def test_business_districts_rest_on_weekends_and_holidays() -> None:
     assert (day(holiday)[4:] < 0.6 * day(holiday + 7)[4:]).all()
 
 
+@pytest.mark.long(part="statistics")
 def test_demand_grows_over_the_year() -> None:
     first, last = (np.mean([day(number) for number in days]) for days in (range(7, 28), range(336, 357)))
     assert last / first == pytest.approx(1.3, abs=0.1)

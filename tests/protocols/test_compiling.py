@@ -25,6 +25,7 @@ for dtype in (np.uint8, np.uint16):
 """
 
 
+@pytest.mark.long(part="kills")
 def test_processes_that_compile_at_once_all_compute_right(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     for _ in range(2):  # the first ones compile, the second ones load what the first ones kept

@@ -62,6 +62,7 @@ def test_sums_that_are_not_near_whole_numbers_are_no_supports(monkeypatch: pytes
         supports_of(np.array([1], dtype=np.uint8), 3, 2, 9)
 
 
+@pytest.mark.long(part="statistics")
 def test_a_million_equal_answers_are_counted_exactly() -> None:
     """Nothing is farther from exact than a sum of many equal numbers: its error has one sign."""
     answer = np.full(1, 1234 * 53 + 17, dtype=np.uint32)

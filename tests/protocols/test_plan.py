@@ -288,6 +288,7 @@ def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
     assert "link-by-answer" not in codes(Scheme(survey))
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
 def test_examples_use_the_solution_that_their_plan_finds_most_exact(name: str) -> None:
     """At the same budgets. Where fakes come from a prior, it is one that falls like 1 / rank."""

@@ -129,6 +129,7 @@ def start_a_thousand_times(client: Callable[..., Any]) -> None:
     asyncio.run(main())
 
 
+@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", [AIOKafkaConsumer, AIOKafkaProducer])
 def test_starting_a_client_of_the_worker_a_thousand_times_leaves_nothing_open(client: Callable[..., Any]) -> None:
     alone(start_a_thousand_times, client)

@@ -94,7 +94,7 @@ def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -
     return world
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(logs, scripts, savings)
 def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
     events: list[Event], script: list[Step], saving: Saving
@@ -135,7 +135,7 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     assert {final.period: counts_of(final) for final in finals} == recount.finals
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(
     st.tuples(logs, logs),
     st.tuples(scripts, scripts),

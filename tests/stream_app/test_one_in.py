@@ -167,7 +167,7 @@ def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Pa
             assert (sum(counted) if solution == "smp" else counted[0]) == answered  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("solution", ["smp", "one attribute"])
+@pytest.mark.parametrize("solution", ["one attribute", pytest.param("smp", marks=pytest.mark.long(part="statistics"))])
 def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solution: str, tmp_path: Path) -> None:
     scheme = scheme_of(more=", {name: plan, values: [free, paid]}" if solution == "smp" else "")
     town = Town(1500, 240, seed=2)

@@ -80,6 +80,7 @@ def whole(scheme: Scheme, finals: list[Final]) -> Results:
     return published(scheme, finals)
 
 
+@pytest.mark.long(part="statistics")
 def test_a_restart_publishes_the_same_bytes(scheme: Scheme, finals: list[Final], whole: Results) -> None:
     expected = whole.values(FORECASTS, scheme.survey.id)
     again = published(scheme, finals, frozenset({20, 121, 150}))

@@ -60,6 +60,7 @@ def insert(file: Path, after: str, line: str) -> None:
     file.write_text(before + found + line + rest)
 
 
+@pytest.mark.long(part="pages")
 def test_a_view_and_a_sink_are_one_file_and_one_line_each(rooms: Path, tmp_path: Path) -> None:
     def hearsay(*words: str) -> str:
         environment = os.environ | {"PYTHONPATH": str(rooms)}

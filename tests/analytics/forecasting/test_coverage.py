@@ -41,12 +41,14 @@ def covered(share: float, count_memo: bool) -> float:
 
 
 @pytest.mark.parametrize(
-    "kind", ["white", pytest.param("half memo", marks=pytest.mark.long(part="statistics")), "memo only"]
+    "kind",
+    ["white", *(pytest.param(kind, marks=pytest.mark.long(part="statistics")) for kind in ("half memo", "memo only"))],
 )
 def test_the_interval_of_the_truth_covers_it(kind: str) -> None:
     assert 0.93 <= covered(SHARES_OF_MEMO[kind], count_memo=True) <= 0.97
 
 
+@pytest.mark.long(part="statistics")
 def test_without_the_variance_of_memos_it_does_not() -> None:
     assert covered(1.0, count_memo=False) < 0.7
 

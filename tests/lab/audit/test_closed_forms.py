@@ -147,6 +147,7 @@ USES: dict[Use, dict[str, Any]] = {
 }
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("attacker", ["best", "published"])
 def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attacker) -> None:
