@@ -58,7 +58,10 @@ servers: .venv/ready-dev
 	sh scripts/servers.sh
 	$(BIN)/hearsay stack fetch
 
+# All modules are imported once before: on a fresh clone, three processes would compile the same ones at the same time.
 test: check | servers
+	@echo "importing all modules, once"
+	@found=$$($(BIN)/python -m pytest --collect-only -qq 2>&1) || { echo "$$found" | tail -60; exit 1; }
 	$(BIN)/python -m pytest -n 3 --dist loadgroup --durations 100
 
 # What takes long by nature: pages as shell scripts, kills, browsers, large samples, mutations. LONG="pages" runs one part,
