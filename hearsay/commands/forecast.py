@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def forecast(
-    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
+    survey: console.SurveyId = None,
     ahead: Annotated[int, typer.Option(help="How many periods to forecast.", min=1, max=10_000)] = 24,
     season: Annotated[
         str | None,
@@ -62,9 +62,7 @@ def forecast(
         Path | None,
         typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
     ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
-    ] = None,
+    kafka: console.ResultsKafka = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with charts to this file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the forecasts to this CSV file.")] = None,
     as_json: console.AsJson = False,

@@ -11,7 +11,7 @@ from hearsay.terminal import console
 
 
 def report(
-    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
+    survey: console.SurveyId = None,
     period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
     window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
     baseline: Annotated[
