@@ -18,7 +18,7 @@ COMMANDS = {
     "demo": ("runs:demo", "Simulate a festival week, collect it end to end, and show the mobility report."),
     "run": ("runs:run", "Simulate a population, collect a survey from it end to end, and show the results."),
     "serve": (
-        "operations.serve:serve",
+        "operations.gateway:serve",
         "Collect surveys from real devices in one process, without Kafka, until it is stopped.",
     ),
     "replay": ("replay:replay", "Turn recorded events into one report per person and period, as a trusted edge does."),

@@ -116,8 +116,16 @@ def serve(
     connections = most_connections()
     app = application(published, surveys, None if token is None else token.get_secret_value())
     called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, connections, called, started))
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with listening(app, host, port, connections, called) as address:
+            started(address)
+            await ended.wait()
+
+    uvloop.run(run())
 
 
 def application(
@@ -156,19 +164,3 @@ async def listening(
         dashboard.end_streams()
         await listener.stop()
         await dashboard.stop()
-
-
-async def _serve(
-    app: Dashboard,
-    host: str,
-    port: int,
-    connections: int,
-    names: frozenset[str] | None,
-    started: Callable[[str], None],
-) -> None:
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with listening(app, host, port, connections, names) as address:
-        started(address)
-        await ended.wait()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -207,7 +208,7 @@ def serve_kafka(
         for line in linked_figures(registry.all()):
             say(line)
     to = KafkaLog(settings.kafka, topics)
-    run(
+    serving = run(
         exposure,
         Surveys(registry.lookup, registry.all),
         to,
@@ -218,3 +219,4 @@ def serve_kafka(
         holder=Holder(hold_data, hold) if hold else None,
         beside=registry.follow,
     )
+    uvloop.run(serving)

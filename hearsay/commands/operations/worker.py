@@ -46,8 +46,7 @@ def worker(
     import signal
     import sys
 
-    from hearsay.serving.worker_pages import serve_pages
-    from hearsay.serving.worker_views import making_views
+    from hearsay.serving.worker import making_views, serve_pages
     from servers.logs import configure_logs
     from servers.settings import load
     from stream_app.faust_app import WorkerOptions, run_worker, wait_for_topics
