@@ -80,7 +80,7 @@ def replay(
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.data_directory import directory_of
-    from hearsay.reports.area_files import keep_areas
+    from hearsay.reports.page import keep_areas
     from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
     from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json

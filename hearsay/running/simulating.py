@@ -7,8 +7,7 @@ from typing import Any
 
 from analytics.mobility import MobilityReport, with_truth
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.files import with_noted_losses
-from hearsay.reports.sources import mobility_of, next_period, wait_for_final
+from hearsay.reports.files import mobility_of, next_period, wait_for_final, with_noted_losses
 from hearsay.running.collecting import Collection, collect
 from hearsay.running.scenario_truth import population_digest, true_windows
 from hearsay.terminal.console import Step, no_step

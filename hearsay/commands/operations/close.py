@@ -30,7 +30,7 @@ def close(
     """
     from contextlib import closing
 
-    from hearsay.reports.sources import next_period
+    from hearsay.reports.files import next_period
     from producers.sinks import KafkaSink
     from protocols.errors import SurveyError
     from protocols.wire import CLOCK, Clock, encode_clock
