@@ -117,7 +117,7 @@ def _add_truth(
     """Add what the scenario of a run knows, if it is the population of that run."""
     from hearsay.data_directory import DataDirectory
     from hearsay.forecasts.survey_series import scenario_truth
-    from hearsay.running.scenario_truth import population_digest
+    from hearsay.running.simulating import population_digest
 
     if data is not None:
         DataDirectory(data).check_population(survey.id, population_digest(population))

@@ -1,4 +1,4 @@
-"""`hearsay replay`: turn recorded events into reports."""
+"""`hearsay replay`: turn recorded events into reports. `hearsay send`: send those that were captured."""
 
 from __future__ import annotations
 
@@ -130,6 +130,37 @@ def replay(
         there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
         following = f"report {survey.id}{there}" if capture is None else f"send {capture}"
         console.out.print(f"Next: hearsay {following}", markup=False, soft_wrap=True)
+
+
+def send(
+    directory: Annotated[Path, typer.Argument(help="The directory of a capture (replay --capture).")],
+    kafka: console.Kafka = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*.
+
+    The capture carries its survey: if that is not published yet, it is published first. If other terms are published
+    under its id, nothing is sent, because all reports would be refused.
+
+    Files are sent in order, and recorded as sent when the cluster has confirmed them. After Ctrl-C or a crash, run it
+    again: it resumes with the first file that was not confirmed. A report that is sent twice is counted once.
+
+    Example: hearsay send captured/
+    """
+    from hearsay.running.replaying import send_directory
+
+    sent, surveys = send_directory(directory, kafka)
+    if as_json:
+        console.print_json({**vars(sent), "published": surveys})
+        return
+    if surveys:
+        console.out.print(f"Published {', '.join(surveys)}.")
+    if sent.records:
+        console.out.print(
+            f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
+        )
+    else:
+        console.out.print(f"Nothing to send: all {sent.of_files} files were sent before.")
 
 
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:

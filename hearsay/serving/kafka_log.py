@@ -179,21 +179,15 @@ class Registry:
         if known == published or (known is not None and known.fingerprint != published.fingerprint):
             return
         self._published[published.survey.id] = published
-        scheme = _usable(published)
-        if scheme is not None:
+        try:
+            scheme = Scheme(published.survey)
+        except HearsayError as error:
+            log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
+            return
+        if scheme.fingerprint == published.fingerprint:
             self._schemes[published.survey.id] = scheme
-
-
-def _usable(published: Published) -> Scheme | None:
-    try:
-        scheme = Scheme(published.survey)
-    except HearsayError as error:
-        log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
-        return None
-    if scheme.fingerprint != published.fingerprint:
-        log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
-        return None
-    return scheme
+        else:
+            log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
 
 
 def serve_kafka(

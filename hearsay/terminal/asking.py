@@ -43,30 +43,17 @@ def ask_for_survey() -> Survey:
     _prompt(data, "Start of the first period", _key("start"), default=_midnight(data))
     lasting = typer.confirm("Will the same devices report in many periods?", default=True)
     if lasting:
-        _prompt(
-            data,
-            "Budget of all reports of one value together, for ever (eps_inf)",
-            _key("eps_inf"),
-            default="4",
-            price=_price_of_eps_inf,
-        )
-        _prompt(
-            data,
-            "Budget of a single report (eps_1, below eps_inf)",
-            _key("eps_1"),
-            default="2",
-            price=_price_of_one_report,
-        )
-        _prompt(
-            data,
-            "Longest window in which unique devices are counted, in periods",
-            _key("horizon"),
-            default="7",
-            price=_price_of_horizon,
-        )
+        question = "Budget of all reports of one value together, for ever (eps_inf)"
+        _prompt(data, question, _key("eps_inf"), default="4", price=_price_of_eps_inf)
+        question = "Budget of a single report (eps_1, below eps_inf)"
+        _prompt(data, question, _key("eps_1"), default="2", price=_price_of_one_report)
+        question = "Longest window in which unique devices are counted, in periods"
+        _prompt(data, question, _key("horizon"), default="7", price=_price_of_horizon)
     else:
         _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=_price_of_one_report)
-    _ask_attributes(data)
+    _ask_attribute(data, [])
+    while typer.confirm("Another attribute?", default=False):
+        _ask_attribute(data, data["attributes"])
     if len(data["attributes"]) > 1:
         typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
         typer.echo("rs+fd: all, one of them true and the others fake.")
@@ -79,12 +66,6 @@ def ask_for_survey() -> Survey:
     question = "Results of fewer reports than this are not published"
     _prompt(data, question, _key("minimum"), default="50", price=_price_of_minimum)
     return parse_survey(json.dumps(data), "your answers")
-
-
-def _ask_attributes(data: Data) -> None:
-    _ask_attribute(data, [])
-    while typer.confirm("Another attribute?", default=False):
-        _ask_attribute(data, data["attributes"])
 
 
 def _ask_attribute(data: Data, before: list[Data]) -> None:
