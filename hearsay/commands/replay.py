@@ -175,14 +175,13 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
 
 def positions_of(given: list[str] | None) -> dict[str, tuple[str, str]]:
     """The two columns of each attribute's position."""
-    return {attribute: _two_columns(text) for text, attribute in _pairs("--position", given)}
-
-
-def _two_columns(text: str) -> tuple[str, str]:
-    first, comma, second = text.partition(",")
-    if not (first and comma and second):
-        raise typer.BadParameter(f"--position: {text!r} does not name two columns, such as lat,lon=place")
-    return first, second
+    found = {}
+    for text, attribute in _pairs("--position", given):
+        first, comma, second = text.partition(",")
+        if not (first and comma and second):
+            raise typer.BadParameter(f"--position: {text!r} does not name two columns, such as lat,lon=place")
+        found[attribute] = first, second
+    return found
 
 
 def _rule(name: str) -> Rule:

@@ -13,7 +13,7 @@ from analytics.mobility import MobilityReport, WindowTruth, with_truth
 from analytics.windows import Window
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.files import mobility_of, next_period, wait_for_final, with_noted_losses
-from hearsay.running.collecting import Collection, collect
+from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
@@ -63,24 +63,20 @@ def simulate(
     check_scenario(survey, scenario)
     data, population = DataDirectory(directory), population_digest(scenario)
     data.check_population(survey.id, population)
-    with collect(data, survey, load(), kafka) as collection:
-        data.record_population(survey.id, population)
-        _collect_periods(collection, scenario, step, stop)
-        report = mobility_of(collection.results, survey.id)
-    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
-
-
-def _collect_periods(collection: Collection, scenario: Scenario, step: Step, stop: Stop) -> None:
-    survey, results = collection.scheme.survey.id, collection.results
 
     def show(reported: Reported) -> None:
         step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
-    try:
-        collection.simulation(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
-    except Stopped as stopped:
-        raise Stopped(stopped.message, "run the same command again to continue from there") from None
-    wait_for_final(results, survey, scenario.periods - 1, step)
+    with collect(data, survey, load(), kafka) as collection:
+        data.record_population(survey.id, population)
+        results = collection.results
+        try:
+            collection.simulation(scenario).run(range(next_period(results, survey.id), scenario.periods), show, stop)
+        except Stopped as stopped:
+            raise Stopped(stopped.message, "run the same command again to continue from there") from None
+        wait_for_final(results, survey.id, scenario.periods - 1, step)
+        report = mobility_of(results, survey.id)
+    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
 
 
 def population_digest(scenario: Scenario) -> str:

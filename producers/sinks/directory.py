@@ -110,8 +110,11 @@ class DirectorySink:
                 f"{self._directory}",
                 "run one capture at a time",
             )
+        content = pa.BufferOutputStream()
+        with pa.ipc.new_file(content, SCHEMA) as writer:
+            writer.write_batch(batch)
         try:
-            write_private(path, _as_file(batch))
+            write_private(path, content.getvalue().to_pybytes())
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -201,10 +204,3 @@ def _read(path: Path, partitions: int) -> list[tuple[int, str, bytes]]:
             f"restore it; its columns must be {', '.join(SCHEMA.names)}",
         )
     return list(zip(*columns, strict=True))
-
-
-def _as_file(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())
