@@ -20,15 +20,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hearsay.library.answering import Fleet
-    from hearsay.library.estimating import estimate, estimate_counts
-    from hearsay.library.planning import load_survey, plan
-    from hearsay.library.results import read_results, run
-    from hearsay_device.device import Device
-    from hearsay_device.limits import Limits
-    from lab.library import evaluate, synthesize  # for type checkers only
-    from protocols.errors import HearsayError
-    from protocols.survey import Survey
+    from hearsay.library.answering import Fleet as Fleet
+    from hearsay.library.estimating import estimate as estimate
+    from hearsay.library.estimating import estimate_counts as estimate_counts
+    from hearsay.library.planning import load_survey as load_survey
+    from hearsay.library.planning import plan as plan
+    from hearsay.library.results import read_results as read_results
+    from hearsay.library.results import run as run
+    from hearsay_device.device import Device as Device
+    from hearsay_device.limits import Limits as Limits
+    from lab.library import evaluate as evaluate  # for type checkers only
+    from lab.library import synthesize as synthesize
+    from protocols.errors import HearsayError as HearsayError
+    from protocols.survey import Survey as Survey
 else:
     _MODULES = {
         "Device": "hearsay_device.device",
@@ -45,6 +49,7 @@ else:
         "run": "hearsay.library.results",
         "synthesize": "lab.library",
     }
+    __all__ = list(_MODULES)
 
     def __getattr__(name: str) -> object:
         if name not in _MODULES:
@@ -56,20 +61,3 @@ else:
 
     def __dir__() -> list[str]:
         return __all__
-
-
-__all__ = [
-    "Device",
-    "Fleet",
-    "HearsayError",
-    "Limits",
-    "Survey",
-    "estimate",
-    "estimate_counts",
-    "evaluate",
-    "load_survey",
-    "plan",
-    "read_results",
-    "run",
-    "synthesize",
-]

@@ -18,11 +18,11 @@ COMMANDS = {
     "demo": ("runs:demo", "Simulate a festival week, collect it end to end, and show the mobility report."),
     "run": ("runs:run", "Simulate a population, collect a survey from it end to end, and show the results."),
     "serve": (
-        "operations.serve:serve",
+        "operations.gateway:serve",
         "Collect surveys from real devices in one process, without Kafka, until it is stopped.",
     ),
     "replay": ("replay:replay", "Turn recorded events into one report per person and period, as a trusted edge does."),
-    "send": ("send:send", "Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*."),
+    "send": ("replay:send", "Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*."),
     "report": (
         "report:report",
         "Show final results: visitors of every period, and the answers of the latest period or of the one given.",

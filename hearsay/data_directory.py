@@ -58,61 +58,48 @@ class DataDirectory:
 
     def __init__(self, root: Path) -> None:
         self.root = root
+        # Which memo store the devices have used (memo_storage.py).
+        self.store_note = root / "memo.store"
+        # Exists from the creation of the fleet's key until its store was declared new.
+        self.new_store_mark = root / "redis.new"
+        # Exists once the devices' memos were lost: then no memo_cap bounds what they have memoised.
+        self.loss_note = root / "memo.lost"
+        # Files with the shapes of areas, that surveys of this directory name.
+        self.areas = root / "areas"
 
     @property
     def redis(self) -> Path:
-        return self._subdirectory("redis")
-
-    @property
-    def new_store_mark(self) -> Path:
-        """A file that exists from the creation of the fleet's key until its store was declared new."""
-        return self.root / "redis.new"
-
-    @property
-    def store_note(self) -> Path:
-        """Which memo store the devices have used (memo_storage.py)."""
-        return self.root / "memo.store"
+        return private_directory(self.root / "redis")
 
     def epochs_note(self, survey: str) -> Path:
         """What the last run of a survey has seen of the memo store (memo_storage.py)."""
         return self.root / f"{survey}.epochs"
 
-    @property
-    def loss_note(self) -> Path:
-        """A file that exists once the devices' memos were lost: then no memo_cap bounds what they have memoised."""
-        return self.root / "memo.lost"
-
     def presence_losses(self, survey: str) -> set[int]:
         """The periods in which the store had lost the earlier presences, in all runs of a survey so far."""
-        file = self._losses(survey)
+        file = self.root / f"{survey}.lost"
         return set(map(int, file.read_text().split())) if file.exists() else set()
 
     def add_presence_losses(self, survey: str, losses: Iterable[int]) -> None:
         """Record losses. They are appended, so that two processes may do it at once."""
         new = sorted(set(losses) - self.presence_losses(survey))
         if new:
-            private_directory(self.root)
-            append_private(self._losses(survey), "".join(f"{period}\n" for period in new))
+            append_private(private_directory(self.root) / f"{survey}.lost", "".join(f"{period}\n" for period in new))
 
     @property
     def collector(self) -> Path:
         """The log, the counting state and the finals."""
-        return self._subdirectory(COLLECTOR)
+        return private_directory(self.root / COLLECTOR)
 
     @property
     def results(self) -> str:
         """The address of a file with results as tables, for whoever has an SQL client."""
-        return f"sqlite:{self._subdirectory('results') / 'hearsay.sqlite'}"
+        return f"sqlite:{private_directory(self.root / 'results') / 'hearsay.sqlite'}"
 
     @property
     def reports(self) -> Path:
         """Pages and files for people."""
-        return self._subdirectory("reports")
-
-    @property
-    def areas(self) -> Path:
-        """Files with the shapes of areas, that surveys of this directory name."""
-        return self.root / "areas"
+        return private_directory(self.root / "reports")
 
     def fleet_keyring(self) -> Keyring:
         """The secret of the simulated or replayed devices."""
@@ -177,9 +164,3 @@ class DataDirectory:
         if not recorded.strip() or not recorded.endswith("\n"):
             raise SettingsError(f"{file} is damaged", "restore it from a copy of the directory")
         return recorded.removesuffix("\n")
-
-    def _losses(self, survey: str) -> Path:
-        return self.root / f"{survey}.lost"
-
-    def _subdirectory(self, name: str) -> Path:
-        return private_directory(self.root / name)

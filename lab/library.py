@@ -10,8 +10,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from hearsay.library.answering import distinct
-from hearsay.reports.files import chosen, latest, narrowed, open_results
-from hearsay.reports.sources import mobility_of
+from hearsay.reports.files import chosen, latest, mobility_of, narrowed, open_results
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
 from lab.evaluation.scores import Outcome

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from itertools import zip_longest
 
 import numpy as np
 
@@ -45,8 +45,6 @@ class Reported:
     sent: int = 0
     repeats: int = 0
     ineligible: int = 0
-    frames: int = 0
-    bytes: int = 0
 
     @property
     def done(self) -> int:
@@ -54,6 +52,8 @@ class Reported:
 
 
 ProgressCallback = Callable[[Reported], None]
+Encoded = tuple[int, bytes]
+"""A frame as it travels: the partition it was cut for, and its bytes."""
 
 
 def no_progress(reported: Reported) -> None:
@@ -61,19 +61,11 @@ def no_progress(reported: Reported) -> None:
 
 
 @dataclass(frozen=True)
-class _Encoded:
-    """A frame as it travels: the partition it was cut for, and its bytes."""
-
-    partition: int
-    value: bytes
-
-
-@dataclass(frozen=True)
 class _Portion:
     """Frames that are sent and confirmed together, and the devices whose reports are in them."""
 
     devices: Devices  # ascending
-    frames: list[_Encoded]
+    frames: list[Encoded]
     repeats: int
     ineligible: int
 
@@ -118,8 +110,8 @@ class Reporter:
                 self._sink.flush()
                 confirmed, unconfirmed = unconfirmed, _Portion.empty()
                 try:
-                    for frame in portion.frames:
-                        self._sink.send(frame.partition, FRAME, frame.value)
+                    for partition, value in portion.frames:
+                        self._sink.send(partition, FRAME, value)
                     unconfirmed = portion
                 finally:
                     so_far = self._record(confirmed, so_far, progress)
@@ -138,16 +130,15 @@ class Reporter:
         return so_far
 
     def _portions(self, truth: Presences) -> Iterator[_Portion]:
-        """All frames of a period, in portions. Which questions a device answers does not decide its portion."""
-        tokens = self._respondent.tokens(truth.devices, truth.period)
-        for rows in self._split(tokens):
-            yield self._make(truth, tokens, rows)
+        """All frames of a period, in portions. Which questions a device answers does not decide its portion.
 
-    def _split(self, tokens: Tokens) -> list[Places]:
-        """The rows of each portion, ascending: by the token's lower half, so that each has rows of all partitions."""
+        Portions are cut by the token's lower half, so that each has rows of all partitions.
+        """
+        tokens = self._respondent.tokens(truth.devices, truth.period)
         portions = -(-len(tokens) // (self._rows_per_frame * FRAMES_PER_FLUSH))
         portion = (tokens & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
-        return _groups(np.arange(len(tokens)), portion, portions)
+        for rows in _groups(np.arange(len(tokens)), portion, portions):
+            yield self._make(truth, tokens, rows)
 
     def _make(self, truth: Presences, tokens: Tokens, rows: Places) -> _Portion:
         """The reports of some rows, as frames. Devices that may not report are left out.
@@ -168,23 +159,10 @@ class Reporter:
             encoded += self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
         return _Portion(devices, encoded, repeats, ineligible)
 
-    def _frames(self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]) -> list[_Encoded]:
+    def _frames(self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]) -> list[Encoded]:
         """The reports of rows that answer the same questions."""
-        cuts = self._cut(tokens)
-        order = np.concatenate([cut for _, cut in cuts])
-        reports = Frame(
-            self.scheme.survey.id,
-            self.scheme.fingerprint,
-            period,
-            tokens.take(order),
-            gaps.take(order),
-            {name: column.take(order, axis=0) for name, column in answers.items()},
-        )
-        bounds = pairwise(np.cumsum([0, *(len(cut) for _, cut in cuts)]).tolist())
-        return [
-            _Encoded(partition, encode_frame(reports.take(slice(*ends)), self.scheme))
-            for (partition, cut), ends in zip(cuts, bounds, strict=True)
-        ]
+        reports = Frame(self.scheme.survey.id, self.scheme.fingerprint, period, tokens, gaps, dict(answers))
+        return [(partition, encode_frame(reports.take(cut), self.scheme)) for partition, cut in self._cut(tokens)]
 
     def _cut(self, tokens: Tokens) -> list[tuple[int, Places]]:
         """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""
@@ -209,8 +187,6 @@ class Reporter:
             sent=so_far.sent + len(portion.devices),
             repeats=so_far.repeats + portion.repeats,
             ineligible=so_far.ineligible + portion.ineligible,
-            frames=so_far.frames + len(portion.frames),
-            bytes=so_far.bytes + sum(len(frame.value) for frame in portion.frames),
         )
         progress(so_far)
         return so_far

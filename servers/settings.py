@@ -281,12 +281,14 @@ class Settings(BaseSettings):
                 raise ValueError(f"the {name} must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)")
         return key
 
-    def at(self, bootstrap: str) -> Settings:
-        """The same, on another cluster.
+    def at(self, bootstrap: str | None) -> Settings:
+        """The same, on another cluster, if one is named.
 
         >>> Settings().at("broker:9092").kafka.bootstrap
         'broker:9092'
         """
+        if bootstrap is None:
+            return self
         return self.model_copy(update={"kafka": self.kafka.model_copy(update={"bootstrap": bootstrap})})
 
     def clock_key_bytes(self) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -11,19 +10,16 @@ import typer
 from hearsay.terminal import console
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from analytics.forecasting import Structure
     from hearsay.forecasts.series_files import Loaded
     from hearsay.forecasts.survey_series import Measure
     from hearsay.terminal.console import Step
     from producers.scenarios import Scenario
     from protocols.survey import Survey
-    from views.reading import Results
 
 
 def forecast(
-    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
+    survey: console.SurveyId = None,
     ahead: Annotated[int, typer.Option(help="How many periods to forecast.", min=1, max=10_000)] = 24,
     season: Annotated[
         str | None,
@@ -62,9 +58,7 @@ def forecast(
         Path | None,
         typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
     ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
-    ] = None,
+    kafka: console.ResultsKafka = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with charts to this file.")] = None,
     csv: Annotated[Path | None, typer.Option(help="Write the forecasts to this CSV file.")] = None,
     as_json: console.AsJson = False,
@@ -76,7 +70,7 @@ def forecast(
     Example: hearsay forecast --ahead 24 --season 24,168 --backtest 60 --html forecast.html
     """
     from hearsay.forecasts.forecasting import look_ahead
-    from hearsay.forecasts.showing import forecast_csv, forecast_tables
+    from hearsay.forecasts.showing import forecast_csv, forecast_page, forecast_tables
 
     if series is not None and (survey or data or kafka or attribute or scenario_name):
         raise typer.BadParameter("--series reads a file: leave out the survey, and the options about surveys")
@@ -89,9 +83,11 @@ def forecast(
             source = str(series)
             loaded = read_series(series, time, _words(value), variance, memo_variance, truth)
         else:
-            with _published(survey, data, kafka) as (results, found):
-                from hearsay.forecasts.survey_series import survey_series
+            from hearsay.forecasts.survey_series import survey_series
+            from hearsay.reports.files import chosen, open_results
 
+            with open_results(survey, data, kafka) as (results, _):
+                found = chosen(results, survey)
                 source = found.title or found.id
                 loaded = survey_series(results, found, measure, attribute, value, window)
             if scenario_name is not None:
@@ -105,9 +101,7 @@ def forecast(
     if csv is not None:
         csv.write_text(forecast_csv(outlooks), encoding="utf-8")
     if html is not None:
-        from hearsay.forecasts.page import page
-
-        html.write_text(page(outlooks), encoding="utf-8")
+        html.write_text(forecast_page(outlooks), encoding="utf-8")
     if as_json:
         records = [outlook.record(outlooks.axis) for outlook in outlooks.found]
         console.print_json({"source": source, "ahead": ahead, "remarks": outlooks.remarks, "series": records})
@@ -117,22 +111,13 @@ def forecast(
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
 
 
-@contextmanager
-def _published(survey: str | None, data: Path | None, kafka: str | None) -> Iterator[tuple[Results, Survey]]:
-    """The results of a data directory or a cluster, and the survey in question."""
-    from hearsay.reports.files import chosen, open_results
-
-    with open_results(survey, data, kafka) as (results, _):
-        yield results, chosen(results, survey)
-
-
 def _add_truth(
     survey: Survey, population: Scenario, data: Path | None, loaded: Loaded, measure: Measure, step: Step
 ) -> None:
     """Add what the scenario of a run knows, if it is the population of that run."""
     from hearsay.data_directory import DataDirectory
     from hearsay.forecasts.survey_series import scenario_truth
-    from hearsay.running.scenario_truth import population_digest
+    from hearsay.running.simulating import population_digest
 
     if data is not None:
         DataDirectory(data).check_population(survey.id, population_digest(population))

@@ -9,8 +9,7 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from hearsay.terminal.plans import tables_of
-from hearsay.terminal.shares import parse_wanted
+from hearsay.terminal.plans import parse_wanted, tables_of
 from protocols.errors import SettingsError
 
 

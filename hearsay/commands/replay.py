@@ -1,4 +1,4 @@
-"""`hearsay replay`: turn recorded events into reports."""
+"""`hearsay replay`: turn recorded events into reports. `hearsay send`: send those that were captured."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def replay(
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.data_directory import directory_of
-    from hearsay.reports.area_files import keep_areas
+    from hearsay.reports.page import keep_areas
     from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
     from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
@@ -132,6 +132,37 @@ def replay(
         console.out.print(f"Next: hearsay {following}", markup=False, soft_wrap=True)
 
 
+def send(
+    directory: Annotated[Path, typer.Argument(help="The directory of a capture (replay --capture).")],
+    kafka: console.Kafka = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*.
+
+    The capture carries its survey: if that is not published yet, it is published first. If other terms are published
+    under its id, nothing is sent, because all reports would be refused.
+
+    Files are sent in order, and recorded as sent when the cluster has confirmed them. After Ctrl-C or a crash, run it
+    again: it resumes with the first file that was not confirmed. A report that is sent twice is counted once.
+
+    Example: hearsay send captured/
+    """
+    from hearsay.running.replaying import send_directory
+
+    sent, surveys = send_directory(directory, kafka)
+    if as_json:
+        console.print_json({**vars(sent), "published": surveys})
+        return
+    if surveys:
+        console.out.print(f"Published {', '.join(surveys)}.")
+    if sent.records:
+        console.out.print(
+            f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
+        )
+    else:
+        console.out.print(f"Nothing to send: all {sent.of_files} files were sent before.")
+
+
 def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
     pairs = []
     for text in given or []:
@@ -144,14 +175,13 @@ def _pairs(option: str, given: list[str] | None) -> list[tuple[str, str]]:
 
 def positions_of(given: list[str] | None) -> dict[str, tuple[str, str]]:
     """The two columns of each attribute's position."""
-    return {attribute: _two_columns(text) for text, attribute in _pairs("--position", given)}
-
-
-def _two_columns(text: str) -> tuple[str, str]:
-    first, comma, second = text.partition(",")
-    if not (first and comma and second):
-        raise typer.BadParameter(f"--position: {text!r} does not name two columns, such as lat,lon=place")
-    return first, second
+    found = {}
+    for text, attribute in _pairs("--position", given):
+        first, comma, second = text.partition(",")
+        if not (first and comma and second):
+            raise typer.BadParameter(f"--position: {text!r} does not name two columns, such as lat,lon=place")
+        found[attribute] = first, second
+    return found
 
 
 def _rule(name: str) -> Rule:

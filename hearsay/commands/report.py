@@ -11,7 +11,7 @@ from hearsay.terminal import console
 
 
 def report(
-    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
+    survey: console.SurveyId = None,
     period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
     window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
     baseline: Annotated[
@@ -37,9 +37,8 @@ def report(
 
     Example: hearsay report --window 0:6 --html week.html
     """
-    from hearsay.reports.files import chosen, json_parts, latest, narrowed, open_results, with_noted_losses
+    from hearsay.reports.files import chosen, json_parts, latest, mobility_of, narrowed, open_results, with_noted_losses
     from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
-    from hearsay.reports.sources import mobility_of
     from protocols.scheme import Scheme
 
     asked = asked_window(period, window)
@@ -61,14 +60,9 @@ def report(
 
         written += write_tables(selected, csv, parquet)
     if html is not None:
-        from hearsay.data_directory import DataDirectory
-        from hearsay.reports.area_files import area_shapes
-        from hearsay.reports.page import report_page, write_page
+        from hearsay.reports.page import write_page
 
-        places = [*([areas] if areas else []), *([root / "areas"] if root else []), Path()]
-        lost = root is not None and DataDirectory(root).loss_note.exists()
-        shapes = area_shapes(published, places)
-        write_page(html, report_page(published, selected, *more, baseline=span, shapes=shapes, loss_accepted=lost))
+        write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal)
         written.insert(0, html)
     if as_json:
         console.print_json_parts(json_parts(selected, {} if bounds is None else {"robust": robust_json(bounds)}))

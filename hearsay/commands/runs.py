@@ -62,7 +62,7 @@ def run(
     """
     gc.set_threshold(NEW_OBJECTS)
     from hearsay.data_directory import directory_of
-    from hearsay.reports.area_files import keep_areas
+    from hearsay.reports.page import keep_areas
     from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
 
@@ -82,9 +82,8 @@ def run(
 
 def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None) -> None:
     from hearsay.data_directory import DataDirectory, directory_of
-    from hearsay.reports.area_files import area_shapes
     from hearsay.reports.files import latest, open_results
-    from hearsay.reports.page import report_page, write_page
+    from hearsay.reports.page import write_page
     from hearsay.reports.tables import MOST_ATTRIBUTES, answers_table, visitors_table
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
@@ -98,8 +97,6 @@ def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str
     console.out.print(answers_table(report, latest(report), MOST_ATTRIBUTES))
     with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
-    directory = DataDirectory(data)
-    page = directory.reports / f"{survey.id}.html"
-    shapes, lost = area_shapes(survey, [directory.areas]), directory.loss_note.exists()
-    write_page(page, report_page(survey, report, live, forecasts, shapes=shapes, loss_accepted=lost))
+    page = DataDirectory(data).reports / f"{survey.id}.html"
+    write_page(page, survey, report, live, forecasts, data=data)
     console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

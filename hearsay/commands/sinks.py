@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.markup import escape
@@ -22,10 +22,7 @@ def views(
         typer.Option(metavar=SINK, help="Where results go: topics, or a sink as `hearsay sinks list` shows them."),
     ] = None,
     once: Annotated[bool, typer.Option("--once", help="Make what is missing, and end.")] = False,
-    log_level: Annotated[
-        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-        typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
-    ] = "INFO",
+    log_level: console.LogLevel = "INFO",
 ) -> None:
     """Make results of what workers have counted, for topics and other sinks, until it is stopped.
 

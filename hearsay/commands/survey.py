@@ -23,10 +23,8 @@ Data = dict[str, Any]
 
 @app.command()
 def publish(
-    file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)],
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
-    ] = None,
+    file: console.SurveyFile,
+    kafka: console.Cluster = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Publish a survey to a Kafka cluster, so that its workers count reports for it.
@@ -43,7 +41,7 @@ def publish(
 
     scheme = Scheme(read_survey(file))
     survey = scheme.survey
-    settings = (load() if kafka is None else load().at(kafka)).kafka
+    settings = load().at(kafka).kafka
     with console.progress("publishing"):
         new = publish_survey(settings, Topics(settings.prefix), survey)
     if as_json:
@@ -55,7 +53,7 @@ def publish(
 
 
 @app.command()
-def terms(file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)]) -> None:
+def terms(file: console.SurveyFile) -> None:
     """Write the resolved terms of a survey, byte for byte as devices get them, without a newline.
 
     Their SHA-256 begins with the fingerprint. An app that carries them needs to trust nobody for them.
@@ -70,7 +68,7 @@ def terms(file: Annotated[Path, typer.Argument(help="A survey file.", show_defau
 
 @app.command()
 def sign(
-    file: Annotated[Path, typer.Argument(help="A survey file.", show_default=False)],
+    file: console.SurveyFile,
     key: Annotated[Path, typer.Option(help="The author's private key; it is made if there is none.")],
     as_json: console.AsJson = False,
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from analytics.forecasting import (
     About,
     Forecast,
@@ -115,8 +113,3 @@ def look_ahead(
 def _text(axis: TimeAxis, place: int) -> str | int:
     time = axis.at(place)
     return time if isinstance(time, int) else time.isoformat(sep=" ")
-
-
-def finite(values: Any) -> list[float | None]:
-    """Numbers for JSON and charts: null where one is missing."""
-    return [float(value) if np.isfinite(value) else None for value in values]

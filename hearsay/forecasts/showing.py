@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 from datetime import datetime
 from io import StringIO
+from typing import Any
 
+import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -13,6 +15,8 @@ from rich.text import Text
 from analytics.forecasting import Scored
 from hearsay.forecasts.forecasting import Outlook, Outlooks
 from hearsay.forecasts.time_axis import TimeAxis
+from pages.events import event
+from pages.static import static_page
 
 MOST_ROWS, MOST_SERIES = 8, 12
 
@@ -89,3 +93,33 @@ def _when(axis: TimeAxis, place: int) -> str:
     if not isinstance(time, datetime):
         return f"row {time + 1}"
     return time.strftime("%a %Y-%m-%d" if axis.step.seconds == 0 and not time.hour else "%a %Y-%m-%d %H:%M")
+
+
+def forecast_page(outlooks: Outlooks) -> str:
+    """The page of all series."""
+    title = f"Forecasts of {outlooks.source}"
+    record = {
+        "title": title,
+        "lead": [
+            "Two intervals of 95 %: that of the truth, and that of what will be published, which contains the noise of "
+            "the publication. Crosses are publications that left the 99 % interval of the forecast one period before."
+        ],
+        "remarks": outlooks.remarks,
+        "series": [_page_series(outlook, outlooks.axis) for outlook in outlooks.found],
+    }
+    return static_page(title, [event("outlook", None, record)])
+
+
+def _page_series(outlook: Outlook, axis: TimeAxis) -> dict[str, Any]:
+    series = outlook.series
+    begins = [axis.at(place) for place in range(len(series))]
+    return {
+        "name": series.name,
+        "known": series.known,
+        "seasons": list(outlook.forecast.fit.structure.seasons),
+        "begins": [begin if isinstance(begin, int) else begin.isoformat() for begin in begins],
+        "values": [float(value) if np.isfinite(value) else None for value in series.values],
+        "ahead": outlook.rows(axis),
+        "unexpected": list(outlook.unexpected),
+        "backtest": [scored.record() for scored in outlook.scores],
+    }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.forecasting import Series
 from analytics.mobility import Quantity
@@ -60,16 +59,15 @@ def scenario_truth(
         presences = scenario.presences(first + place)
         people = {q.name: np.bincount(q.places(presences.values), minlength=q.k) for q in scheme.questions}
         for row, cell in enumerate(known):
-            true[row, place] = len(presences.devices) if not cell.attribute else _holders(scheme, cell, people)
+            if not cell.attribute:
+                true[row, place] = len(presences.devices)
+                continue
+            attribute = scheme.question(cell.attribute).attribute
+            members = attribute.groups[cell.value] if cell.group else (cell.value,)
+            true[row, place] = sum(people[cell.attribute][attribute.values.index(member)] for member in members)
     if measure == "share":
         true /= np.where(true[0] > 0, true[0], np.nan)
     return {str(cell): true[row] for row, cell in enumerate(known)}
-
-
-def _holders(scheme: Scheme, cell: Cell, people: dict[str, NDArray[np.int64]]) -> int:
-    attribute = scheme.question(cell.attribute).attribute
-    members = attribute.groups[cell.value] if cell.group else (cell.value,)
-    return int(sum(people[cell.attribute][attribute.values.index(member)] for member in members))
 
 
 def _cells(

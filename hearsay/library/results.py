@@ -9,8 +9,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from analytics.mobility import MobilityReport, tables
-from hearsay.reports.files import chosen, open_results, with_noted_losses
-from hearsay.reports.sources import mobility_of
+from hearsay.reports.files import chosen, mobility_of, open_results, with_noted_losses
 from hearsay.running.simulating import populate, rehearsal, simulate
 from protocols.survey import Survey
 from views.reading import Results

@@ -26,15 +26,10 @@ WORDS = {
 }
 
 
-def verdicts(report: MobilityReport) -> dict[int, Integrity]:
-    """The verdict on each period that has one."""
-    alone = (window for window in report.windows if window.first == window.last)
-    return {window.first: window.integrity for window in alone if window.integrity is not None}
-
-
 def verdict_lines(report: MobilityReport) -> Iterator[Text]:
     """A line about all periods, and one for each alarm."""
-    found = verdicts(report)
+    alone = (window for window in report.windows if window.first == window.last)
+    found = {window.first: window.integrity for window in alone if window.integrity is not None}
     if not found:
         return
     unusual = {period: verdict for period, verdict in found.items() if verdict.alarms}

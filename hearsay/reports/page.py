@@ -1,42 +1,82 @@
-"""Everything that was published of a survey as one page."""
+"""Everything that was published of a survey as one page, and the file with the shapes of the survey's areas.
+
+The file is beside the survey, is kept in the data directory of a run, and is read for pages.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from analytics.mobility import MobilityReport
+from hearsay.data_directory import DataDirectory
+from hearsay.survey_files import MAX_BESIDE_BYTES, read_text
 from pages.about import survey_event
-from pages.events import result_events
+from pages.events import Event, result_events
+from pages.shapes import grid_shapes, parse_shapes
 from pages.static import static_page
+from protocols.errors import SurveyError
 from protocols.survey import Survey
 from views.forecasts import ForecastResult
 from views.results import Live
 
+HINT = "add the file, or leave areas out"
+Periods = tuple[int, int]
 
-def report_page(
+
+def write_page(
+    path: Path,
     survey: Survey,
     report: MobilityReport,
     live: Live | None = None,
     forecasts: Iterable[ForecastResult] = (),
     *,
-    baseline: range | None = None,
-    shapes: Mapping[str, Any] | None = None,
-    loss_accepted: bool = False,
-) -> str:
-    """The page. `baseline` are the periods that it compares with at first; `loss_accepted`: memos were lost once."""
-    about = survey_event(
-        survey,
-        shapes=shapes,
-        baseline=None if baseline is None else (baseline[0], baseline[-1]),
-        notes=report.notes,
-        loss_accepted=loss_accepted,
-    )
-    return static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
-
-
-def write_page(path: Path, page: str) -> None:
-    """Write a page to a file, and make its directory."""
+    data: Path | None = None,
+    areas: Path | None = None,
+    baseline: Periods | None = None,
+) -> None:
+    """Write the page to a file, and make its directory. `baseline` are the periods that it compares with at first."""
+    about = describe(survey, report.notes, data, areas, baseline)
+    page = static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
+
+
+def describe(
+    survey: Survey, notes: tuple[str, ...], data: Path | None, areas: Path | None, baseline: Periods | None = None
+) -> Event:
+    """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos."""
+    lost = data is not None and DataDirectory(data).loss_note.exists()
+    shapes = _shapes(survey, data, areas)
+    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost)
+
+
+def _shapes(survey: Survey, data: Path | None, areas: Path | None) -> dict[str, Any] | None:
+    """The shapes of areas: in the named file or directory, in the data directory, or here; None if none has the file.
+
+    If the survey names no file, they are the cells of its grid.
+    """
+    if survey.areas is None:
+        return grid_shapes(survey)
+    for place in (areas, data and DataDirectory(data).areas, Path()):
+        if place is not None:
+            file = place if place.is_file() else place / survey.areas
+            if file.is_file():
+                return parse_shapes(read_text(file, MAX_BESIDE_BYTES, HINT), survey, str(file))
+    return None
+
+
+def keep_areas(survey_file: Path, survey: Survey, data: Path) -> None:
+    """Keep a copy of the file in the data directory of a run, so that its pages have a map wherever they are made."""
+    if survey.areas is None:
+        return
+    file = survey_file.parent / survey.areas
+    if not file.is_file():
+        what = f"{survey_file}: areas = {survey.areas}: there is no such file beside it"
+        raise SurveyError(what, HINT)
+    text = read_text(file, MAX_BESIDE_BYTES, HINT)
+    parse_shapes(text, survey, str(file))
+    kept = DataDirectory(data).areas
+    kept.mkdir(exist_ok=True)
+    (kept / survey.areas).write_text(text, encoding="utf-8")

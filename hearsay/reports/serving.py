@@ -13,11 +13,10 @@ import uvloop
 
 from analytics.mobility import MobilityReport
 from gateway.http import Limits, Listener, most_connections
-from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
-from hearsay.reports.area_files import area_shapes
-from hearsay.reports.downloads import download
+from hearsay.data_directory import COLLECTOR, known_directory
 from hearsay.reports.files import open_results, with_noted_losses
-from pages.about import survey_event
+from hearsay.reports.page import describe
+from hearsay.reports.table_files import download
 from pages.dashboard import Dashboard, Source, Wanted
 from pages.events import Event
 from protocols.errors import ServerError, SettingsError, SurveyError
@@ -54,8 +53,7 @@ class Published:
         only = next(iter(surveys)) if len(surveys) == 1 else None
         self._root = data if data is not None or kafka is not None else known_directory(only)
         self._kafka = kafka
-        kept = [] if self._root is None else [self._root / "areas"]
-        self._areas = [*([areas] if areas else []), *kept, Path()]
+        self._areas = areas
 
     def check(self, surveys: Collection[str]) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
@@ -79,8 +77,7 @@ class Published:
 
     def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
         """The event of a survey."""
-        lost = self._root is not None and DataDirectory(self._root).loss_note.exists()
-        return survey_event(survey, shapes=area_shapes(survey, self._areas), notes=notes, loss_accepted=lost)
+        return describe(survey, notes, self._root, self._areas)
 
     def adjust(self, report: MobilityReport) -> MobilityReport:
         """A report with the losses that are noted."""
@@ -116,8 +113,16 @@ def serve(
     connections = most_connections()
     app = application(published, surveys, None if token is None else token.get_secret_value())
     called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
-    with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(app, host, port, connections, called, started))
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with listening(app, host, port, connections, called) as address:
+            started(address)
+            await ended.wait()
+
+    uvloop.run(run())
 
 
 def application(
@@ -156,19 +161,3 @@ async def listening(
         dashboard.end_streams()
         await listener.stop()
         await dashboard.stop()
-
-
-async def _serve(
-    app: Dashboard,
-    host: str,
-    port: int,
-    connections: int,
-    names: frozenset[str] | None,
-    started: Callable[[str], None],
-) -> None:
-    ended = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, ended.set)
-    async with listening(app, host, port, connections, names) as address:
-        started(address)
-        await ended.wait()

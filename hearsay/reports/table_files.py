@@ -1,33 +1,49 @@
-"""Writing the tables of a report to files."""
+"""The tables of a report as files: written to directories, or given to a browser.
+
+CSV is for spreadsheets: times are local, and no text is taken for a formula.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from functools import partial
+from io import BytesIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
+import pyarrow.parquet
+from pydantic_core import to_json
 
 from analytics.mobility import PART_ROWS, MobilityReport, Part, explained, tables, tables_in_parts
-from hearsay.reports.csv_text import csv_file, csv_rows
+from hearsay.reports.files import chosen, mobility_of
+from protocols.errors import ResultsError
+from protocols.survey import Calendar
+from views.reading import Results
+from views.results import histogram_table
+
+if TYPE_CHECKING:
+    from pages.dashboard import Wanted
 
 COLUMNS = "columns.csv"
+HISTOGRAMS = "histograms"
 ENOUGH_ROWS = PART_ROWS // 2
 """So many rows are written at a time, at least."""
+FORMULAS = pa.array(["=", "+", "-", "@", "\t", "\r"])
+"""How a cell begins that a spreadsheet takes for a formula."""
+WITHOUT_HEAD = pyarrow.csv.WriteOptions(include_header=False)
 
 
 def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None) -> list[Path]:
     """Write the tables that have a directory; returns all paths written."""
     written: list[Path] = []
     if csv is not None:
-        written += _write_tables(report, csv, ".csv", csv_file, partial(csv_rows, report.calendar))
+        written += _write_tables(report, csv, ".csv", _csv_file, partial(csv_rows, report.calendar))
     if parquet is not None:
-        from pyarrow.parquet import ParquetWriter
-
-        written += _write_tables(report, parquet, ".parquet", ParquetWriter, Part.table)
+        written += _write_tables(report, parquet, ".parquet", pyarrow.parquet.ParquetWriter, lambda table: table)
     return written
 
 
@@ -36,57 +52,82 @@ def _write_tables(
     directory: Path,
     suffix: str,
     opened: Callable[[Path, pa.Schema], Any],
-    content: Callable[[Part], Any],
+    content: Callable[[pa.Table], Any],
 ) -> list[Path]:
     """Write one file for each table that has rows, and one that explains their columns; returns their paths."""
     directory.mkdir(parents=True, exist_ok=True)
-    written: dict[str, Path] = {}
-    names = tables(report.model_copy(update={"windows": ()}))
-    with ExitStack() as files:
-        files.enter_context(_giving_memory_back())
-        writers: dict[str, Any] = {}
-        for name, part in _parts_of_tables(report):
-            if name not in writers:
-                written[name] = directory / f"{name}{suffix}"
-                writers[name] = files.enter_context(opened(written[name], part.schema))
-            writers[name].write(content(part))
-    explaining = {name: table for name, table in names.items() if name in written}
-    pyarrow.csv.write_csv(explained(explaining), directory / COLUMNS)
-    return [*(written[name] for name in explaining), directory / COLUMNS]
+    written: dict[str, pa.Table] = {}
+    for name, parts in tables_in_parts(report).items():
+        with ExitStack() as file:
+            for table in _pieces(parts):
+                if name not in written:
+                    written[name] = table.schema.empty_table()
+                    writer = file.enter_context(opened(directory / f"{name}{suffix}", table.schema))
+                writer.write(content(table))
+    pyarrow.csv.write_csv(explained(written), directory / COLUMNS)
+    return [*(directory / f"{name}{suffix}" for name in written), directory / COLUMNS]
 
 
-@contextmanager
-def _giving_memory_back() -> Iterator[None]:
-    """In this block pyarrow keeps no memory for later that it does not use."""
-    before = pa.default_memory_pool()
-    pa.set_memory_pool(pa.system_memory_pool())
-    try:
-        yield
-    finally:
-        pa.set_memory_pool(before)
+def _pieces(parts: Iterable[Part]) -> Iterator[pa.Table]:
+    """The rows of a table: enough of them at a time to be worth a call, and not all of them."""
+    waiting: list[Part] = []
+    for part in parts:
+        if part.rows:
+            waiting.append(part)
+        if sum(each.rows for each in waiting) >= ENOUGH_ROWS:
+            yield pa.concat_tables([each.table() for each in waiting])
+            waiting = []
+    if waiting:
+        yield pa.concat_tables([each.table() for each in waiting])
 
 
-def _parts_of_tables(report: MobilityReport) -> Iterator[tuple[str, Part]]:
-    """The rows of all tables, by the name of their table: enough of them at a time to be worth a call, and not more."""
-    waiting: dict[str, list[Part]] = {}
-    for some in in_parts(report):
-        for name, parts in tables_in_parts(some).items():
-            for part in parts:
-                if part.rows:
-                    waiting.setdefault(name, []).append(part)
-                if sum(each.rows for each in waiting.get(name, ())) >= ENOUGH_ROWS:
-                    yield name, _together(waiting.pop(name))
-    for name, left in waiting.items():
-        yield name, _together(left)
+def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport], MobilityReport]) -> bytes:
+    """The bytes of a table. Raises ResultsError where there is nothing of the kind."""
+    if wanted.table == HISTOGRAMS:
+        table = histogram_table(results.histograms(wanted.survey))
+    else:
+        found = tables(adjust(mobility_of(results, wanted.survey)))
+        if wanted.table not in found:
+            raise ResultsError(f"there is no table {wanted.table!r}", f"there are {', '.join([*found, HISTOGRAMS])}")
+        table = found[wanted.table]
+    if wanted.attribute is not None:
+        if "attribute" not in table.column_names:
+            raise ResultsError(f"the table {wanted.table!r} is not about attributes", "ask for it without one")
+        table = table.filter(pc.equal(table["attribute"], wanted.attribute))
+    if wanted.format == "csv":
+        return _csv_head(table.schema) + csv_rows(chosen(results, wanted.survey).calendar, table)
+    if wanted.format == "json":
+        return to_json(table.to_pylist(), inf_nan_mode="null") + b"\n"
+    file = BytesIO()
+    pyarrow.parquet.write_table(table, file)
+    return file.getvalue()
 
 
-def _together(parts: list[Part]) -> Part:
-    return parts[0] if len(parts) == 1 else Part.of(pa.concat_tables([part.table() for part in parts]))
+def _csv_file(path: Path, schema: pa.Schema) -> BinaryIO:
+    """A file that begins with the names of the columns."""
+    file = path.open("wb")
+    file.write(_csv_head(schema))
+    return file
 
 
-def in_parts(report: MobilityReport) -> Iterator[MobilityReport]:
-    """A report in reports of some of its windows each, so that tables of many values are never in memory as a whole."""
-    rows = sum(len(attribute.values) for attribute in report.attributes)
-    size = max(1, PART_ROWS // max(1, rows))
-    for first in range(0, len(report.windows), size):
-        yield report.model_copy(update={"windows": report.windows[first : first + size]})
+def _csv_head(schema: pa.Schema) -> bytes:
+    """The line with the names of the columns."""
+    return (",".join(f'"{name}"' for name in schema.names) + "\n").encode()
+
+
+def csv_rows(calendar: Calendar, table: pa.Table) -> bytes:
+    """The lines of some rows."""
+    text = BytesIO()
+    shown = [_shown(calendar, column.combine_chunks()) for column in table.columns]
+    pyarrow.csv.write_csv(pa.table(shown, names=table.column_names), text, WITHOUT_HEAD)
+    return text.getvalue()
+
+
+def _shown(calendar: Calendar, entries: pa.Array) -> pa.Array:
+    if pa.types.is_timestamp(entries.type):
+        known = entries.cast(pa.int64()).to_pylist()
+        return pa.array([None if at is None else calendar.local(at).isoformat() for at in known], pa.string())
+    if not pa.types.is_string(entries.type):
+        return entries
+    formula = pc.is_in(pc.utf8_slice_codeunits(entries, 0, 1), value_set=FORMULAS)
+    return pc.if_else(formula, pc.binary_join_element_wise("'", entries, ""), entries)

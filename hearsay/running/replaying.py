@@ -10,7 +10,7 @@ from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
 from hearsay.terminal import console
 from producers.files import event_paths
-from producers.replay import Inspection, Options, Pace, Progress, Replay, Summary, inspect, refuse_faulty
+from producers.replay import Inspection, Options, Pace, Replay, Summary, inspect, refuse_faulty
 from producers.sinks import DirectorySink, Sent, read_capture, send_capture
 from producers.source_clock import require_source_clock
 from producers.stopping import ctrl_c_asks
@@ -31,10 +31,10 @@ def replay_events(
     options: Options,
     data: Path,
     *,
-    speed: float | None = None,
-    kafka: str | None = None,
-    capture: Path | None = None,
-    partitions: int = 8,
+    speed: float | None,
+    kafka: str | None,
+    capture: Path | None,
+    partitions: int,
 ) -> Summary:
     """Replay files. Their reports go to the collector in this process, to Kafka, or to a directory to send later.
 
@@ -42,41 +42,27 @@ def replay_events(
     """
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
-        return _replay(paths, survey, options, data, speed, kafka, capture, partitions)
-
-
-def _replay(
-    paths: Sequence[Path],
-    survey: Survey,
-    options: Options,
-    data: Path,
-    speed: float | None,
-    kafka: str | None,
-    capture: Path | None,
-    partitions: int,
-) -> Summary:
-    directory, settings = DataDirectory(data), load()
-    origin: AbstractContextManager[Origin] = (
-        collect(directory, survey, settings, kafka)
-        if capture is None
-        else _capturing(directory, survey, settings, capture, partitions)
-    )
-    with origin as to:
-        replay = Replay(
-            to.scheme,
-            to.keyring,
-            to.memos,
-            to.sink,
-            paths,
-            options,
-            directory.root / "replay",
-            clock_key=to.clock_key,
-            pace=Pace(speed),
+        directory, settings = DataDirectory(data), load()
+        origin: AbstractContextManager[Origin] = (
+            collect(directory, survey, settings, kafka)
+            if capture is None
+            else _capturing(directory, survey, settings, capture, partitions)
         )
-        with console.progress("replaying") as step, ctrl_c_asks() as stop:
+        with origin as to, console.progress("replaying") as step, ctrl_c_asks() as stop:
+            replay = Replay(
+                to.scheme,
+                to.keyring,
+                to.memos,
+                to.sink,
+                paths,
+                options,
+                directory.root / "replay",
+                clock_key=to.clock_key,
+                pace=Pace(speed),
+            )
 
-            def show(progress: Progress) -> None:
-                step(round(100 * progress.share_read), 100, f"{progress.rows:,} events, {progress.reports:,} reports")
+            def show(share_read: float, rows: int, reports: int) -> None:
+                step(round(100 * share_read), 100, f"{rows:,} events, {reports:,} reports")
 
             return replay.run(show, stop)
 
@@ -106,7 +92,7 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
     from stream_app.kafka import Topics, publish_for
 
     capture = read_capture(directory)  # refuses a wrong directory before it connects to the cluster
-    settings = load() if kafka is None else load().at(kafka)
+    settings = load().at(kafka)
     topics = Topics(settings.kafka.prefix)
     with (
         console.progress("sending") as step,

@@ -1,24 +1,30 @@
-"""A simulated population, collected end to end: what `demo` and `run` do."""
+"""A simulated population, collected end to end: what `demo` and `run` do. The truth is what its scenario knows."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from analytics.mobility import MobilityReport, with_truth
+import numpy as np
+
+from analytics.mobility import MobilityReport, WindowTruth, with_truth
+from analytics.windows import Window
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.files import with_noted_losses
-from hearsay.reports.sources import mobility_of, next_period, wait_for_final
-from hearsay.running.collecting import Collection, collect
-from hearsay.running.scenario_truth import population_digest, true_windows
+from hearsay.reports.files import mobility_of, next_period, wait_for_final, with_noted_losses
+from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
 from producers.simulation import check_scenario
 from producers.stopping import Stop, never
+from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
-from protocols.survey import Survey
+from protocols.survey import TIMES, Survey
 from servers.settings import load
+
+NEVER = -1
 
 
 def populate(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
@@ -57,21 +63,65 @@ def simulate(
     check_scenario(survey, scenario)
     data, population = DataDirectory(directory), population_digest(scenario)
     data.check_population(survey.id, population)
-    with collect(data, survey, load(), kafka) as collection:
-        data.record_population(survey.id, population)
-        _collect_periods(collection, scenario, step, stop)
-        report = mobility_of(collection.results, survey.id)
-    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
-
-
-def _collect_periods(collection: Collection, scenario: Scenario, step: Step, stop: Stop) -> None:
-    survey, results = collection.scheme.survey.id, collection.results
 
     def show(reported: Reported) -> None:
         step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
 
-    try:
-        collection.simulation(scenario).run(range(next_period(results, survey), scenario.periods), show, stop)
-    except Stopped as stopped:
-        raise Stopped(stopped.message, "run the same command again to continue from there") from None
-    wait_for_final(results, survey, scenario.periods - 1, step)
+    with collect(data, survey, load(), kafka) as collection:
+        data.record_population(survey.id, population)
+        results = collection.results
+        try:
+            collection.simulation(scenario).run(range(next_period(results, survey.id), scenario.periods), show, stop)
+        except Stopped as stopped:
+            raise Stopped(stopped.message, "run the same command again to continue from there") from None
+        wait_for_final(results, survey.id, scenario.periods - 1, step)
+        report = mobility_of(results, survey.id)
+    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
+
+
+def population_digest(scenario: Scenario) -> str:
+    """Identifies the population of a scenario: a digest of the devices and values of its first period."""
+    first = scenario.presences(0)
+    digest = sha256(first.devices.tobytes())
+    for name, values in sorted(first.values.items()):
+        digest.update(name.encode())
+        digest.update(values.astype(smallest_unsigned(len(scenario.attributes[name]))).tobytes())
+    return f"{scenario.name} {digest.hexdigest()[:16]}"
+
+
+def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, WindowTruth]:
+    """The truth of the report's windows, as far as the scenario goes."""
+    windows = [Window(window.first, window.last) for window in report.windows]
+    crosses = [(one.name, second.name) for one, second in (asked.axes for asked in report.attributes if asked.axes)]
+    return count_windows(scenario, [window for window in windows if window.last < scenario.periods], crosses)
+
+
+def count_windows(
+    scenario: Scenario, windows: Iterable[Window], crosses: Iterable[tuple[str, str]] = ()
+) -> dict[Window, WindowTruth]:
+    """The different devices of each window, by their first value in it (PROTOCOLS 7). Simulates each period once.
+
+    `crosses` are pairs of attributes whose pairs of values are counted, too. A presence is its device's first in a
+    window if the window began after the device's previous presence.
+    """
+    visitors = dict.fromkeys(windows, 0)
+    sizes = {name: len(values) for name, values in scenario.attributes.items()}
+    both = {TIMES.join(pair): pair for pair in crosses}
+    sizes |= {name: sizes[first] * sizes[second] for name, (first, second) in both.items()}
+    people = {window: {name: np.zeros(k, dtype=np.int64) for name, k in sizes.items()} for window in visitors}
+    previous = np.full(scenario.devices, NEVER)
+    containing: dict[int, list[Window]] = {}  # the windows of each period
+    for window in visitors:
+        for period in range(window.first, window.last + 1):
+            containing.setdefault(period, []).append(window)
+    for period, opened in sorted(containing.items()):
+        presences = scenario.presences(period)
+        held = {name: column.astype(np.int64) for name, column in presences.values.items()}
+        held |= {name: held[first] * sizes[second] + held[second] for name, (first, second) in both.items()}
+        for window in opened:
+            new = previous[presences.devices] < window.first
+            visitors[window] += int(np.count_nonzero(new))
+            for name, k in sizes.items():
+                people[window][name] += np.bincount(held[name][new], minlength=k)
+        previous[presences.devices] = period
+    return {window: WindowTruth(count, people[window]) for window, count in visitors.items()}

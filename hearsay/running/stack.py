@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from hearsay.data_directory import DataDirectory
+from hearsay.terminal.console import Step, no_step
 from memo_store.store import MemoStore
 from protocols.errors import ServerError
 from servers.kafka_broker import KafkaBroker
@@ -18,7 +19,6 @@ from servers.redis_server import RedisServer
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 
-Step = Callable[[int, int, str], None]
 ALONE_SECONDS = 1200.0
 """How long another `up` may take: it may be fetching Kafka."""
 
@@ -50,7 +50,7 @@ class Stack:
         """The broker, on the ports that are recorded in its directory."""
         return KafkaBroker(self.directory / "kafka")
 
-    def up(self, port: int | None = None, step: Step = lambda done, total, what: None) -> None:
+    def up(self, port: int | None = None, step: Step = no_step) -> None:
         """Start what is not running, wait until it answers, and create the missing topics."""
         with self._alone():
             step(0, 4, "checking Kafka's program files (43 MB, downloaded once)")
@@ -59,10 +59,20 @@ class Stack:
             step(1, 4, "starting Kafka")
             broker = self._broker_on(port).ensure()
             step(2, 4, "starting Redis")
-            self._ensure_redis()
+            new = not self.settings_file.exists()
+            self.redis.ensure()
+            if new:  # it has lost nothing, which is declared before it is used
+                with MemoStore(self.redis.url) as store:
+                    store.confirm_history()
             step(3, 4, "creating the topics")
             create(KafkaSettings(bootstrap=broker.bootstrap), Topics())
-            self._write_settings(broker)
+            DataDirectory(self.directory).clock_key()
+            write_private(
+                self.settings_file,
+                f"HEARSAY_KAFKA_BOOTSTRAP={broker.bootstrap}\n"
+                f"HEARSAY_REDIS_URL={self.redis.url}\n"
+                f"HEARSAY_CLOCK_KEY_FILE={self.directory / 'clock.key'}\n",
+            )
 
     def down(self) -> None:
         """Stop both servers; their data stays."""
@@ -74,15 +84,11 @@ class Stack:
     def status(self) -> list[ServerStatus]:
         """The status of each server."""
         servers: list[ServerProcess] = [self.kafka, self.redis]
-        return [_status(server) for server in servers]
-
-    def _ensure_redis(self) -> None:
-        """Start Redis. A new one has lost nothing, which is declared before it is used."""
-        new = not self.settings_file.exists()
-        self.redis.ensure()
-        if new:
-            with MemoStore(self.redis.url) as store:
-                store.confirm_history()
+        return [
+            ServerStatus(s.name, pid, pid is not None and s.answers(), s.address if pid else None, s.log_file)
+            for s in servers
+            for pid in [s.pid]
+        ]
 
     def _broker_on(self, port: int | None) -> KafkaBroker:
         broker = self.kafka
@@ -95,15 +101,6 @@ class Stack:
             )
         return KafkaBroker(broker.directory, port=port)
 
-    def _write_settings(self, broker: KafkaBroker) -> None:
-        DataDirectory(self.directory).clock_key()
-        write_private(
-            self.settings_file,
-            f"HEARSAY_KAFKA_BOOTSTRAP={broker.bootstrap}\n"
-            f"HEARSAY_REDIS_URL={self.redis.url}\n"
-            f"HEARSAY_CLOCK_KEY_FILE={self.directory / 'clock.key'}\n",
-        )
-
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """One `up` or `down` at a time; the next one waits."""
@@ -112,10 +109,3 @@ class Stack:
             other = f"another `hearsay stack` command in {self.directory}"
             lock_within(ALONE_SECONDS, lock, other, "wait for it, or end it, and run the same command again")
             yield
-
-
-def _status(server: ServerProcess) -> ServerStatus:
-    pid = server.pid
-    if pid is None:
-        return ServerStatus(server.name, None, False, None, server.log_file)
-    return ServerStatus(server.name, pid, server.answers(), server.address, server.log_file)

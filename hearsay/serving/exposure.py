@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ssl
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from servers.ports import is_loopback
 from servers.private_files import read_limited
 
 TOKENS_BYTES = 64 << 20
-RECHECK_SECONDS = 2.0
 log = structlog.get_logger(__name__)
 
 
@@ -92,25 +90,21 @@ class Exposure:
 
 
 class TokenFile:
-    """The credentials in a file, which may be changed at any time: it is read again within seconds."""
+    """The credentials in a file, which may be changed at any time: it is read again when it was."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._checked = time.monotonic()
         self._read_at = self._changed_at()
         self._credentials = self._read()
 
     def __call__(self) -> dict[str, Credential]:
-        now = time.monotonic()
-        if now - self._checked > RECHECK_SECONDS:
-            self._checked = now
-            changed_at = self._changed_at()
-            if changed_at != self._read_at:
-                self._read_at = changed_at
-                try:
-                    self._credentials = self._read()
-                except SettingsError as error:
-                    log.error("the tokens cannot be read; those known hold", error=error.message)
+        changed_at = self._changed_at()
+        if changed_at != self._read_at:
+            self._read_at = changed_at
+            try:
+                self._credentials = self._read()
+            except SettingsError as error:
+                log.error("the tokens cannot be read; those known hold", error=error.message)
         return self._credentials
 
     def _changed_at(self) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import structlog
+import uvloop
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.errors import KafkaError
 
@@ -178,21 +179,15 @@ class Registry:
         if known == published or (known is not None and known.fingerprint != published.fingerprint):
             return
         self._published[published.survey.id] = published
-        scheme = _usable(published)
-        if scheme is not None:
+        try:
+            scheme = Scheme(published.survey)
+        except HearsayError as error:
+            log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
+            return
+        if scheme.fingerprint == published.fingerprint:
             self._schemes[published.survey.id] = scheme
-
-
-def _usable(published: Published) -> Scheme | None:
-    try:
-        scheme = Scheme(published.survey)
-    except HearsayError as error:
-        log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
-        return None
-    if scheme.fingerprint != published.fingerprint:
-        log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
-        return None
-    return scheme
+        else:
+            log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
 
 
 def serve_kafka(
@@ -207,7 +202,7 @@ def serve_kafka(
         for line in linked_figures(registry.all()):
             say(line)
     to = KafkaLog(settings.kafka, topics)
-    run(
+    serving = run(
         exposure,
         Surveys(registry.lookup, registry.all),
         to,
@@ -218,3 +213,4 @@ def serve_kafka(
         holder=Holder(hold_data, hold) if hold else None,
         beside=registry.follow,
     )
+    uvloop.run(serving)

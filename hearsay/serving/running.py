@@ -9,7 +9,6 @@ from math import isfinite
 from typing import Any
 
 import structlog
-import uvloop
 
 from gateway.door import warm_up
 from gateway.http import Limits, Listener
@@ -21,7 +20,7 @@ WATCHERS = Limits(connections=100, held_bytes=1 << 20)
 log = structlog.get_logger(__name__)
 
 
-def run(
+async def run(
     exposure: Exposure,
     surveys: Surveys,
     to: Log,
@@ -38,21 +37,6 @@ def run(
     At most so many `connections` are open. `beside` runs in the same event loop for as long: further servers of this
     process are started there.
     """
-    uvloop.run(_run(exposure, surveys, to, key, say, connections, ready, holder, pages or {}, beside))
-
-
-async def _run(
-    exposure: Exposure,
-    surveys: Surveys,
-    to: Log,
-    key: bytes,
-    say: Callable[[str], None],
-    connections: int,
-    ready: Callable[[], bool],
-    holder: Holder | None,
-    pages: Mapping[str, Page],
-    beside: Callable[[], Awaitable[None]] | None,
-) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -70,7 +54,7 @@ async def _run(
         ready=lambda: writer.failed is None and ready(),
         origins=frozenset(exposure.origins),
         shows_metrics=exposure.loopback,
-        pages=pages,
+        pages=pages or {},
     )
     names = frozenset(map(str.lower, exposure.names))
     listener = Listener(application, Limits(connections), exposure.tls(), names)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
-from typing import Any
+from math import log2
+from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
 import typer
 from pydantic import ValidationError
 
-from hearsay.terminal import prices
-from protocols.survey import Survey
+from protocols.errors import HearsayError
+from protocols.planning import DEVICES, told_apart, widest_interval
+from protocols.scheme import Scheme
+from protocols.survey import Solution, Survey
 from protocols.survey_text import Document, explain, parse_survey
 
 Data = dict[str, Any]
@@ -40,48 +43,29 @@ def ask_for_survey() -> Survey:
     _prompt(data, "Start of the first period", _key("start"), default=_midnight(data))
     lasting = typer.confirm("Will the same devices report in many periods?", default=True)
     if lasting:
-        _prompt(
-            data,
-            "Budget of all reports of one value together, for ever (eps_inf)",
-            _key("eps_inf"),
-            default="4",
-            price=prices.of_eps_inf,
-        )
-        _prompt(
-            data,
-            "Budget of a single report (eps_1, below eps_inf)",
-            _key("eps_1"),
-            default="2",
-            price=prices.of_one_report,
-        )
-        _prompt(
-            data,
-            "Longest window in which unique devices are counted, in periods",
-            _key("horizon"),
-            default="7",
-            price=prices.of_horizon,
-        )
+        question = "Budget of all reports of one value together, for ever (eps_inf)"
+        _prompt(data, question, _key("eps_inf"), default="4", price=_price_of_eps_inf)
+        question = "Budget of a single report (eps_1, below eps_inf)"
+        _prompt(data, question, _key("eps_1"), default="2", price=_price_of_one_report)
+        question = "Longest window in which unique devices are counted, in periods"
+        _prompt(data, question, _key("horizon"), default="7", price=_price_of_horizon)
     else:
-        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=prices.of_one_report)
-    _ask_attributes(data)
+        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=_price_of_one_report)
+    _ask_attribute(data, [])
+    while typer.confirm("Another attribute?", default=False):
+        _ask_attribute(data, data["attributes"])
     if len(data["attributes"]) > 1:
         typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
         typer.echo("rs+fd: all, one of them true and the others fake.")
-        for line in prices.of_solutions(_draft(data, {})):
+        for line in _price_of_solutions(_draft(data, {})):
             typer.echo(f"  {line}")
         _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
     if lasting:
         question = "How many values of an attribute may a device memoise at most? (a number; nothing: no limit)"
-        _prompt(data, question, _optional("memo_cap"), default="", price=prices.of_cap)
+        _prompt(data, question, _optional("memo_cap"), default="", price=_price_of_cap)
     question = "Results of fewer reports than this are not published"
-    _prompt(data, question, _key("minimum"), default="50", price=prices.of_minimum)
+    _prompt(data, question, _key("minimum"), default="50", price=_price_of_minimum)
     return parse_survey(json.dumps(data), "your answers")
-
-
-def _ask_attributes(data: Data) -> None:
-    _ask_attribute(data, [])
-    while typer.confirm("Another attribute?", default=False):
-        _ask_attribute(data, data["attributes"])
 
 
 def _ask_attribute(data: Data, before: list[Data]) -> None:
@@ -95,7 +79,7 @@ def _ask_attribute(data: Data, before: list[Data]) -> None:
         return {"attributes": [*before, {**data["attributes"][-1], "role": answer.strip()}]}
 
     _prompt(data, "Name of the attribute (such as favourite_colour)", name)
-    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values, price=prices.of_values)
+    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values, price=_price_of_values)
     _prompt(data, "Its role in mobility reports (plain, area, dwell, transition)", role, default="plain")
 
 
@@ -157,3 +141,68 @@ def _prompt(data: Data, question: str, read: Read, default: str | None = None, p
     data.update(typer.prompt(question, default=default, value_proc=checked))
     if price is not None:
         typer.echo(f"  {price(_draft(data, {}))}")
+
+
+def _price_of_eps_inf(survey: Survey) -> str:
+    """What all reports of a device reveal."""
+    return (
+        f"Price: whoever links all reports of a device guesses right which of two values it has in up to "
+        f"{told_apart(survey.eps_inf or 0):.0%} of the cases (50% is chance)."
+    )
+
+
+def _price_of_one_report(survey: Survey) -> str:
+    """What one report reveals, and what remains of precision."""
+    return (
+        f"Price: from one report the guess is right in up to {told_apart(survey.eps_1 or survey.eps or 0):.0%} of the "
+        f"cases. With {DEVICES:,} devices, a yes/no question is answered to {_points(survey)}."
+    )
+
+
+def _price_of_horizon(survey: Survey) -> str:
+    """What gaps reveal."""
+    if survey.horizon == 1:
+        return "Price: none. Reports of different periods are not connected."
+    return (
+        f"Price: a report says in which of the last {survey.horizon} periods its device reported before: up to "
+        f"{log2(survey.horizon):.1f} bits that help to link reports."
+    )
+
+
+def _price_of_values(survey: Survey) -> str:
+    """How precise the shares of the attributes so far will be."""
+    return f"Price: with {DEVICES:,} devices, shares are known to {_points(survey)}. More values cost precision."
+
+
+def _price_of_solutions(survey: Survey) -> Iterator[str]:
+    """How precise shares will be with each solution that needs no priors."""
+    for solution in get_args(Solution):
+        if solution != "rs+rfd":
+            try:
+                shown = _points(survey.model_copy(update={"solution": solution}))
+            except HearsayError as error:
+                shown = error.message
+            yield f"{solution}: {shown} with {DEVICES:,} devices"
+
+
+def _price_of_cap(survey: Survey) -> str:
+    """What a device reveals whose value changes."""
+    each = survey.eps_inf or 0
+    most = max(attribute.k for attribute in survey.attributes)
+    held = min(most, survey.memo_cap or most)
+    limit = "The store must keep its data for the cap to hold." if survey.memo_cap else "There is no limit below that."
+    return (
+        f"Price: each further value that a device memoises costs up to {each:g} more; {held} values of an attribute, "
+        f"up to {held * each:g}. {limit}"
+    )
+
+
+def _price_of_minimum(survey: Survey) -> str:
+    """How imprecise the smallest published result is."""
+    if survey.minimum == 0:
+        return "Price: results of very few people are published, with very wide intervals."
+    return f"Price: none. The smallest published results are known to {_points(survey, survey.minimum)}."
+
+
+def _points(survey: Survey, devices: int = DEVICES) -> str:
+    return f"± {100 * widest_interval(Scheme(survey), devices):.2g} percentage points (95 %)"

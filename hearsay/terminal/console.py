@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -75,13 +75,20 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+Cluster = Annotated[
+    str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
+]
+SurveyFile = Annotated[Path, typer.Argument(help="A survey file.", show_default=False)]
+SurveyId = Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")]
+LogLevel = Annotated[
+    Literal["DEBUG", "INFO", "WARNING", "ERROR"],
+    typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
-class Step(Protocol):
-    """Progress callback: `done` of `total` steps of `what`."""
-
-    def __call__(self, done: int, total: int, what: str) -> None: ...
+Step = Callable[[int, int, str], None]
+"""Progress callback: so many steps done, of so many, of what."""
 
 
 def no_step(done: int, total: int, what: str) -> None:
@@ -105,12 +112,7 @@ class Lines:
 
 def print_json(data: Any) -> None:
     """Print JSON on standard output, without colours and wrapping."""
-    print_json_text(json.dumps(data, indent=2, ensure_ascii=not out.encoding.startswith("utf"), default=str))
-
-
-def print_json_text(text: str) -> None:
-    """Print text that is JSON."""
-    print_json_parts([text])
+    print_json_parts([json.dumps(data, indent=2, ensure_ascii=not out.encoding.startswith("utf"), default=str)])
 
 
 def print_json_parts(parts: Iterable[str]) -> None:

@@ -1,17 +1,17 @@
-"""The tables of a plan: mechanisms, guarantees, precision, risk and links."""
+"""A plan on the command line: wanted errors as people write them, and the tables that it shows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.terminal.shares import shares_table
+from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
-    from protocols.planning import AttributePlan, NoisePlan, Plan
+    from protocols.planning import NoisePlan, Plan, PresencePlan, SharesPlan
     from protocols.privacy import Loss
 
 RELATIONS = (
@@ -26,27 +26,45 @@ TURNS = (
 )
 
 
-def tables_of(drawn: Plan, with_shares: bool) -> list[str | Table]:
+def parse_wanted(text: str) -> dict[str, float]:
+    """Wanted standard errors, by question.
+
+    >>> parse_wanted("age*area=0.01, age=0.005")
+    {'age*area': 0.01, 'age': 0.005}
+    """
+    found: dict[str, float] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = (piece.strip() for piece in part.partition("="))
+        try:
+            found[name] = float(number)
+        except ValueError:
+            found[name] = 0.0
+        if not 1e-6 <= found[name] <= 1:
+            raise SettingsError(f"--wanted: {part!r} is not a wanted error", "write it like age*area=0.01,age=0.005")
+    return found
+
+
+def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
     """Everything that a plan has to show, in order."""
-    presence = (_presence,) if drawn.presence is not None else ()
-    shares = [shares_table(drawn.shares, drawn.devices)] if with_shares and drawn.shares is not None else []
-    before = (
-        _header,
-        _mechanisms,
-        _alternatives,
-        _guarantees,
-        *([_places] if drawn.guarantee.places else []),
-        *([_precision] if any(a.precision for a in drawn.attributes) else []),
-        *presence,
-    )
-    after = (
-        *([_ways] if all(way.errors for way in drawn.ways) else []),
-        _risk,
-        _links,
-        _tracking,
-        *_wider(drawn),
-    )
-    return [*(part(drawn) for part in before), *shares, *(part(drawn) for part in after)]
+    yield _header(drawn)
+    yield _mechanisms(drawn)
+    yield _alternatives(drawn)
+    yield _guarantees(drawn)
+    if drawn.guarantee.places:
+        yield _places(drawn)
+    if any(a.precision for a in drawn.attributes):
+        yield _precision(drawn)
+    if drawn.presence is not None:
+        yield _presence(drawn, drawn.presence)
+    if with_shares and drawn.shares is not None:
+        yield _shares(drawn.shares, drawn.devices)
+    if all(way.errors for way in drawn.ways):
+        yield _ways(drawn)
+    yield _risk(drawn)
+    yield _links(drawn)
+    yield _tracking(drawn)
+    if any(drawn.crowd.wider.values()):
+        yield _wider(drawn)
 
 
 def _header(drawn: Plan) -> str:
@@ -56,10 +74,21 @@ def _header(drawn: Plan) -> str:
     )
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+def _table(title: str, *columns: str, caption: str | None = None) -> Table:
+    """A table of figures: the first column is on the left, and so is text without a heading."""
+    table = Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption=caption,
+        caption_justify="left",
+        box=None,
+        pad_edge=False,
+        padding=(0, 2, 0, 0),
+    )
     for place, column in enumerate(columns):
-        table.add_column(column, justify="right" if place else "left", no_wrap=place == 0 and column == "attribute")
+        unbroken = place == 0 and column in ("attribute", "question")
+        table.add_column(column, justify="right" if place and column else "left", no_wrap=unbroken)
     return table
 
 
@@ -74,23 +103,17 @@ def _mechanisms(drawn: Plan) -> Table:
 
 def _alternatives(drawn: Plan) -> Table:
     table = _table("Why: variance of one report for a value that no device has", "attribute", "")
-    table.columns[1].justify = "left"
     for a in drawn.attributes:
-        table.add_row(a.name, f"{a.why}\n[dim]{_rivals(a)}[/]")
+        marked = (f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
+        table.add_row(a.name, f"{a.why}\n[dim]{'  '.join(marked)}[/]")
     return table
-
-
-def _rivals(a: AttributePlan) -> str:
-    marked = (f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
-    return "  ".join(marked)
 
 
 def _guarantees(drawn: Plan) -> Table:
     promise = drawn.guarantee
     title = "Guarantees: ln of the largest likelihood ratio between two histories"
-    table = _table(title, "an observer sees", "whole tuples", "one attribute", "")
-    table.columns[3].justify = "left"
-    table.caption, table.caption_justify = RELATIONS if promise.per_window is None else TURNS, "left"
+    caption = RELATIONS if promise.per_window is None else TURNS
+    table = _table(title, "an observer sees", "whole tuples", "one attribute", "", caption=caption)
 
     def row(seen: str, loss: Loss) -> None:
         table.add_row(seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss))
@@ -127,7 +150,6 @@ def _places(drawn: Plan) -> Table:
     title = "Guarantees by distance: ln of the largest likelihood ratio between two places"
     columns = ["apart", "one report", "all reports, constant", *(f"{t} linked, any" for t in counts)]
     table = _table(title, "attribute", *columns, "")
-    table.columns[-1].justify = "left"
     moves = []
     for a in drawn.attributes:
         for loss in promise.places.get(a.name, ()):
@@ -142,7 +164,6 @@ def _places(drawn: Plan) -> Table:
                 f"A report of {a.name} is {d.mean:,.0f} m from the place on average, up to {d.median:,.0f} m in half "
                 f"of the cases, up to {d.most:,.0f} m in 95 of 100.{memo}"
             )
-    table.caption_justify = "left"
     table.caption = f"{' '.join(moves)} Histories equal up to renaming lose the constant figure for each place visited."
     return table
 
@@ -161,27 +182,18 @@ def _precision(drawn: Plan) -> Table:
         p = a.precision
         if p is None:
             continue
-        row = [
-            f"{p.reports:,.0f}",
-            _number(p.if_nobody),
-            _number(p.if_half),
-            _number(p.at_best),
-            f"{p.devices_needed:,}",
-        ]
-        table.add_row(a.name, *row)
+        errors = map(_number, (p.if_nobody, p.if_half, p.at_best))
+        table.add_row(a.name, f"{p.reports:,.0f}", *errors, f"{p.devices_needed:,}")
     return table
 
 
-def _presence(drawn: Plan) -> Table:
-    presence = drawn.presence
-    assert presence is not None
+def _presence(drawn: Plan, presence: PresencePlan) -> Table:
     title = f"The same with presence_epsilon = {presence.epsilon:g}, which protects a device's presence in a period"
     wanted = f"devices for {drawn.error:g}"
     table = _table(title, "attribute", "most supports", "noise scale", "no device has it", "half have it", wanted)
     for name, a in presence.attributes.items():
         errors = [_number(a.if_nobody), _number(a.if_half), f"{a.devices_needed:,}"]
         table.add_row(name, str(a.largest), f"{a.scale:.3g}", *errors)
-    table.caption_justify = "left"
     table.caption = (
         f"{presence.supports_epsilon:.3g} of the budget is for the supports of each value, "
         f"{presence.reports_epsilon:.3g} for reports by gap (noise of scale {presence.scale:.3g}). The visitors of a "
@@ -191,11 +203,26 @@ def _presence(drawn: Plan) -> Table:
     return table
 
 
+def _shares(shares: SharesPlan, devices: int) -> Table:
+    """How exact single values are beside the even one, and the shares for the wanted errors."""
+    title = f"Shares of questions: standard error of a value if all are alike, {devices:,} devices per period"
+    caption = (
+        f"The proposed shares reach all wanted errors with the fewest devices: {shares.devices_needed:,} in a period. "
+        "Wanted errors are those of --wanted, otherwise that of --error."
+    )
+    columns = ("share", "even value", "error", "wanted", "proposed share", "error then")
+    table = _table(title, "question", *columns, caption=caption)
+    for one in shares.questions:
+        error = f"[red]{one.error:.4g}[/]" if one.error > one.even else f"{one.error:.4g}"
+        figures = [f"{one.wanted:g}", f"{one.proposed:.3f}", f"{one.proposed_error:.4g}"]
+        table.add_row(one.name, f"{one.share:.3g}", f"{one.even:.4g}", error, *figures)
+    return table
+
+
 def _ways(drawn: Plan) -> Table:
     title = "Memos, or fresh noise in one of several periods: loss between any two histories, and error"
     periods = list(drawn.ways[0].any)
     table = _table(title, "asked with", *(f"{t} periods" for t in periods), "", "largest standard error")
-    table.columns[-2].justify = "left"
     for way in drawn.ways:
         terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
         losses = [_loss(loss.whole) for loss in way.any.values()]
@@ -205,7 +232,6 @@ def _ways(drawn: Plan) -> Table:
         "above); where it changes often and reports can be linked, fresh noise in one of several periods does. The "
         "error is that of a share in one period, for a value that no device has."
     )
-    table.caption_justify = "left"
     return table
 
 
@@ -241,7 +267,6 @@ def _links(drawn: Plan) -> Table:
             f"A gap tells up to {crowd.gap_bits:.2g} bits more: one below {crowd.horizon} names the period of the "
             "previous report, and only that period's reports are candidates."
         )
-        table.caption_justify = "left"
     return table
 
 
@@ -255,12 +280,7 @@ def _tracking(drawn: Plan) -> Table:
     return table
 
 
-def _wider(drawn: Plan) -> list[Callable[[Plan], Table]]:
-    """The table of wider budgets, if there are any."""
-    return [_wider_table] if any(drawn.crowd.wider.values()) else []
-
-
-def _wider_table(drawn: Plan) -> Table:
+def _wider(drawn: Plan) -> Table:
     wider = {name: points for name, points in drawn.crowd.wider.items() if points}
     ratios = sorted({point.ratio for points in wider.values() for point in points})
     title = "The same if eps_inf were a multiple of eps_1: bits, right first guess"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -52,15 +50,6 @@ class Batch:
             return self
         columns = {name: column.filter(pa.array(rows)) for name, column in self.columns.items()}
         return Batch(self.rows[rows], columns, [], self.share_read)
-
-
-class EventFile(Protocol):
-    """A file of events."""
-
-    @property
-    def path(self) -> Path: ...
-    def batches(self, columns: ColumnMapping) -> Iterator[Batch]: ...
-    def lines(self, rows: Collection[int]) -> dict[int, int]: ...
 
 
 def check_header(path: Path, present: list[str], columns: ColumnMapping, advice: str) -> None:

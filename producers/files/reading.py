@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.files.batch import Batch, ColumnMapping, EventFile
+from producers.files.batch import Batch, ColumnMapping
 from producers.files.csv_events import CsvEvents
 from producers.files.parquet_events import ParquetEvents
 from producers.files.text_stream import SAMPLE_BYTES, check_encoding, is_decodable
@@ -130,7 +130,7 @@ def expand(sources: Iterable[Path]) -> list[Path]:
     return paths
 
 
-def _open(path: Path, form: FileFormat) -> EventFile:
+def _open(path: Path, form: FileFormat) -> CsvEvents | ParquetEvents:
     """The reader for a file, by its suffix."""
     if not path.is_file():
         raise ReplayError(f"there is no file {path}", "give the path of a .csv (.csv.gz) or .parquet file of events")

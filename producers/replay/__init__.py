@@ -4,7 +4,7 @@ from producers.replay.choosing import Rule
 from producers.replay.inspecting import Inspection, inspect, refuse_faulty
 from producers.replay.interpreting import ANY_ORDER, Options
 from producers.replay.quality import Fault, Located
-from producers.replay.run import Pace, Progress, Replay, Summary
+from producers.replay.run import Pace, Replay, Summary
 
 __all__ = [
     "ANY_ORDER",
@@ -13,7 +13,6 @@ __all__ = [
     "Located",
     "Options",
     "Pace",
-    "Progress",
     "Replay",
     "Rule",
     "Summary",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from producers.files.answers import UNKNOWN
 from protocols.arrays import Devices, Mask, Whole
 
-T = TypeVar("T", bound=np.generic)
 Events = NDArray[np.void]
 """Row number, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
 
@@ -36,14 +35,11 @@ def without_duplicates(events: Events) -> tuple[Events, Whole]:
 
     They are in the order of devices, times and values.
     """
-    ordered, tied = _ordered(events)
-    values = ordered["values"]
-    same = tied[(values[tied - 1] == values[tied]).all(axis=1)]
-    if not len(same):  # as in most files
-        return ordered, same
-    first = np.ones(len(ordered), dtype=bool)
-    first[same] = False
-    return ordered[first], ordered["row"][same]
+    values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
+    ordered = events.take(np.lexsort((events["row"], *values, events["time"], events["device"])))
+    first = _changes(ordered["device"]) | _changes(ordered["time"])
+    first[1:] |= (ordered["values"][1:] != ordered["values"][:-1]).any(axis=1)
+    return ordered[first], ordered["row"][~first]
 
 
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, Whole]]:
@@ -95,20 +91,6 @@ def _most(device: Devices, time: NDArray[Any], place: NDArray[Any]) -> Picked:
     order = np.lexsort((place, -lengths, device))
     begin = _changes(device)
     return device[begin], place[order][begin]
-
-
-def _ordered(events: Events) -> tuple[Events, Whole]:
-    """The events in the order of devices, times, values and rows; where one has the device and time of that before."""
-    values = [events["values"][:, i] for i in reversed(range(events["values"].shape[1]))]
-    ordered = events.take(np.lexsort((events["row"], *values, events["time"], events["device"])))
-    begins = _changes(ordered["device"]) | _changes(ordered["time"])
-    return ordered, np.flatnonzero(~begins)
-
-
-def distinct(numbers: NDArray[T]) -> NDArray[T]:
-    """The different numbers, ascending. For large columns this is faster than `numpy.unique`, which may hash them."""
-    ordered = np.sort(numbers)
-    return ordered[_changes(ordered)]
 
 
 def _changes(column: NDArray[Any]) -> Mask:

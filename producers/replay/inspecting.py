@@ -86,6 +86,10 @@ def inspect(
         progress(batch.share_read)
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
     suppressed = sum(count < survey.minimum for count in people.values())
+    encodings = [
+        f"{path.name} is not in {options.form.encoding}: name its encoding, such as --encoding latin-1"
+        for path in files.undecodable
+    ]
     return Inspection(
         len(paths),
         quality.rows,
@@ -94,7 +98,7 @@ def inspect(
         quality.worst(),
         people,
         suppressed,
-        [*look.advice(quality), *_on_encoding(files, options), *_on_size(survey, people, suppressed)],
+        [*look.advice(quality), *encodings, *_on_size(survey, people, suppressed)],
     )
 
 
@@ -209,13 +213,6 @@ class _Look:
                 details = f" ({', '.join(more)})" if more else ""
                 found.append(f"{unknown:,} cells of column {column} are none of the survey's values{details}")
         return found
-
-
-def _on_encoding(files: EventFiles, options: Options) -> list[str]:
-    return [
-        f"{path.name} is not in {options.form.encoding}: name its encoding, such as --encoding latin-1"
-        for path in files.undecodable
-    ]
 
 
 def _on_size(survey: Survey, people: dict[int, int], suppressed: int) -> list[str]:

@@ -7,7 +7,6 @@ import hashlib
 import numpy as np
 import pyarrow as pa
 
-from producers.replay.choosing import distinct
 from protocols.arrays import Devices, Words
 from protocols.randomness import Keyring
 
@@ -33,7 +32,7 @@ class Distinct:
     def add(self, numbers: Words) -> None:
         if not self.exact:
             numbers = numbers[numbers < self._smallest[-1]]
-        self._smallest = distinct(np.concatenate([self._smallest, numbers]))[: self._size]
+        self._smallest = np.unique(np.concatenate([self._smallest, numbers]))[: self._size]
 
     @property
     def exact(self) -> bool:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from producers.files import EventFiles
 from protocols.errors import ReplayError
 
 SHOWN = 5
@@ -42,18 +41,11 @@ class Located:
     places: list[tuple[Path, int]]
 
 
-class Places(Protocol):
-    """Knows where a row is: in which line of which file."""
-
-    def places(self, rows: Iterable[int]) -> dict[int, tuple[Path, int]]: ...
-    def describe(self, row: int) -> str: ...
-
-
 @dataclass
 class Quality:
     """The faults of the rows read so far."""
 
-    files: Places
+    files: EventFiles
     rows: int = 0
     found: dict[Fault, Found] = field(default_factory=lambda: {fault: Found() for fault in Fault})
     _first: tuple[int, str] | None = None  # the first faulty row, and what is wrong with it

@@ -8,9 +8,10 @@ a function of the files alone, so a second run makes the same reports.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,6 @@ import numpy as np
 from memo_store.survey_memos import SurveyMemos
 from producers.files import Batch, EventFiles
 from producers.files.answers import UNKNOWN
-from producers.replay.checkpoint import Totals
 from producers.replay.choosing import Rule, choose, event_type, without_duplicates
 from producers.replay.interpreting import Interpreter, Options
 from producers.replay.people import People
@@ -33,23 +33,47 @@ from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError, Stopped
-from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from servers.private_files import private_directory, read_limited, write_private
 
 SECOND = 1_000_000
 LONGEST_NAP = 0.2
+ProgressCallback = Callable[[float, int, int], None]
+"""Called with the share of the files that was read, the rows read and the reports made so far."""
 
 
 @dataclass(frozen=True)
-class Progress:
-    """How far a replay has come: the share of the files that was read, and the reports made so far."""
+class Totals:
+    """What was counted in the periods reported so far, and kept in a file of the workspace.
 
-    share_read: float
-    rows: int
-    period: int
-    reports: int
+    Repeating a replay is safe without this checkpoint; it only saves work. It belongs to some event files, one survey
+    and one set of options: its name is their hash (`EventFiles.identity`).
+    """
+
+    through: int = -1
+    periods: int = 0
+    reports: int = 0
+    repeats: int = 0
+    ineligible: int = 0
+    incomplete: int = 0
+    duplicates: int = 0
+    first_duplicates: tuple[int, ...] = ()
+
+    @classmethod
+    def read(cls, path: Path) -> Totals:
+        """The totals so far; zero if there is no file."""
+        try:
+            return cls(**json.loads(read_limited(path)))
+        except FileNotFoundError:
+            return cls()
+        except (ValueError, TypeError):
+            raise ReplayError(f"{path} is damaged", "remove it, and the files are replayed again") from None
+
+    def write(self, path: Path) -> None:
+        private_directory(path.parent)
+        write_private(path, json.dumps(asdict(self)))
 
 
 @dataclass(frozen=True)
@@ -140,13 +164,13 @@ class Replay:
         self._stays = Stays(survey.attributes, options.columns.positions, workspace, name)
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
 
-    def run(self, progress: Callable[[Progress], None] = lambda _: None, stop: Stop = never) -> Summary:
+    def run(self, progress: ProgressCallback = lambda share_read, rows, reports: None, stop: Stop = never) -> Summary:
         """Replay the files. Events of periods that an earlier attempt has reported are read, but not reported again."""
         try:
             for batch in self._files.batches(self._interpreter.columns):
                 self._take(batch)
                 self._report(self._interpreter.last_ended, stop)
-                progress(Progress(batch.share_read, self._quality.rows, self._totals.through, self._totals.reports))
+                progress(batch.share_read, self._quality.rows, self._totals.reports)
             self._report(max(self._spool.periods, default=-1), stop)
             self._clock.finish(self._totals.through)
             self._stays.forget()
@@ -154,7 +178,17 @@ class Replay:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         finally:
             self._spool.close()
-        return self._summary()
+        return Summary(
+            self._quality.rows,
+            self._people.seen.count(),
+            self._people.seen.exact,
+            self._totals.periods,
+            self._totals.reports,
+            self._totals.repeats,
+            self._totals.ineligible,
+            self._totals.incomplete,
+            self._quality.located(),
+        )
 
     def _take(self, batch: Batch) -> None:
         """Add a batch's usable events to the spool."""
@@ -219,26 +253,8 @@ class Replay:
         The same rule holds where a device only reports its presence (one_in): if those who do not answer could report
         without a value, those who answer would not be a random part of all who report.
         """
-        questions = self._reporter.scheme.questions
-        known = np.stack([_known(question, values) for question in questions], axis=1)
+        sources = [question.sources for question in self._reporter.scheme.questions]  # of a cross, two attributes
+        known = np.stack([np.all([values[a.name] != UNKNOWN for a in both], axis=0) for both in sources], axis=1)
         if self._reporter.scheme.discloses:
             return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])
         return np.asarray(known.all(axis=1))
-
-    def _summary(self) -> Summary:
-        return Summary(
-            self._quality.rows,
-            self._people.seen.count(),
-            self._people.seen.exact,
-            self._totals.periods,
-            self._totals.reports,
-            self._totals.repeats,
-            self._totals.ineligible,
-            self._totals.incomplete,
-            self._quality.located(),
-        )
-
-
-def _known(question: Question, values: dict[str, Whole]) -> Mask:
-    """Which devices have a known value of what a question asks; of a cross, of both attributes."""
-    return np.asarray(np.all([values[source.name] != UNKNOWN for source in question.sources], axis=0))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.replay.choosing import Events, distinct, event_type
+from producers.replay.choosing import Events, event_type
 from protocols.arrays import Devices, Whole, Words
 from servers.private_files import lock_directory, open_private, private_directory
 
@@ -40,7 +40,7 @@ class Spool:
 
     def add(self, events: Events, periods: Whole) -> None:
         """Add events to the files of their periods."""
-        found = distinct(periods).tolist()
+        found = np.unique(periods).tolist()
         for period in found:
             some = events if len(found) == 1 else events[periods == period]
             _append(self._path(period), some)
@@ -60,7 +60,7 @@ class Spool:
             with path.open("rb") as file:
                 while len(events := np.fromfile(file, self._dtype, self._at_once // 4)):
                     dealt = scatter(events["device"]) % np.uint64(buckets)
-                    for i in distinct(dealt).tolist():
+                    for i in np.unique(dealt).tolist():
                         _append(paths[i], events[dealt == i])
             path.unlink()
         for part in paths:

@@ -95,7 +95,8 @@ class Commuters:
         uneven = rng.lognormal(0, 0.5, (2, rows * columns))  # areas differ, although the grid is regular
         # Homes spread widely around the centre. Work and outings are near the centre, and rather near home.
         self._pull = uneven[1] * np.exp(-to_centre / scale) * np.exp(-apart / scale)
-        self._home = _draw(rng, uneven[0] * np.exp(-to_centre / (3 * scale)), devices)
+        homes = uneven[0] * np.exp(-to_centre / (3 * scale))
+        self._home = _draw_each(rng, homes[np.newaxis], np.zeros(devices, dtype=np.int64))
         self._work = self._destination(rng)
         middle_row, middle_column = ((of[self._home] + of[self._work]) // 2 for of in (row, column))
         self._halfway = middle_row * columns + middle_column
@@ -139,10 +140,6 @@ class Commuters:
     def _destination(self, rng: np.random.Generator) -> Whole:
         """An area for every device, drawn with the weights of its home."""
         return _draw_each(rng, self._pull, self._home)
-
-
-def _draw(rng: np.random.Generator, weights: Floats, n: int) -> Whole:
-    return _draw_each(rng, weights[np.newaxis], np.zeros(n, dtype=np.int64))
 
 
 def _draw_each(rng: np.random.Generator, weights: Floats, row: Whole) -> Whole:

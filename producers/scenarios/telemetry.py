@@ -15,9 +15,6 @@ from protocols.errors import ScenarioError
 Distribution = Sequence[str] | Mapping[str, float]
 """The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
 
-FEW_VALUES, MANY_DEVICES = 32, 4096
-KEPT_BYTES = 8 << 20
-
 DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
     "feature": tuple(f"feature {i}" for i in range(1, 11)),
     "version": {"stable": 0.8, "previous": 0.15, "beta": 0.05},
@@ -42,10 +39,6 @@ class _State:
     alive: Mask
     values: dict[str, NDArray[np.unsignedinteger]]
 
-    @property
-    def nbytes(self) -> int:
-        return self.alive.nbytes + sum(column.nbytes for column in self.values.values())
-
 
 class Telemetry:
     """Devices whose values are drawn from fixed distributions and redrawn now and then.
@@ -57,9 +50,9 @@ class Telemetry:
     churn       share of the devices that leaves for good each period; as many new ones join. `devices` counts all that
                 ever exist: the first join in period 0, the last in the last period
 
-    The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept, and the
-    first ones up to `KEPT_BYTES`: the next period costs one step, another one all since the last that is kept before
-    it. A state has a flag and a small integer per attribute for each device.
+    The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept: the next
+    period costs one step, an earlier one all steps from the start. A state has a flag and a small integer per attribute
+    for each device.
 
     >>> truth = Telemetry(devices=1000, periods=3, seed=1, attributes={"plan": {"free": 3, "paid": 1}}, presence=0.5)
     >>> day = truth.presences(2)
@@ -91,20 +84,16 @@ class Telemetry:
         self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
         self._alive_at_once = max(1, round(devices / (1 + churn * (periods - 1))))
         self._last = self._start()
-        self._first = [self._last]
 
     def presences(self, period: int) -> Presences:
         """Which devices are present in this period, with which values."""
         check_period(self, period)
-        # Each is read once and replaced at once: two threads may compute the same periods, but never mix two states.
-        last, first = self._last, self._first
-        state = first[min(period, len(first) - 1)]
-        if state.period < last.period <= period:
-            state = last
+        # It is read once and replaced at once: two threads may compute the same periods, but never mix two states.
+        state = self._last
+        if state.period > period:
+            state = self._start()
         while state.period < period:
             state = self._step(state)
-            if state.period == len(first) and (len(first) + 1) * state.nbytes <= KEPT_BYTES:
-                first = self._first = [*first, state]
         self._last = state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(state.alive & present)
@@ -137,14 +126,9 @@ class Telemetry:
         return self._alive_at_once + (round(later * period / (self.periods - 1)) if self.periods > 1 else 0)
 
     def _draw(self, rng: np.random.Generator, name: str, n: int) -> NDArray[np.unsignedinteger]:
-        cumulative, uniform = self._cumulative[name], rng.random(n)
+        cumulative = self._cumulative[name]
         kind = np.min_scalar_type(len(cumulative))
-        if len(cumulative) > FEW_VALUES or n < MANY_DEVICES:
-            return np.searchsorted(cumulative[:-1], uniform, side="right").astype(kind)
-        drawn = np.zeros(n, dtype=kind)
-        for bound in cumulative[:-1]:  # the same, and several times faster
-            drawn += uniform >= bound
-        return drawn
+        return np.searchsorted(cumulative[:-1], rng.random(n), side="right").astype(kind)
 
 
 def _probabilities(name: str, values: Distribution) -> Floats:

@@ -1,19 +1,18 @@
-"""`virtual-humans`: people drawn so that they match every published count exactly.
+"""`virtual-humans`: people drawn so that they match every published count of a festival week exactly.
 
-The people of a festival week (or of any table of the same shape) are drawn from aggregates: how many came on which
-exact set of days, how many have each value of an attribute, how many had each value on each day. If a table has no
-counts per set of days, presence.py derives them. Attributes that the table does not relate to one another are drawn
-independently.
+They are drawn from aggregates: how many came on which exact set of days, how many have each value of an attribute, how
+many had each value on each day. Attributes that the table does not relate to one another are drawn independently.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
+import json
+from importlib import resources
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from producers.scenarios.aggregates import Aggregates, read_aggregates
 from producers.scenarios.base import Presences, check_period, check_size, randomness
 from protocols.arrays import Places
 from protocols.errors import ScenarioError
@@ -22,13 +21,28 @@ ABSENT = -1
 MOST_SWAP_ROUNDS = 300
 
 
+def festival_week() -> dict[str, Any]:
+    """The published counts, with their source and licence. Days are numbered from 1.
+
+    `combinations` are people who came on exactly these days (`1+3`), `unions` on at least one of them (`1-3`).
+    `attributes` do not change from day to day; `daily` has the people of each day, and `distinct` how many showed one,
+    two, three ... different values.
+
+    >>> week = festival_week()
+    >>> week["people"], len(week["days"]), week["cite"]
+    (88935, 7, 'doi:10.1109/iwcmc48107.2020.9148138')
+    """
+    table = resources.files("producers") / "data" / "msfimu.json"
+    found: dict[str, Any] = json.loads(table.read_text("utf-8"))
+    return found
+
+
 class VirtualHumans:
     """One device per person, one period per day.
 
-    devices  the number of people; by default that of the table. Another number scales every count in proportion, and
-             rounding keeps the totals
+    devices  the number of people; by default that of the table, 88,935. Another number scales every count in
+             proportion, and rounding keeps the totals
     periods  how many of the table's days, from the first on; by default all
-    table    a table of published counts, or the path of one; by default the festival week of 88,935 people
 
     >>> week = VirtualHumans(devices=1000, seed=1)
     >>> week.periods, list(week.attributes)[-1], len(week.presences(4).devices)
@@ -37,31 +51,30 @@ class VirtualHumans:
 
     name = "virtual-humans"
 
-    def __init__(
-        self,
-        devices: int | None = None,
-        periods: int | None = None,
-        seed: int = 0,
-        *,
-        table: Aggregates | Path | str | None = None,
-    ) -> None:
-        published = table if isinstance(table, Aggregates) else read_aggregates(None if table is None else Path(table))
-        self.devices = published.people if devices is None else devices
-        self.periods = len(published.days) if periods is None else periods
+    def __init__(self, devices: int | None = None, periods: int | None = None, seed: int = 0) -> None:
+        published = festival_week()
+        self.devices = published["people"] if devices is None else devices
+        self.periods = len(published["days"]) if periods is None else periods
         check_size(self.devices, self.periods)
-        if self.periods > len(published.days):
+        if self.periods > len(published["days"]):
             raise ScenarioError(
-                f"periods = {self.periods}, but the table has {len(published.days)} days", "choose fewer periods"
+                f"periods = {self.periods}, but the table has {len(published['days'])} days", "choose fewer periods"
             )
-        self.attributes = {name: tuple(counts) for name, counts in (published.attributes | published.daily).items()}
+        fixed, daily = published["attributes"], published["daily"]
+        self.attributes = {name: tuple(counts) for name, counts in (fixed | daily).items()}
         rng = randomness(seed, "people")
-        per_combination = proportional(published.people_per_combination(), self.devices)
+        people = np.zeros(2 ** len(published["days"]), dtype=np.int64)  # by set of days, a bit for each
+        for days, count in published["combinations"].items():
+            people[sum(1 << int(day) - 1 for day in days.split("+"))] = count
+        per_combination = proportional(people, self.devices)
         self._days = rng.permutation(np.repeat(np.arange(len(per_combination), dtype=np.uint16), per_combination))
         self._fixed = {
-            name: _shuffled(rng, proportional(list(counts.values()), self.devices))
-            for name, counts in published.attributes.items()
+            name: _shuffled(rng, proportional(list(counts.values()), self.devices)) for name, counts in fixed.items()
         }
-        self._daily = {name: self._draw_daily(rng, published, name) for name in published.daily}
+        self._daily = {
+            name: self._draw_daily(rng, list(counts.values()), published["distinct"][name])
+            for name, counts in daily.items()
+        }
 
     def presences(self, period: int) -> Presences:
         """Which people came on this day, and their values."""
@@ -74,15 +87,16 @@ class VirtualHumans:
     def _present(self, day: int) -> Places:
         return np.flatnonzero(self._days >> day & 1)
 
-    def _draw_daily(self, rng: np.random.Generator, published: Aggregates, name: str) -> NDArray[np.int16]:
-        """Value per person and day: matches every day's counts and, if published, how many values people showed."""
-        values = np.full((self.devices, len(published.days)), ABSENT, dtype=np.int16)
-        for day, counts in enumerate(zip(*published.daily[name].values(), strict=True)):
+    def _draw_daily(
+        self, rng: np.random.Generator, published: list[list[int]], distinct: list[int]
+    ) -> NDArray[np.int16]:
+        """Value per person and day: matches every day's counts, and how many different values people showed."""
+        values = np.full((self.devices, len(published[0])), ABSENT, dtype=np.int16)
+        for day, counts in enumerate(zip(*published, strict=True)):
             present = self._present(day)
             if len(present):
                 values[present, day] = _shuffled(rng, proportional(counts, len(present)))
-        if name in published.distinct:
-            swap_towards(rng, values, proportional(published.distinct[name], self.devices))
+        swap_towards(rng, values, proportional(distinct, self.devices))
         return values
 
 

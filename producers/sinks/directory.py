@@ -11,12 +11,12 @@ Files are written atomically and synced to disk. Files that were sent may be rem
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-from pydantic import ValidationError
+from pydantic import BaseModel
 
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
@@ -31,20 +31,18 @@ MOST_BYTES = 64 << 20
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
 
 
-@dataclass(frozen=True)
-class CapturedSurvey:
+class CapturedSurvey(BaseModel):
     """A survey, and the fingerprint that its captured reports carry."""
 
-    survey: Survey
     fingerprint: str
+    survey: Survey
 
 
-@dataclass(frozen=True)
-class Capture:
+class Capture(BaseModel):
     """The contents of `capture.json`. Surveys are by id."""
 
     partitions: int
-    surveys: Mapping[str, CapturedSurvey]
+    surveys: dict[str, CapturedSurvey] = {}
 
     def check_partitions(self, directory: Path, partitions: int) -> None:
         """Refuse a sink with another number of partitions: rows in a wrong partition are not counted."""
@@ -58,13 +56,8 @@ class Capture:
 def read_capture(directory: Path) -> Capture:
     """What is captured in a directory."""
     try:
-        content = json.loads(read_limited(directory / CAPTURE, MOST_BYTES))
-        surveys = {
-            id: CapturedSurvey(Survey.model_validate_json(json.dumps(entry["survey"])), str(entry["fingerprint"]))
-            for id, entry in content["surveys"].items()
-        }
-        return Capture(int(content["partitions"]), surveys)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, ValidationError):
+        return Capture.model_validate_json(read_limited(directory / CAPTURE, MOST_BYTES))
+    except (OSError, ValueError):
         raise ReplayError(
             f"{directory} is not a capture: it has no readable {CAPTURE}",
             "give the directory that reports were captured into",
@@ -74,27 +67,21 @@ def read_capture(directory: Path) -> Capture:
 def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
     """Make a directory a capture for a number of partitions, or add a survey to the one that it is."""
     private_directory(directory)
-    surveys: dict[str, CapturedSurvey] = {}
-    if (directory / CAPTURE).exists():
-        before = read_capture(directory)
-        surveys.update(before.surveys)
-        if before.partitions != partitions:
-            raise SettingsError(
-                f"{directory} was captured for {before.partitions} partitions, not {partitions}",
-                "capture into another directory, or for the same number of partitions",
-            )
-    id = scheme.survey.id
-    if id in surveys and surveys[id].fingerprint != scheme.fingerprint:
+    capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
+    if capture.partitions != partitions:
+        raise SettingsError(
+            f"{directory} was captured for {capture.partitions} partitions, not {partitions}",
+            "capture into another directory, or for the same number of partitions",
+        )
+    new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
+    known = capture.surveys.setdefault(scheme.survey.id, new)
+    if known.fingerprint != new.fingerprint:
         raise FingerprintChanged(
-            f"{directory} has reports of survey {id!r} under other terms",
+            f"{directory} has reports of survey {scheme.survey.id!r} under other terms",
             "capture into another directory; changed terms need a new id",
         )
-    surveys[id] = CapturedSurvey(scheme.survey, scheme.fingerprint)
-    entries = {
-        id: {"fingerprint": kept.fingerprint, "survey": kept.survey.model_dump(mode="json")}
-        for id, kept in surveys.items()
-    }
-    write_private(directory / CAPTURE, json.dumps({"partitions": partitions, "surveys": entries}).encode())
+    capture.surveys[scheme.survey.id] = new
+    write_private(directory / CAPTURE, json.dumps(capture.model_dump(mode="json")).encode())
 
 
 class DirectorySink:
@@ -123,8 +110,11 @@ class DirectorySink:
                 f"{self._directory}",
                 "run one capture at a time",
             )
+        content = pa.BufferOutputStream()
+        with pa.ipc.new_file(content, SCHEMA) as writer:
+            writer.write_batch(batch)
         try:
-            write_private(path, _as_file(batch))
+            write_private(path, content.getvalue().to_pybytes())
         except OSError as error:
             raise DeliveryError(
                 f"{len(values)} records could not be written to {self._directory}: {error.strerror}",
@@ -214,10 +204,3 @@ def _read(path: Path, partitions: int) -> list[tuple[int, str, bytes]]:
             f"restore it; its columns must be {', '.join(SCHEMA.names)}",
         )
     return list(zip(*columns, strict=True))
-
-
-def _as_file(batch: pa.RecordBatch) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_file(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    return bytes(sink.getvalue())

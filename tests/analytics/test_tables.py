@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +16,7 @@ from analytics.mobility.model import quantities
 from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
-from hearsay.reports.table_files import write_tables
+from hearsay.reports.table_files import csv_rows, write_tables
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -112,3 +113,14 @@ def test_text_in_csv_is_no_formula_to_a_spreadsheet(report: MobilityReport, valu
         rows = list(csv.DictReader(file))
     assert {row["value"] for row in rows} == {value if value in ("plain", "'") else f"'{value}"}
     assert any(row["share"].startswith("-") or float(row["share"]) >= 0 for row in rows), "numbers stay numbers"
+
+
+def test_times_are_local_and_empty_where_they_are_not_known() -> None:
+    calendar = parse_survey(
+        "{id: a, start: 2026-03-28T00:00:00+01:00, time_zone: Europe/Berlin, period: 1d, eps: 1, "
+        "attributes: [{name: a, values: [x, y]}]}"
+    ).calendar
+    winter, summer = (datetime(2026, 3, day, 23, tzinfo=UTC) for day in (27, 29))
+    times = pa.array([winter, None, summer], pa.timestamp("us", tz="UTC"))
+    found = csv_rows(calendar, pa.table({"at": times, "n": [1] * 3}))
+    assert found == b'"2026-03-28T00:00:00+01:00",1\n,1\n"2026-03-30T01:00:00+02:00",1\n'

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from hearsay.serving.worker_pages import serve_pages
+from hearsay.serving.worker import serve_pages
 from pages.dashboard import Source
 from servers.ports import free_port
 from stream_app.local import DirectoryFollower

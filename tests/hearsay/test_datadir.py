@@ -13,8 +13,8 @@ import pytest
 
 from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import embedded
-from producers.replay.checkpoint import Totals
 from producers.replay.choosing import event_type
+from producers.replay.run import Totals
 from producers.replay.spool import Spool
 from producers.sinks import DirectorySink
 from protocols.errors import SettingsError

@@ -11,8 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
-from hearsay.commands.replay import replay
-from hearsay.commands.send import send
+from hearsay.commands.replay import replay, send
 from protocols.errors import FingerprintChanged, SettingsError, SurveyError
 from protocols.survey_text import parse_survey
 from servers.kafka_broker import KafkaBroker

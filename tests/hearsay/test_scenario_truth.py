@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.windows import Window
-from hearsay.running.scenario_truth import count_windows
+from hearsay.running.simulating import count_windows
 from producers.scenarios import Presences, Scenario, scenario
 from tests.helpers.scenario_truth import unique_devices, unique_histogram
 

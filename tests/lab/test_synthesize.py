@@ -11,8 +11,7 @@ import pytest
 from typer.testing import Result
 
 import hearsay
-from hearsay.reports.files import latest, open_results
-from hearsay.reports.sources import mobility_of
+from hearsay.reports.files import latest, mobility_of, open_results
 from lab.commands.synthesize import write_records
 from lab.learning.synthesis import synthetic_records
 from producers.files import read_table

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from hearsay.reports.files import open_results
-from hearsay.reports.page import report_page, write_page
-from hearsay.reports.sources import mobility_of
+from hearsay.reports.files import mobility_of, open_results
+from hearsay.reports.page import write_page
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with
 from tests.pages.viewing import rows, viewing
@@ -23,7 +22,7 @@ def test_forged_devices_that_arrive_as_new_leave_the_band_of_what_is_usual(brows
     collect(tmp_path, scheme, DEVICES, PERIODS, forged=FORGED)
     with open_results("forged", tmp_path, None) as (results, _):
         file = tmp_path / "page.html"
-        write_page(file, report_page(scheme.survey, mobility_of(results, "forged", None), None, ()))
+        write_page(file, scheme.survey, mobility_of(results, "forged"))
     with viewing(browser, file) as page:
         arrivals, verdicts = rows(page, "arrivals"), rows(page, "integrity")
         page.wait_for_selector("#arrivals svg .odd")

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 from analytics.mobility import MobilityReport, tables, with_truth
 from analytics.windows import Window
-from hearsay.running.scenario_truth import count_windows
+from hearsay.running.simulating import count_windows
 from pages.about import survey_event
 from pages.events import MOST_PAIRS, mobility_events
 from pages.static import static_page

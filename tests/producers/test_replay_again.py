@@ -70,7 +70,7 @@ def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: Ma
     events = history(10, 1)
     path, sink = write(tmp_path / EVENTS, [e.row() for e in events]), KeepingSink()
 
-    def start_another(_: object) -> None:
+    def start_another(*_: object) -> None:
         with pytest.raises(ReplayError, match=r"another process is replaying .*events\.csv"):
             replay(path, KeepingSink())
 

@@ -16,9 +16,9 @@ from producers.files.csv_events import CsvEvents
 from producers.files.text_stream import CHUNK, Utf8Stream
 from producers.files.times import BAD, moments
 from producers.replay import Pace
-from producers.replay.checkpoint import Totals
 from producers.replay.choosing import event_type
 from producers.replay.people import People
+from producers.replay.run import Totals
 from producers.replay.spool import Spool
 from protocols.errors import ReplayError
 from protocols.randomness import Keyring

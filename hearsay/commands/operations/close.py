@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 def close(
     survey: Annotated[str, typer.Argument(help="The id of a published survey.")],
     through: Annotated[int, typer.Option(help="The last period to close.", min=0)],
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
-    ] = None,
+    kafka: console.Cluster = None,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Close periods too that can have no report yet.")] = False,
     as_json: console.AsJson = False,
@@ -32,7 +30,7 @@ def close(
     """
     from contextlib import closing
 
-    from hearsay.reports.sources import next_period
+    from hearsay.reports.files import next_period
     from producers.sinks import KafkaSink
     from protocols.errors import SurveyError
     from protocols.wire import CLOCK, Clock, encode_clock
@@ -40,7 +38,7 @@ def close(
     from stream_app.kafka import KafkaMessages, existing, published
     from views.reading import Results
 
-    settings = load() if kafka is None else load().at(kafka)
+    settings = load().at(kafka)
     topics, key = existing(settings.kafka), settings.clock_key_bytes()
     known = published(settings.kafka, topics)
     if survey not in known:

@@ -14,13 +14,9 @@ from protocols.errors import SettingsError, SurveyError
 if TYPE_CHECKING:
     from hearsay.commands.operations.resubmitting import Resubmission
     from protocols.wire import Reason
-    from servers.settings import KafkaSettings
 
 app = typer.Typer(help="List refused records, and send them again.", no_args_is_help=True)
 
-Cluster = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
-]
 OneSurvey = Annotated[str | None, typer.Option("--survey", help="Only those of this survey.")]
 
 # The reasons that can pass. A record that was refused for another one would be refused again for ever.
@@ -38,7 +34,7 @@ STILL = {
 def list_(
     reason: Annotated[str | None, typer.Option(help="Only those of this reason, such as unknown-survey.")] = None,
     survey: OneSurvey = None,
-    kafka: Cluster = None,
+    kafka: console.Cluster = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show refused records by reason and survey: how many, with how many reports, since when, how many sent again.
@@ -48,10 +44,11 @@ def list_(
     Example: hearsay deadletters list
     """
     from hearsay.commands.operations.resubmitting import summarise
+    from servers.settings import load
 
     chosen = None if reason is None else _reason(reason)
     with console.progress("reading dead letters") as step:
-        groups = summarise(_cluster(kafka), chosen, survey, step)
+        groups = summarise(load().at(kafka).kafka, chosen, survey, step)
     if as_json:
         console.print_json([asdict(group) for group in groups])
         return
@@ -73,7 +70,7 @@ def list_(
 def resubmit(
     reason: Annotated[str, typer.Option(help="Send those of this reason: unknown-survey or too-far-ahead.")],
     survey: OneSurvey = None,
-    kafka: Cluster = None,
+    kafka: console.Cluster = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Send refused records again, after the cause is gone: the survey is published, or its periods have come.
@@ -86,6 +83,7 @@ def resubmit(
     """
     from hearsay.commands.operations.resubmitting import resubmit as send_again
     from producers.stopping import ctrl_c_asks
+    from servers.settings import load
 
     chosen = _reason(reason)
     if chosen not in PASSING:
@@ -94,7 +92,7 @@ def resubmit(
             f"reasons that can pass are {' and '.join(PASSING)}",
         )
     with console.progress("reading dead letters") as step, ctrl_c_asks() as stop:
-        done = send_again(_cluster(kafka), chosen, survey, step, stop)
+        done = send_again(load().at(kafka).kafka, chosen, survey, step, stop)
     if not done and done.unknown:
         raise SurveyError(
             f"nothing was sent: no survey {', '.join(sorted(done.unknown))} is published",
@@ -129,9 +127,3 @@ def _reason(text: str) -> Reason:
         return Reason(text)
     except ValueError:
         raise typer.BadParameter(f"--reason: {text!r} is not one of {', '.join(Reason)}") from None
-
-
-def _cluster(address: str | None) -> KafkaSettings:
-    from servers.settings import load
-
-    return (load() if address is None else load().at(address)).kafka

@@ -72,16 +72,20 @@ def doctor(as_json: console.AsJson = False) -> None:
 
 
 def _check(settings: Settings) -> Iterator[Finding]:
-    yield _python()
+    from servers.redis_server import programs
+
+    python = ".".join(map(str, sys.version_info[:3]))
+    yield Finding("Python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
-    yield _redis_program()
+    yield _asked("Redis server", lambda: Finding("Redis server", True, str(next(programs()))))
     yield _asked("Redis", lambda: _redis(settings))
     broker = _asked("broker", lambda: _broker(settings))
     yield broker
     if broker.ok:
         yield _asked("surveys", lambda: _surveys(settings))
-    yield _clock()
+    now = datetime.now(UTC)
+    yield Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
 
 
 def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
@@ -91,11 +95,6 @@ def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
         return Finding(what, False, error.message, error.hint)
 
 
-def _python() -> Finding:
-    found = ".".join(map(str, sys.version_info[:3]))
-    return Finding("Python", sys.version_info >= (3, 11), found, "install Python 3.11 or later")
-
-
 def _program(name: str, arguments: list[str], advice: str) -> Finding:
     path = shutil.which(name)
     if path is None:
@@ -103,12 +102,6 @@ def _program(name: str, arguments: list[str], advice: str) -> Finding:
     answer = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=30, check=False)
     first = COLOURS.sub("", answer.stdout or answer.stderr).strip().splitlines()
     return Finding(name, True, first[0] if first else path)
-
-
-def _redis_program() -> Finding:
-    from servers.redis_server import programs
-
-    return _asked("Redis server", lambda: Finding("Redis server", True, str(next(programs()))))
 
 
 def _redis(settings: Settings) -> Finding:
@@ -154,11 +147,6 @@ def _surveys(settings: Settings) -> Finding:
         found = "; ".join(sorted({f"{one.survey} is quarantined: {one.quarantine.why}" for one in quarantined}))
         return Finding("surveys", False, found, "remove the cause, stop the workers, run hearsay recover --survey ID")
     return Finding("surveys", True, "none is quarantined")
-
-
-def _clock() -> Finding:
-    now = datetime.now(UTC)
-    return Finding("clock", now.year >= 2026, now.isoformat(timespec="seconds"), "set the machine's clock (NTP)")
 
 
 def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:

@@ -31,9 +31,7 @@ def recover(
         list[str] | None,
         typer.Option(metavar="ID", help="Let this survey go on, which was quarantined; may be repeated."),
     ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
-    ] = None,
+    kafka: console.Cluster = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.
@@ -57,7 +55,7 @@ def recover(
     from stream_app.faust_app import accept, quarantined_surveys, resume_surveys, stuck_partitions
     from stream_app.kafka import existing
 
-    settings = (load() if kafka is None else load().at(kafka)).kafka
+    settings = load().at(kafka).kafka
     topics = existing(settings)
     with console.progress("comparing the state with the logs"):
         stuck = [one for one in stuck_partitions(settings, topics) if not partition or one.partition in partition]

@@ -12,7 +12,7 @@ from rich.markup import escape
 from hearsay.terminal import console
 
 if TYPE_CHECKING:
-    from stream_app.kafka import Role, Topic, Topics
+    from stream_app.kafka import Topics
 
 app = typer.Typer(help="Create or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
@@ -130,36 +130,27 @@ def resources(topics: Topics, cluster: str, replication: int) -> list[dict[str, 
     """
     from stream_app.kafka import roles
 
-    labels = {"strimzi.io/cluster": cluster}
-    made = [_topic(topic, replication) for topic in topics.all()]
-    made += [_user(role, topics.prefix) for role in roles(topics)]
-    for resource in made:
-        resource["metadata"]["labels"] = dict(labels)
+    def resource(kind: str, name: str, spec: dict[str, Any]) -> dict[str, Any]:
+        metadata = {"name": name, "labels": {"strimzi.io/cluster": cluster}}
+        return {"apiVersion": STRIMZI_API, "kind": kind, "metadata": metadata, "spec": spec}
+
+    made = []
+    for topic in topics.all():
+        name = _name(topic.name)
+        spec: dict[str, Any] = {} if name == topic.name else {"topicName": topic.name}
+        spec |= {"partitions": topic.partitions, "replicas": replication, "config": topic.configs}
+        made.append(resource("KafkaTopic", name, spec))
+    for role in roles(topics):
+        acls = [
+            {
+                "resource": {"type": right.resource, "name": right.name, "patternType": "literal"},
+                "operations": list(right.operations),
+            }
+            for right in role.rights
+        ]
+        allowed = {"authentication": {"type": "scram-sha-512"}, "authorization": {"type": "simple", "acls": acls}}
+        made.append(resource("KafkaUser", _name(f"{topics.prefix}-{role.name}"), allowed))
     return made
-
-
-def _topic(topic: Topic, replication: int) -> dict[str, Any]:
-    name = _name(topic.name)
-    spec: dict[str, Any] = {"partitions": topic.partitions, "replicas": replication, "config": topic.configs}
-    if name != topic.name:
-        spec = {"topicName": topic.name, **spec}
-    return {"apiVersion": STRIMZI_API, "kind": "KafkaTopic", "metadata": {"name": name}, "spec": spec}
-
-
-def _user(role: Role, prefix: str) -> dict[str, Any]:
-    acls = [
-        {
-            "resource": {"type": right.resource, "name": right.name, "patternType": "literal"},
-            "operations": list(right.operations),
-        }
-        for right in role.rights
-    ]
-    return {
-        "apiVersion": STRIMZI_API,
-        "kind": "KafkaUser",
-        "metadata": {"name": _name(f"{prefix}-{role.name}")},
-        "spec": {"authentication": {"type": "scram-sha-512"}, "authorization": {"type": "simple", "acls": acls}},
-    }
 
 
 def _name(text: str) -> str:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
+
+from hearsay.terminal import console
 
 
 def worker(
@@ -27,10 +29,7 @@ def worker(
         typer.Option(metavar="SECONDS", help="How long without a heartbeat until a worker counts as dead.", min=1),
     ] = 10.0,
     check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
-    log_level: Annotated[
-        Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-        typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
-    ] = "INFO",
+    log_level: console.LogLevel = "INFO",
 ) -> None:
     """Count reports from Kafka and publish results, until it is stopped.
 
@@ -47,8 +46,7 @@ def worker(
     import signal
     import sys
 
-    from hearsay.serving.worker_pages import serve_pages
-    from hearsay.serving.worker_views import making_views
+    from hearsay.serving.worker import making_views, serve_pages
     from servers.logs import configure_logs
     from servers.settings import load
     from stream_app.faust_app import WorkerOptions, run_worker, wait_for_topics

@@ -13,8 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from analytics.mobility import tables
+from hearsay.reports.files import mobility_of
 from hearsay.reports.serving import Published
-from hearsay.reports.sources import mobility_of
 from pages.dashboard import Source
 from stream_app.local import LocalStore
 from tests.helpers.collecting import collecting, small_survey

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from faust.types import TP
 
-from hearsay.serving.worker_pages import serve_pages
+from hearsay.serving.worker import serve_pages
 from protocols.errors import ServerError
 from servers.ports import free_port
 from stream_app.faust_app.monitoring import web

@@ -1,0 +1,112 @@
+"""What runs beside a worker: its pages over HTTP, and its views.
+
+A worker's event loop may be busy with one batch for longer than a probe waits: a thread answers in between. Views are
+made in threads of their own, so that counting and merging never wait for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from threading import Thread
+
+import numpy as np
+import structlog
+import uvloop
+
+from gateway.http import Listener, Response, most_connections
+from gateway.service import Watching
+from hearsay.serving.running import WATCHERS
+from servers.settings import KafkaSettings
+from stream_app.faust_app import Health, note_forecasts, note_verdict, owner_of, pages
+from stream_app.kafka import Topics
+from views.following import TOPICS, following
+from views.forecasts import ForecastResult
+from views.results import Histogram
+from views.sinks import Made
+
+START_SECONDS = 60.0
+STOP_SECONDS = 5.0
+AGAIN = Response(500, b"ask again\n", "text/plain")
+log = structlog.get_logger(__name__)
+
+
+@contextmanager
+def serve_pages(host: str, port: int) -> Iterator[Health]:
+    """Serve the pages for the time of the block, which reports its health. Raises ServerError if the port is taken.
+
+    Port 0 is any free port. The log says which.
+    """
+    most_connections()  # a worker needs descriptors for its partitions, too
+    health = Health()
+    up: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
+
+    async def run() -> None:
+        listener = Listener(Watching({path: partial(_made, page) for path, page in pages(health).items()}), WATCHERS)
+        ending = asyncio.Event()
+        try:
+            at = await listener.start(host, port, "--web-port: each worker on a machine needs its own")
+        except BaseException as error:
+            up.set_exception(error)
+            return
+        up.set_result((asyncio.get_running_loop(), ending, at))
+        await ending.wait()
+        await listener.stop()
+
+    thread = Thread(target=lambda: uvloop.run(run()), name="pages", daemon=True)
+    thread.start()
+    loop, ending, at = up.result(START_SECONDS)
+    log.info("serving /live, /ready and /metrics", host=host, port=at)
+    try:
+        yield health
+    finally:
+        loop.call_soon_threadsafe(ending.set)
+        thread.join(STOP_SECONDS)
+
+
+def _made(page: Callable[[], tuple[int, str, bytes]]) -> Response:
+    try:
+        status, content_type, body = page()
+    except Exception:  # the state changed while it was read: whoever asks again gets an answer
+        log.warning("a page could not be made", exc_info=True)
+        return AGAIN
+    return Response(status, body, content_type)
+
+
+@dataclass(frozen=True)
+class Merged:
+    """The surveys that a worker merges."""
+
+    partitions: int
+    owned: frozenset[int]
+
+    def __call__(self, survey: str) -> bool:
+        return owner_of(survey, self.partitions) in self.owned
+
+
+def making_views(
+    kafka: KafkaSettings, topics: Topics, sinks: Sequence[str], health: Health
+) -> AbstractContextManager[None]:
+    """Make the views of the surveys that this worker merges, for the time of the block: for the topics and `sinks`."""
+
+    def mine() -> Merged:
+        return Merged(topics.merge_partitions, health.merging())
+
+    return following(kafka, topics, [TOPICS, *sinks], mine, note)
+
+
+def note(made: Made) -> None:
+    """Say in logs and metrics what is unusual about a result."""
+    result = made.result
+    if isinstance(result, Histogram) and result.integrity is not None:
+        note_verdict(result.survey, result.integrity.alarms)
+        for attribute, check in result.integrity.alarms:
+            about = {"survey": result.survey, "period": result.period, "attribute": attribute, "check": check}
+            log.warning("reports do not fit honest devices", **about)
+    elif isinstance(result, ForecastResult):
+        numbers = sum(int(np.isfinite(table.stretch).sum()) for table in result.tables if table.stretch is not None)
+        note_forecasts(result.survey, numbers, sum(len(table.unexpected) for table in result.tables))
