@@ -16,9 +16,9 @@ from protocols.wire import Reason
 from stream_app.counting.counters import sizes
 from stream_app.counting.judging import Judged
 from stream_app.counting.partials import Part, message
-from stream_app.counting.state import OpenPeriod, Period, counter_key, tokens_key
+from stream_app.counting.state import OpenPeriod, Period
 from stream_app.log.codec import RECORD_COST
-from stream_app.log.flushes import Output, Write
+from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.quarantines import check_size
 
 FEW_VALUES = 4096
@@ -177,8 +177,10 @@ class OpenPeriods:
             if not (period.unsaved and (everything or self._saving.saves(period))):
                 continue
             if period.new_tokens:
-                tokens.append(Write(tokens_key(self._partition, key, period.offset), period.take_tokens()))
-            counters.append(Write(counter_key(self._partition, key), period.encode()))
+                tokens.append(
+                    Write(state_key("count", self._partition, "tokens", *key, period.offset), period.take_tokens())
+                )
+            counters.append(Write(state_key("count", self._partition, "counter", *key), period.encode()))
             period.unsaved = False
             period.brought, period.saved_at = 0, period.changed_at
         for write in (*tokens, *counters):
@@ -187,8 +189,8 @@ class OpenPeriods:
 
     def records_of(self, key: Period, period: OpenPeriod) -> list[bytes]:
         """The keys of the state records of a period."""
-        tokens = [tokens_key(self._partition, key, offset) for offset in period.token_offsets]
-        return [counter_key(self._partition, key), *tokens]
+        tokens = [state_key("count", self._partition, "tokens", *key, offset) for offset in period.token_offsets]
+        return [state_key("count", self._partition, "counter", *key), *tokens]
 
     def rejects(self, survey: str) -> Counter[str]:
         """Rows that the open periods of a survey refused, by reason."""

@@ -27,13 +27,14 @@ from stream_app.counting.judging import (
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
-from stream_app.counting.recovery import Records, known_scheme, recover
-from stream_app.counting.state import OpenPeriod, Period, Rejects
+from stream_app.counting.recovery import known_scheme, recover
+from stream_app.counting.state import OpenPeriod, Period, Position, Rejects
 from stream_app.log.codec import VALUE_BYTES, of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.losses import Loss
 from stream_app.log.marks import Skipped, Why
+from stream_app.log.recovery import Records
 
 PLAIN = (
     "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
@@ -69,6 +70,8 @@ class PartitionCounter(LogReader):
     written has more than `limit` bytes; `saving` says when a counter is written.
     """
 
+    STATE = "count"
+    POSITION = Position
     NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
 
     def __init__(
@@ -86,15 +89,13 @@ class PartitionCounter(LogReader):
     ) -> None:
         with of_this_release(f"the state of partition {partition} of the reports"):
             recovered = recover(partition, records, lookup, log_start, surveys)
-        position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position, stale, recovered.missing)
-        self.failed += recovered.failed
+        super().__init__(recovered)
         self.partition = partition
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
-        self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit, saving)
-        self._position = PartitionPosition(partition, position, self._periods, lookup)
+        self._periods = OpenPeriods(partition, recovered.state, check_tokens, limit, saving)
+        self._position = PartitionPosition(partition, recovered.position, self._periods, lookup)
         self._pending = 0
 
     @property

@@ -11,8 +11,8 @@ from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
-from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, position_key
-from stream_app.log.flushes import Output, Write
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects
+from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.losses import Loss, since
 from stream_app.log.marks import Mark
 from stream_app.log.quarantines import Quarantine
@@ -116,7 +116,7 @@ class PartitionPosition:
             if not position.is_quarantined(survey):
                 own = None if read >= self._contained else max(contained, read)
                 position.quarantines[survey] = replace(position.quarantines[survey], offset=own)
-        return Write(position_key(self._partition), position.encode())
+        return Write(state_key("count", self._partition, "position"), position.encode())
 
     def _rejects_of(self, survey: str) -> Counter[str]:
         return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)

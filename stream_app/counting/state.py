@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
@@ -28,9 +28,9 @@ from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
 from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
-from stream_app.log.quarantines import Quarantines, from_heads, heads
+from stream_app.log.quarantines import from_heads, heads
+from stream_app.log.recovery import NOTHING, LogPosition
 
-NOTHING = -1  # the offset contained by something that contains none
 NOT_YET = 2**63 - 1  # the offset of something that was not read yet
 Period = tuple[str, int]  # survey, period
 Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), by reason, in rows
@@ -43,26 +43,6 @@ def partition_of_key(key: bytes) -> int:
     3
     """
     return int(key.split(b"/", 2)[1])
-
-
-def position_key(partition: int) -> bytes:
-    return f"count/{partition}/position".encode()
-
-
-def accepted_key(partition: int) -> bytes:
-    return f"count/{partition}/accepted".encode()
-
-
-def resumed_key(partition: int, survey: str) -> bytes:
-    return f"count/{partition}/resumed/{survey}".encode()
-
-
-def counter_key(partition: int, period: Period) -> bytes:
-    return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
-
-
-def tokens_key(partition: int, period: Period, offset: int) -> bytes:
-    return f"count/{partition}/tokens/{period[0]}/{period[1]}/{offset}".encode()
 
 
 class Listed(NamedTuple):
@@ -78,23 +58,15 @@ class Listed(NamedTuple):
 
 
 @dataclass
-class Position:
+class Position(LogPosition):
     """How far a partition has been counted, and all state that belongs to no open period."""
 
-    offset: int = NOTHING
-    mark: Mark = field(default_factory=Mark)
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
     lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
     lost: dict[str, list[Loss]] = field(default_factory=dict)  # by survey
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
-    quarantines: Quarantines = field(default_factory=dict)
-
-    def offset_of(self, survey: str) -> int:
-        """Through which offset the clock, the rejects and the dead letters of a survey are contained."""
-        quarantine = self.quarantines.get(survey)
-        return self.offset if quarantine is None or quarantine.offset is None else quarantine.offset
 
     def restore(self, survey: str, flushed: Position) -> None:
         """Set a survey back to what an earlier position has of it."""
@@ -108,9 +80,6 @@ class Position:
         for ours, theirs in pairs:
             ours.pop(survey, None)
             ours.update({name: value for name, value in theirs.items() if name == survey})
-
-    def is_quarantined(self, survey: str) -> bool:
-        return survey in self.quarantines and bool(self.quarantines[survey].why)
 
     def surveys(self, others: Iterable[str] = ()) -> set[str]:
         """The surveys of which something is known, and these others."""
@@ -159,17 +128,16 @@ class Position:
             }
         )
 
-    @staticmethod
-    def decode(data: bytes) -> Position:
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
         head, _ = unpack(data)
         clocks = {survey: SurveyClock(*move) for survey, move in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
         lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
         open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
-        mark, losing = Mark(**head["mark"]), head["losing"]
-        quarantines = from_heads(head["quarantines"])
-        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, quarantines)
+        mark, quarantines = Mark(**head["mark"]), from_heads(head["quarantines"])
+        return cls(head["offset"], mark, quarantines, clocks, rejects, lates, lost, head["losing"], open_periods)
 
 
 @dataclass

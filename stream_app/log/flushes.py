@@ -28,6 +28,15 @@ class Write:
     value: bytes | None
 
 
+def state_key(*parts: str | int) -> bytes:
+    """The key of a state record: whose state ("count" or "merge"), its partition, and what the record is.
+
+    >>> state_key("count", 3, "tokens", "buttons", 12, 40)
+    b'count/3/tokens/buttons/12/40'
+    """
+    return "/".join(map(str, parts)).encode()
+
+
 @dataclass(frozen=True)
 class Output:
     """A message for one of our topics."""

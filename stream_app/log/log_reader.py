@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar
 
 from protocols.errors import LogError
 from stream_app.log.flushes import Flush, Output, Write
@@ -27,19 +27,10 @@ from stream_app.log.quarantines import (
     SurveyFailed,
     survey_of,
 )
+from stream_app.log.recovery import LogPosition, Recovered
 
 POSITION = 4
 """Which stage of a flush has the position, as its last record."""
-
-
-class RecoveredPosition(Protocol):
-    """What every position has."""
-
-    offset: int
-    mark: Mark
-    quarantines: Quarantines
-
-    def encode(self) -> bytes: ...
 
 
 @dataclass(frozen=True)
@@ -52,26 +43,29 @@ class FlushedPosition:
 
 
 class LogReader(ABC):
-    """Reads on after the offset `start`, with a recovered position.
+    """Reads on with a recovered state.
 
-    `stale` are deletions of records that recovery has no use for; `missing`
-    is what the log no longer has although the state lacks it, and is empty if nothing is missing. `NOTHING_LACKS` are
-    the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that applies records.
+    `missing` is what the log no longer has although the state lacks it, and is empty if nothing is missing.
+    `NOTHING_LACKS` are the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that
+    applies records.
     """
 
+    STATE: ClassVar[str]  # what the keys of its state records begin with
+    POSITION: ClassVar[type[LogPosition]]
     NOTHING_LACKS: ClassVar[frozenset[Why]] = frozenset({Why.MARKER})
 
-    def __init__(self, start: int, position: RecoveredPosition, stale: Iterable[Write], missing: str) -> None:
-        self.missing = missing
-        self.failed: list[SurveyFailed] = []  # news: whoever reads it takes it away
+    def __init__(self, recovered: Recovered[Any, Any]) -> None:
+        position: LogPosition = recovered.position
+        self.missing = recovered.missing
+        self.failed = list(recovered.failed)  # news: whoever reads it takes it away
         self.passed_over: Counter[str] = Counter()  # records by survey, since this reader was made
         self._quarantines = position.quarantines
         self._flushed = self._before = FlushedPosition(position.offset, position.encode(), dict(position.quarantines))
         self._mark = position.mark
-        self._read = start
+        self._read = recovered.start
         self._contained = position.offset
         self._outputs: list[Output] = []
-        self._deletions = list(stale)
+        self._deletions = list(recovered.stale)
         self._saved_position = b""  # as this reader wrote it
 
     @property
@@ -115,7 +109,7 @@ class LogReader(ABC):
         """Whether there is a result of an open period that had none, and that is soon made."""
 
     def _is_quarantined(self, survey: str) -> bool:
-        return survey in self._quarantines and bool(self._quarantines[survey].why)
+        return bool(self._quarantines.get(survey, NEVER_QUARANTINED).why)
 
     @contextmanager
     def _caring_for(self, survey: str) -> Iterator[None]:

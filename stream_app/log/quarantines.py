@@ -8,7 +8,6 @@ is read again from where its state stands. A restart alone does not try again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 
 from protocols.errors import AnotherRelease, HearsayError, StateError
@@ -74,14 +73,6 @@ class Resumption:
     @staticmethod
     def decode(data: bytes) -> Resumption:
         return Resumption(unpack(data)[0]["times"])
-
-
-def resume(quarantines: Quarantines, resumptions: Mapping[str, bytes]) -> None:
-    """Let the surveys go on for which there is a resumption."""
-    for survey, record in resumptions.items():
-        quarantine = quarantines.get(survey)
-        if quarantine is not None and quarantine.why and quarantine.times <= Resumption.decode(record).times:
-            quarantines[survey] = quarantine.resumed()
 
 
 def heads(quarantines: Quarantines) -> Head:
