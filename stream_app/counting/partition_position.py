@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from protocols.wire import Lookup, Reject
-from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
-from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, SurveyClock
 from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.losses import Loss, since
 from stream_app.log.marks import Mark

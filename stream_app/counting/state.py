@@ -19,13 +19,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
+import numpy as np
+
 from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
-from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
-from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
+from stream_app.log.codec import Head, pack, pack_position, unpack
 from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark
 from stream_app.log.quarantines import from_heads, heads
@@ -43,6 +44,35 @@ def partition_of_key(key: bytes) -> int:
     3
     """
     return int(key.split(b"/", 2)[1])
+
+
+NEVER = -1  # nothing is closed yet
+
+
+@dataclass
+class SurveyClock:
+    """The last move of one survey's clock in one partition: the offset of the clock record, and closed through what.
+
+    Lateness depends on the log alone. When a part of the log is read again, a record must be judged as when it was
+    first read. The last move of the clock is enough for that: what came after it is judged by it; what came before it
+    can only belong to a period that is still open, and an open period knows the offset that opened it.
+
+    >>> clock = SurveyClock()
+    >>> clock.move(10, 0), clock.move(20, 0), clock.move(30, 1)
+    (True, False, True)
+    >>> clock
+    SurveyClock(offset=30, through=1)
+    """
+
+    offset: int = -1
+    through: int = NEVER
+
+    def move(self, offset: int, through: int) -> bool:
+        """Close the survey through a period; False if it was closed that far already."""
+        if through <= self.through:
+            return False
+        self.offset, self.through = offset, through
+        return True
 
 
 class Listed(NamedTuple):
@@ -169,7 +199,7 @@ class OpenPeriod:
 
     def take_tokens(self) -> bytes:
         """The tokens since the last record as a record."""
-        record = pack_parts({"offset": self.offset}, self.new_tokens)
+        record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
         self.token_offsets.append(self.offset)
         self.new_tokens = []
         return record

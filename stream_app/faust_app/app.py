@@ -11,7 +11,6 @@ import faust
 from faust.types import TP
 
 from servers.settings import KafkaSettings
-from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
@@ -29,7 +28,6 @@ from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
@@ -63,13 +61,10 @@ class StreamApp:
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
         writer = Writer(app, topics, options.clock_key)
         watch = self._watch = LogWatch(options.kafka)
-        counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
         counted = StateTable(options.kafka, self._offsets, COUNTING_TABLE, topics.counting_changelog)
         merged = StateTable(options.kafka, self._offsets, MERGING_TABLE, topics.merging_changelog)
-        self._counting = PartitionTasks[PartitionCounter](
-            app, topics.reports, counted, writer, watch, counting.make, counting.apply
-        )
-        self._merging = PartitionTasks[Merger](app, topics.partials, merged, writer, watch, merging.make, merging.apply)
+        self._counting = Counting(app, topics.reports, counted, writer, watch, options, surveys)
+        self._merging = Merging(app, topics.partials, merged, writer, watch, options, surveys)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
@@ -84,15 +79,7 @@ class StreamApp:
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
-        REGISTRY.register(
-            StateCollector(
-                lambda: self._counting.lag | self._merging.lag,
-                lambda: self._counting.faults | self._merging.faults,
-                lambda: self._counting.quarantines | self._merging.quarantines,
-                lambda: self._counting.refused_positions + self._merging.refused_positions,
-                lambda: self._counting.readers,
-            )
-        )
+        REGISTRY.register(StateCollector(lambda: [*self._counting.states(), *self._merging.states()]))
 
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
@@ -112,7 +99,7 @@ class StreamApp:
 
     def _is_ready(self) -> bool:
         """Whether this worker counts: it has recovered, and no partition has a fault."""
-        return self._is_open() and not (self._counting.faults or self._merging.faults)
+        return self._is_open() and not (self._counting.has_faults or self._merging.has_faults)
 
     def _is_open(self) -> bool:
         return self._counting.is_open and self._merging.is_open

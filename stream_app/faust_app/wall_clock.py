@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from protocols.wire import Clock, last_due
-from stream_app.counting.clocks import NEVER
+from stream_app.counting.state import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.writing import Writer, owner_of

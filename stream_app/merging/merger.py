@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
-from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.recovery import known_scheme
-from stream_app.counting.state import Period
+from stream_app.counting.state import NEVER, Period
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
 from stream_app.finals.reducing import open_reports, reduced

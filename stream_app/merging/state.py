@@ -19,8 +19,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Self, TypeVar
 
-from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Progress
+from stream_app.counting.state import NEVER
 from stream_app.log.codec import pack_position, unpack
 from stream_app.log.losses import Loss, added
 from stream_app.log.marks import Mark

@@ -12,9 +12,9 @@ import numpy as np
 
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
-from stream_app.counting.clocks import NEVER
 from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, decode_partial, encode_partial
+from stream_app.counting.state import NEVER
 from stream_app.finals import Final, NotCounted, Release, release
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import Write, state_key

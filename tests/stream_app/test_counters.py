@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays import Whole
 from protocols.wire import Frame
-from stream_app.counting.counters import PeriodCounts, Rows, add_counts, group
+from stream_app.counting.counters import PeriodCounts, add_counts
 from tests.helpers.crowd import scheme_of
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")
@@ -18,23 +16,6 @@ def frame(gaps: list[int], values: list[int]) -> Frame:
     tokens = np.arange(1, len(gaps) + 1, dtype=np.uint64)
     answers = {"a": np.array(values, dtype=np.uint8)}
     return Frame("s", "", 0, tokens, np.array(gaps, dtype=np.uint16), answers)
-
-
-def reference_group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
-    """What `group` must return, in numpy."""
-    rows = rows_of[gaps]
-    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
-
-
-def test_the_compiled_loop_groups_as_the_reference_does() -> None:
-    gaps = RNG.integers(0, 20, size=500, dtype=np.uint16)
-    rows_of = RNG.permutation(20).astype(np.int32)
-    compiled, reference = group(gaps, rows_of, 20), reference_group(gaps, rows_of, 20)
-    assert compiled is not None and reference is not None
-    for ours, expected in zip(compiled, reference, strict=True):
-        assert ours.tolist() == expected.tolist()
-    rows_of[gaps[-1]] = -1
-    assert group(gaps, rows_of, 20) is reference_group(gaps, rows_of, 20) is None
 
 
 def test_counts_are_by_gap_and_value_whatever_the_cut_into_frames_and_parts() -> None:
