@@ -17,6 +17,7 @@ from memo_store.connection.epochs import Call
 from memo_store.connection.layout import CHUNK, Placed
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
+from memo_store.tables.period_commits import WordTable
 from memo_store.tables.presence import (
     NEVER,
     PRESENCE,
@@ -28,7 +29,6 @@ from memo_store.tables.presence import (
     last_periods,
     read_columns,
 )
-from memo_store.tables.word_table import WordTable
 from protocols.arrays import Devices, Mask
 from protocols.errors import StoreError
 

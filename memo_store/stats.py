@@ -14,9 +14,9 @@ from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Link
 from memo_store.ledger import spent
 from memo_store.registry import TABLES, SurveyRecord, TableRecord, registered
+from memo_store.survey_state import newest_period
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import PRESENCE, read_tally
-from memo_store.watermark import newest_period
 from protocols.arrays import Counts, Words
 
 PAGE = 5000

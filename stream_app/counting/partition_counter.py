@@ -14,12 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, ReportRow, time_fault
-from stream_app.counting.batching import Counted, Decoded, DecodedRecord, batches, joined
 from stream_app.counting.judging import (
+    Counted,
+    Decoded,
+    DecodedRecord,
     Judged,
     Postponed,
     Record,
+    batches,
     decode,
+    joined,
     judge_rows,
     refused_record,
     refused_rows,

@@ -1,7 +1,13 @@
 """The Faust app: counting and merging fed by Kafka, with state kept in changelogs."""
 
-from stream_app.faust_app.broker.acceptance import accept, check_cluster, stuck_partitions
-from stream_app.faust_app.broker.quarantines import QuarantinedSurvey, quarantined_surveys, resume_surveys
+from stream_app.faust_app.broker.acceptance import (
+    QuarantinedSurvey,
+    accept,
+    check_cluster,
+    quarantined_surveys,
+    resume_surveys,
+    stuck_partitions,
+)
 from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
 from stream_app.faust_app.monitoring.web import Health, pages
 from stream_app.faust_app.options import WorkerOptions

@@ -16,7 +16,7 @@ from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.monitoring.web import Health
@@ -24,7 +24,6 @@ from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.wall_clock import WallClock
-from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE
 from stream_app.log.codec import RECORD_BYTES

@@ -15,8 +15,7 @@ from stream_app.faust_app.app import StreamApp
 from stream_app.faust_app.monitoring.web import Health
 from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
-from stream_app.kafka.rights import check_rights
-from stream_app.kafka.roles import roles
+from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import Topics, check_partitions, existing
 
 RETRY_SECONDS = 1.0

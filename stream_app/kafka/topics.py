@@ -14,8 +14,7 @@ from protocols.errors import TopicError
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, TopicName
-from stream_app.log.results import RESULTS, ResultTopic
+from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, RESULTS, ResultTopic, TopicName
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""

@@ -1,6 +1,6 @@
-"""Finding the partitions that workers cannot read on, and letting them go on: what `hearsay recover` does.
+"""What `hearsay recover` finds and lets go on: partitions that workers cannot read on, and quarantined surveys.
 
-The state of a partition is read from its changelog. An operator's acceptance is written there, under a key of its own;
+The state of a partition is read from its changelog. An operator's decision is written there, under a key of its own;
 every recovery applies it to a state that does not contain it.
 """
 
@@ -16,12 +16,13 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from protocols.errors import StateError
 from servers.kafka_clients import connected
 from servers.settings import KafkaSettings
-from stream_app.faust_app.broker.changelogs import Changelog, changelogs, newest_records, write_state
+from stream_app.faust_app.broker.changelogs import Changelog, StateRecord, changelogs, newest_records, write_state
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.topics import Mismatch, Topics, check
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
+from stream_app.log.quarantines import Quarantine, Resumption
 
 FETCH_SECONDS = 5.0
 
@@ -127,3 +128,33 @@ def check_cluster(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
         for stuck in stuck_partitions(kafka, topics)
         if stuck.fault.kind is not FaultKind.PARTITIONS  # among the settings already
     ]
+
+
+@dataclass(frozen=True)
+class QuarantinedSurvey:
+    """A survey that is quarantined in a partition of a topic. It goes on with `resumption`."""
+
+    survey: str
+    topic: str
+    partition: int
+    quarantine: Quarantine
+    resumption: StateRecord
+
+
+def quarantined_surveys(kafka: KafkaSettings, topics: Topics) -> list[QuarantinedSurvey]:
+    """The surveys that are quarantined, in the state that workers have written; not those that go on at the start."""
+    found: list[QuarantinedSurvey] = []
+    for log in changelogs(topics):
+        newest = newest_records(kafka, log.name)
+        for partition, position in log.positions(newest):
+            for survey, quarantine in list(position.quarantines.items()):
+                position.resume(survey, newest.get(log.key(partition, "resumed", survey)))
+                if position.is_quarantined(survey):
+                    record = log.record(partition, "resumed", survey, value=Resumption(quarantine.times).encode())
+                    found.append(QuarantinedSurvey(survey, log.topic, partition, quarantine, record))
+    return found
+
+
+def resume_surveys(kafka: KafkaSettings, topics: Topics, quarantines: Iterable[QuarantinedSurvey]) -> None:
+    """Let surveys go on when workers are started again. Refused while one is running."""
+    write_state(kafka, topics, [one.resumption for one in quarantines])
