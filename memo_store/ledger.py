@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import has_lost_data
-from memo_store.connection.layout import CHUNK, Placed
+from memo_store.connection.layout import CHUNK, Placed, read_fields
 from memo_store.connection.link import Link
 from memo_store.registry import SurveyRecord, memo_table, presence_table
 from memo_store.sealing import Sealer
-from memo_store.tables.presence import NEVER, last_periods, read_columns
+from memo_store.tables.presence import NEVER, last_periods, parse, read_columns
 from protocols.arrays import Devices, Floats
 
 
@@ -44,11 +44,11 @@ def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devic
     latest, reports = _in_fleet(link, sealer, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
-        alone = presence.parse(link.run(presence.read(part)))
+        alone = parse(link.run(read_fields(presence, part)))
         latest[part.order] = np.maximum(latest[part.order], last_periods(alone))
         reports[part.order] += alone["reports"]
         for name, table in tables.items():
-            records = [entries or b"" for entries in chain.from_iterable(link.run(table.read(part)))]
+            records = [entries or b"" for entries in chain.from_iterable(link.run(read_fields(table.name, part)))]
             values[name][part.order] = table.counts(records)
     cost = spent(record, values, reports, latest)
     return Ledger(record.id, values, reports, cost, record.meaning(has_lost_data(link)))

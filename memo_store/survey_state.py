@@ -102,7 +102,7 @@ class SurveyState:
         self.epochs = Epochs(link, seen)
         self.record = self._register()
         tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
-        self._watermark = Watermark(link, scheme.survey, presence_table(sealer).name, tables, now)
+        self._watermark = Watermark(link, scheme.survey, presence_table(sealer), tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)

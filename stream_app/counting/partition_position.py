@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 from protocols.wire import Lookup, Reject
@@ -28,7 +27,6 @@ class PartitionPosition:
         self._contained = position.offset
         self._periods = periods
         self._lookup = lookup
-        self._listed = dict(position.open)
         # What the position contains of surveys that are read again because they were quarantined.
         self._behind = {
             survey: quarantine.offset
@@ -82,7 +80,7 @@ class PartitionPosition:
     def take_over(self, key: Period, period: OpenPeriod) -> None:
         """Keep of a period that was closed what it refused."""
         self._position.rejects.setdefault(key[0], Counter()).update(period.rejects)
-        self._listed.pop(key, None)
+        self._position.open.pop(key, None)
 
     def progress(self, survey: str, offset: int) -> Output:
         """What the merge must know of a survey besides its counts, as a message."""
@@ -93,9 +91,7 @@ class PartitionPosition:
 
     def restore(self, survey: str, record: bytes) -> None:
         """Set a survey back to what a position record has."""
-        earlier = Position.decode(record)
-        self._position.restore(survey, earlier)
-        self._listed = _of_survey_from(earlier, survey, self._listed)
+        self._position.restore(survey, Position.decode(record))
         self.unsent.discard(survey)
 
     def record(self, read: int, mark: Mark) -> Write:
@@ -106,10 +102,11 @@ class PartitionPosition:
         position = self._position
         position.offset = max(self._contained, read)
         position.mark = mark
-        position.open = {key: listed for key, listed in self._listed.items() if position.is_quarantined(key[0])}
+        before = position.open
+        position.open = {key: listed for key, listed in before.items() if position.is_quarantined(key[0])}
         for key, period in self._periods.all.items():
             now = Listed(period.offset, period.opened, period.rows)
-            listed = self._listed.get(key, now)
+            listed = before.get(key, now)
             position.open[key] = now if now.due >= listed.due else Listed(listed.due, period.opened, listed.rows)
         for survey, contained in self._behind.items():
             if not position.is_quarantined(survey):
@@ -126,14 +123,7 @@ class PartitionPosition:
 
 def amended(record: bytes, survey: str, before: bytes, quarantine: Quarantine) -> bytes:
     """A position record in which a survey is quarantined, and stands as in the record before."""
-    position, earlier = Position.decode(record), Position.decode(before)
-    position.restore(survey, earlier)
-    position.open = _of_survey_from(earlier, survey, position.open)
+    position = Position.decode(record)
+    position.restore(survey, Position.decode(before))
     position.quarantines[survey] = quarantine
     return position.encode()
-
-
-def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, Listed]) -> dict[Period, Listed]:
-    """The open periods as listed, those of one survey as this position lists them."""
-    others = {key: one for key, one in listed.items() if key[0] != survey}
-    return others | {key: one for key, one in position.open.items() if key[0] == survey}

@@ -110,6 +110,8 @@ class Position(LogPosition):
         for ours, theirs in pairs:
             ours.pop(survey, None)
             ours.update({name: value for name, value in theirs.items() if name == survey})
+        others = {key: listed for key, listed in self.open.items() if key[0] != survey}
+        self.open = others | {key: listed for key, listed in flushed.open.items() if key[0] == survey}
 
     def surveys(self, others: Iterable[str] = ()) -> set[str]:
         """The surveys of which something is known, and these others."""

@@ -7,7 +7,6 @@ every recovery applies it to a state that does not contain it.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -17,7 +16,7 @@ from protocols.errors import StateError
 from servers.kafka_clients import connected
 from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.changelogs import Changelog, StateRecord, changelogs, newest_records, write_state
-from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, look_at
+from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, Reading, find_faults
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.topics import Mismatch, Topics, check
@@ -63,12 +62,7 @@ def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition]
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, changelog: Changelog) -> Iterator[StuckPartition]:
     readings = _readings(kafka, changelog)
-    look = look_at(admin, changelog.topic, readings)
-    faults = look.faults(readings)
-    if faults:
-        time.sleep(RETRY_SECONDS)  # as in `LogWatch.faults`
-        look = look_at(admin, changelog.topic, readings)
-        faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
+    look, faults = find_faults(admin, changelog.topic, readings)
     if look.partitions not in (0, changelog.partitions):
         faults = dict.fromkeys(readings, LogFault.of_partitions(changelog.partitions))
     starts = {p: next_offset - mark.shift for p, (mark, next_offset) in readings.items() if p not in faults}
