@@ -51,14 +51,6 @@ class Statistics:
         """Over all gaps: how many reports support each value."""
         return np.asarray(self.N.sum(axis=0), dtype=np.int64)
 
-    def dense(self, horizon: int) -> tuple[Whole, Whole]:
-        """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as windows use them."""
-        n = np.zeros(horizon, dtype=np.int64)
-        N = np.zeros((horizon, self.N.shape[1]), dtype=np.int64)
-        n[self.gaps.astype(np.int64) - 1] = self.n
-        N[self.gaps.astype(np.int64) - 1] = self.N
-        return n, N
-
     @property
     def arrays(self) -> list[Array]:
         return [self.gaps, self.n, self.N, self.widths]

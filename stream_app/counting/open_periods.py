@@ -79,7 +79,6 @@ class OpenPeriods:
         self._limit = limit
         self._saving = saving
         self._read = 0  # how much of the log was read
-        self.backlog = 0.0  # how many times as many records wait in the log as are being counted
         self.has_first = False  # a period was opened whose counts were not sent yet, and are few
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
 
@@ -141,7 +140,7 @@ class OpenPeriods:
         good = judged.good
         refused = {reason: len(rows) for reason, rows in judged.bad.items()}
         if self._check_tokens and len(good):
-            new = period.tokens.insert(good.tokens, expected=int(self.backlog * len(good) * SPARE))
+            new = period.tokens.insert(good.tokens)
             if not new.all():
                 refused[Reason.REPEAT] = int(len(good) - new.sum())
                 good = good.take(new)

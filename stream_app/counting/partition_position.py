@@ -11,8 +11,7 @@ from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
 from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, SurveyClock
 from stream_app.log.flushes import Output, Write, state_key
-from stream_app.log.losses import Loss, since
-from stream_app.log.marks import Mark
+from stream_app.log.marks import Loss, Mark, since
 from stream_app.log.quarantines import Quarantine
 
 UNKNOWN = ""  # the survey of a record that could not be read

@@ -16,7 +16,7 @@ from protocols.wire import MAX_ROWS, Lookup, most_rows
 from stream_app.counting.state import Listed, OpenPeriod, Period, Position
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 from stream_app.log.quarantines import NEVER_QUARANTINED
 from stream_app.log.recovery import Records, Recovered, StateRecords, resume_after
 
@@ -87,7 +87,7 @@ def _recover_survey(
     for period in {*open_periods, *(period for period, _, _ in tokens)} - set(counters):
         counters[period] = OpenPeriod.empty(known_scheme(lookup, survey))
     for counter in counters.values():
-        counter.tokens.expect(counter.expected_tokens)
+        counter.tokens.reserve(counter.expected_tokens)
     for period, offset, seen in tokens:
         counters[period].token_offsets.append(offset)
         if offset <= counters[period].offset:

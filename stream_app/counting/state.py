@@ -27,8 +27,7 @@ from protocols.scheme import Scheme
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, pack_position, unpack
-from stream_app.log.losses import Loss, added
-from stream_app.log.marks import Mark
+from stream_app.log.marks import Loss, Mark, added
 from stream_app.log.quarantines import from_heads, heads
 from stream_app.log.recovery import NOTHING, LogPosition
 

@@ -13,7 +13,7 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
-from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.log.marks import NO_EPOCH, LogFault, Skipped
@@ -50,8 +50,7 @@ class Counting(PartitionTasks[PartitionCounter]):
             records = records[: clocks[0]]
         closed = False
         while records:
-            waiting = max(0, self.end(task.tp) - 1 - last_offset(received[-1]))
-            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp), waiting)
+            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
             for changes in applied.changes:
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:

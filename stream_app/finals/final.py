@@ -38,7 +38,7 @@ from stream_app.finals.noise import Release
 from stream_app.finals.reducing import NotCounted, at_most, reduced, rounded
 from stream_app.log.codec import Array
 from stream_app.log.flushes import OPEN, Output, TopicName
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 
 VERSION = 1
 AGREED = "agreed visitors"  # attributes have no spaces in their names

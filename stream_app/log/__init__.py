@@ -2,7 +2,7 @@
 
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, compress, decompress
 from stream_app.log.flushes import FINALS, OPEN, RESULTS, Come, Output, ResultTopic, TopicName
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 
 __all__ = [
     "FINALS",

@@ -21,8 +21,7 @@ from stream_app.finals.reducing import open_reports, reduced
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write, state_key
 from stream_app.log.log_reader import LogReader
-from stream_app.log.losses import since
-from stream_app.log.marks import NO_EPOCH, Skipped
+from stream_app.log.marks import NO_EPOCH, Skipped, since
 from stream_app.log.quarantines import check_size
 from stream_app.log.recovery import NOTHING, Records
 from stream_app.merging.recovery import recover_merge
@@ -106,7 +105,7 @@ class Merger(LogReader):
         return []
 
     def _merge(self, offset: int, partial: Partial) -> list[Period]:
-        survey, acceptances = partial.survey, self._mark.acceptances
+        survey, acceptances = partial.survey, self.mark.acceptances
         if survey not in self._surveys:
             self._surveys[survey] = MergedSurvey(self.owner, survey, SurveyStatus(acceptances=acceptances))
         merged = self._surveys[survey]
@@ -261,7 +260,7 @@ class Merger(LogReader):
         for survey in self._unsaved:  # one that is being read again is not as far yet as it was
             self._saved[survey] = max(self._surveys[survey].status.offset, self._saved.get(survey, NOTHING))
         self._unsaved.clear()
-        position = MergePosition(max(self._contained, self._read), self._mark, self._quarantines, self._saved)
+        position = MergePosition(max(self._contained, self._read), self.mark, self._quarantines, self._saved)
         return Write(state_key("merge", self.owner, "position"), position.encode())
 
 

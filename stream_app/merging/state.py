@@ -22,8 +22,7 @@ from typing import Self, TypeVar
 from stream_app.counting.partials import Progress
 from stream_app.counting.state import NEVER
 from stream_app.log.codec import pack_position, unpack
-from stream_app.log.losses import Loss, added
-from stream_app.log.marks import Mark
+from stream_app.log.marks import Loss, Mark, added
 from stream_app.log.quarantines import from_heads, heads
 from stream_app.log.recovery import NOTHING, LogPosition
 

@@ -7,6 +7,7 @@ import numpy as np
 from protocols.wire import Frame
 from stream_app.counting.counters import PeriodCounts, add_counts
 from tests.helpers.crowd import scheme_of
+from tests.stream_app.worlds import dense
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")
 RNG = np.random.default_rng(3)
@@ -23,7 +24,7 @@ def test_counts_are_by_gap_and_value_whatever_the_cut_into_frames_and_parts() ->
     parts = [PeriodCounts(SCHEME), PeriodCounts(SCHEME)]
     for start in range(0, 600, 50):
         parts[start % 100 // 50].count(frame(gaps[start : start + 50], values[start : start + 50]))
-    n, N = add_counts([part.snapshot() for part in parts], SCHEME)["a"].dense(40)
+    n, N = dense(add_counts([part.snapshot() for part in parts], SCHEME)["a"], 40)
     assert n.tolist() == [gaps.count(gap) for gap in range(1, 41)]
     pairs = list(zip(gaps, values, strict=True))
     assert N.tolist() == [[pairs.count((gap, value)) for value in range(3)] for gap in range(1, 41)]

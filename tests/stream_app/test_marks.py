@@ -15,8 +15,7 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partials import Progress, decode_partial
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.log.flushes import Flush, Output, state_key
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, Skipped, Why, compare
+from stream_app.log.marks import Acceptance, FaultKind, LogView, Loss, Mark, Skipped, Why, compare
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
 

@@ -9,8 +9,7 @@ from protocols.scheme import Scheme
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.finals import Final, Release, Status
 from stream_app.log.flushes import OPEN, Output, state_key
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Skipped, Why
+from stream_app.log.marks import Loss, Skipped, Why
 from stream_app.merging.merger import OPEN_AT_ONCE
 from stream_app.merging.survey import Frozen
 from tests.stream_app.crashes import keep

@@ -18,7 +18,7 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
 from stream_app.log.flushes import Output, state_key
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 from stream_app.log.quarantines import Resumption
 from stream_app.merging.merger import Merger
 from stream_app.merging.survey import MergedSurvey

@@ -19,8 +19,7 @@ from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.log.log_reader import LogReader
-from stream_app.log.losses import total
-from stream_app.log.marks import LogFault
+from stream_app.log.marks import LogFault, total
 
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
 

@@ -10,25 +10,40 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Generic
 
 import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
+from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import PartitionState
-from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
+from stream_app.kafka.topics import Topics
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
+
+
+@dataclass(frozen=True)
+class WorkerOptions:
+    """How a worker runs. `check_tokens=False` is for senders that are known never to repeat."""
+
+    kafka: KafkaSettings
+    topics: Topics
+    clock_key: bytes
+    presence_key: bytes
+    session_seconds: float = 10.0
+    check_tokens: bool = True
+
 
 PORTION_BYTES = 512 << 10
 """How much a reader is given at once, unless a single record is larger ..."""
