@@ -27,8 +27,7 @@ from protocols.scheme import Scheme
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, pack_position, unpack
-from stream_app.log.marks import Loss, Mark, added
-from stream_app.log.quarantines import from_heads, heads
+from stream_app.log.marks import Loss, added
 from stream_app.log.recovery import NOTHING, LogPosition
 
 NOT_YET = 2**63 - 1  # the offset of something that was not read yet
@@ -147,14 +146,12 @@ class Position(LogPosition):
     def encode(self) -> bytes:
         return pack_position(
             {
-                "offset": self.offset,
-                "mark": self.mark.head,
+                **self._head,
                 "clocks": {survey: [clock.offset, clock.through] for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "lost": self.lost,
                 "losing": self.losing,
-                "quarantines": heads(self.quarantines),
                 "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
             }
         )
@@ -167,8 +164,7 @@ class Position(LogPosition):
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
         lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
         open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
-        mark, quarantines = Mark(**head["mark"]), from_heads(head["quarantines"])
-        return cls(head["offset"], mark, quarantines, clocks, rejects, lates, lost, head["losing"], open_periods)
+        return cls(*cls._read(head), clocks, rejects, lates, lost, head["losing"], open_periods)
 
 
 @dataclass

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import NamedTuple
 
-from stream_app.log.codec import Head, pack, unpack
+from stream_app.log.codec import pack, unpack
 
 NO_EPOCH = -1  # no record was read, or its leader epoch is not known
 
@@ -35,10 +35,6 @@ class Mark:
     floor: int = 0
     gaps_before: int = 0
     acceptances: int = 0
-
-    @property
-    def head(self) -> Head:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -112,7 +108,7 @@ class Acceptance:
     lost: int
 
     def encode(self) -> bytes:
-        return pack({"mark": self.mark.head, "lost": self.lost})
+        return pack({"mark": asdict(self.mark), "lost": self.lost})
 
     @staticmethod
     def decode(data: bytes) -> Acceptance:

@@ -6,15 +6,18 @@ can be combined, because each has the offset it contains. A survey whose records
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
+from stream_app.log.codec import Head
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.marks import Acceptance, Mark
 from stream_app.log.quarantines import (
     NEVER_QUARANTINED,
     NOT_OF_ONE_SURVEY,
+    Quarantine,
     Quarantines,
     Resumption,
     SurveyFailed,
@@ -26,19 +29,33 @@ Records = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass
-class LogPosition:
+class LogPosition(ABC):
     """What every position has: the offset through which its log is applied, that log, and quarantined surveys."""
 
     offset: int = NOTHING
     mark: Mark = field(default_factory=Mark)
     quarantines: Quarantines = field(default_factory=dict)
 
+    @abstractmethod
     def encode(self) -> bytes:
-        raise NotImplementedError
+        """The position as a state record."""
 
     @classmethod
+    @abstractmethod
     def decode(cls, data: bytes) -> Self:
-        raise NotImplementedError
+        """The position in a state record."""
+
+    @property
+    def _head(self) -> Head:
+        """What every position record has."""
+        quarantines = {survey: asdict(quarantine) for survey, quarantine in self.quarantines.items()}
+        return {"offset": self.offset, "mark": asdict(self.mark), "quarantines": quarantines}
+
+    @staticmethod
+    def _read(head: Head) -> tuple[int, Mark, Quarantines]:
+        """The same, read."""
+        quarantines = {survey: Quarantine(**quarantine) for survey, quarantine in head["quarantines"].items()}
+        return head["offset"], Mark(**head["mark"]), quarantines
 
     def offset_of(self, survey: str) -> int:
         """Through which offset the state contains a survey."""

@@ -22,8 +22,7 @@ from typing import Self, TypeVar
 from stream_app.counting.partials import Progress
 from stream_app.counting.state import NEVER
 from stream_app.log.codec import pack_position, unpack
-from stream_app.log.marks import Loss, Mark, added
-from stream_app.log.quarantines import from_heads, heads
+from stream_app.log.marks import Loss, added
 from stream_app.log.recovery import NOTHING, LogPosition
 
 PartKey = tuple[int, int]  # period, partition
@@ -137,10 +136,9 @@ class MergePosition(LogPosition):
         return self.surveys.get(survey, self.offset)
 
     def encode(self) -> bytes:
-        head = {"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys}
-        return pack_position({**head, "quarantines": heads(self.quarantines)})
+        return pack_position({**self._head, "surveys": self.surveys})
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
         head, _ = unpack(data)
-        return cls(head["offset"], Mark(**head["mark"]), from_heads(head["quarantines"]), head["surveys"])
+        return cls(*cls._read(head), head["surveys"])
