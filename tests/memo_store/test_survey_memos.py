@@ -152,15 +152,6 @@ def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: s
             assert [memos.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == open_periods
 
 
-@pytest.mark.parametrize("cell", [-1, 10])
-def test_a_cell_that_does_not_exist_is_refused_and_not_shown(redis_url: str, cell: int) -> None:
-    people, once = respondent(k=10), respondent(k=10, id="once", budgets="eps: 1")
-    with MemoStore(redis_url) as store:
-        for who, ask in ((people, store.survey(people).lookup_all), (once, store.survey(once).commit_values)):
-            with pytest.raises(StoreError, match="a cell of 'area' is not one of 0 to 9"):
-                ask([Lookup(who.scheme.questions[0], devices(1), np.array([cell]))], 0)
-
-
 def test_an_id_that_was_used_for_other_terms_is_refused(open_memos: OpenMemos) -> None:
     open_memos(respondent(k=10))
     with pytest.raises(FingerprintChanged, match="'visits' was first seen with the fingerprint"):
