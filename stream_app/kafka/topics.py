@@ -186,14 +186,8 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
     return list(missing)
 
 
-def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
-    """Every setting of the topics that differs from the required one.
-
-    Without `topics`, the reports and partials topics may have any number of partitions; their changelogs must have as
-    many.
-    """
-    if topics is None:
-        topics = existing(kafka)
+def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
+    """Every setting of the topics that differs from the required one."""
     right = f"DescribeConfigs topics {topics.prefix}.*"
     with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, right) as admin:
         present = set(admin.list_topics())
