@@ -8,7 +8,7 @@ from dataclasses import replace
 from protocols.wire import Lookup, Reject
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
-from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
+from stream_app.counting.recovery import known_scheme
 from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, SurveyClock
 from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.marks import Loss, Mark, since
@@ -33,7 +33,7 @@ class PartitionPosition:
             if quarantine.offset is not None
         }
         quarantines = {survey for survey in position.quarantines if position.is_quarantined(survey)}
-        self.unsent = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *quarantines}
+        self.unsent = {*self.rejects, *position.lost, *position.losing} - {UNKNOWN, *quarantines}
 
     @property
     def rejects(self) -> Rejects:
@@ -42,8 +42,7 @@ class PartitionPosition:
 
     @property
     def lost(self) -> dict[str, tuple[Loss, ...]]:
-        names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
-        return {survey: self._lost_of(survey) for survey in names}
+        return self._position.losses(self._lookup)
 
     def clock(self, survey: str) -> SurveyClock:
         return self._position.clock(survey)
@@ -85,7 +84,8 @@ class PartitionPosition:
         """What the merge must know of a survey besides its counts, as a message."""
         self.unsent.discard(survey)
         rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, Counter()))
-        through, lost = self.clock(survey).through, self._lost_of(survey)
+        lost = self._position.lost_of(survey, known_scheme(self._lookup, survey).survey.ahead)
+        through = self.clock(survey).through
         return message(Progress(survey, self._partition, offset, through, rejects, lates, lost))
 
     def restore(self, survey: str, record: bytes) -> None:
@@ -115,9 +115,6 @@ class PartitionPosition:
 
     def _rejects_of(self, survey: str) -> Counter[str]:
         return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
-
-    def _lost_of(self, survey: str) -> tuple[Loss, ...]:
-        return self._position.lost_of(survey, ahead_of(self._lookup, survey))
 
 
 def amended(record: bytes, survey: str, before: bytes, quarantine: Quarantine) -> bytes:

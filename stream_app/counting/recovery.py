@@ -44,8 +44,8 @@ def recover(
     missing = ""
     if start + 1 < log_start:
         note_missing(position, counters, log_start, surveys, lookup)
-        losing = [survey for survey in surveys_losing(position) if lookup(survey) is not None]
-        spans = {(s, p) for s in losing for loss in position.lost_of(s, ahead_of(lookup, s)) for p in loss.periods}
+        losses = position.losses(lookup)
+        spans = {(s, period) for s, lost in losses.items() for loss in lost for period in loss.periods}
         affected = [f"{s} {p}" for s, p in sorted(spans)]
         missing = (
             f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
@@ -124,15 +124,6 @@ def note_missing(
             position.lose([survey], records * (MAX_ROWS if scheme is None else most_rows(scheme)))
             if survey in position.quarantines:
                 position.quarantines[survey] = replace(position.quarantines[survey], offset=log_start - 1)
-
-
-def surveys_losing(position: Position) -> list[str]:
-    """The surveys of which reports may be lost."""
-    return sorted({*position.lost, *position.losing})
-
-
-def ahead_of(lookup: Lookup, survey: str) -> int:
-    return known_scheme(lookup, survey).survey.ahead
 
 
 def known_scheme(lookup: Lookup, survey: str) -> Scheme:

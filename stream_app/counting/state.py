@@ -24,6 +24,7 @@ import numpy as np
 from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
+from protocols.wire import Lookup
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, pack_position, unpack
@@ -128,6 +129,11 @@ class Position(LogPosition):
         through, losing = self.clock(survey).through, self.losing.get(survey, 0)
         still_open = [Loss(through + 1, through + ahead, losing)] if losing else []
         return added([*self.lost.get(survey, ()), *still_open])
+
+    def losses(self, lookup: Lookup) -> dict[str, tuple[Loss, ...]]:
+        """The same by survey, of those that are published."""
+        schemes = {survey: lookup(survey) for survey in sorted({*self.lost, *self.losing})}
+        return {id: self.lost_of(id, scheme.survey.ahead) for id, scheme in schemes.items() if scheme is not None}
 
     def settle_lost(self, survey: str, before: int, ahead: int, horizon: int) -> None:
         """A survey that was closed through the period `before` is closed further: note what was lost until then.
