@@ -41,8 +41,7 @@ from servers.ports import free_port
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, create, publish
-from stream_app.log.flushes import Output
-from stream_app.log.results import RESULTS
+from stream_app.log.flushes import RESULTS, Output
 from views.local import collector
 from views.results import LIVE, Live
 

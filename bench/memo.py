@@ -23,7 +23,7 @@ import numpy as np
 import redis
 
 from bench._tables import Table
-from memo_store.connection import CHUNK, Placed
+from memo_store.connection import CHUNK, Placed, read_fields
 from memo_store.registry import memo_table
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
@@ -58,7 +58,7 @@ class Bare:
         self._table = memo_table(sealer, memos.record, memos.record.attributes[0])
         placed = Placed.of(sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
-        self._reads = [[(key, fields) for _, key, *fields in self._table.read(part)] for part in parts]
+        self._reads = [[(key, fields) for _, key, *fields in read_fields(self._table.name, part)] for part in parts]
 
     def hmget(self) -> None:
         for part in self._reads:

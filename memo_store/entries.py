@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from memo_store.connection.layout import CHUNK, Placed
+from memo_store.connection.layout import CHUNK, Placed, read_fields
 from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import MemoTable
 from protocols.arrays import Bytes, Column, Devices, Mask, Values, Words
@@ -94,7 +94,7 @@ class AttributeEntries:
         rest = np.arange(len(tags))
         while len(rest):
             rows, rest = rest[:CHUNK], rest[CHUNK:]
-            answers = self._state.link.run(self._table.read(placed.part(rows)))
+            answers = self._state.link.run(read_fields(self._table.name, placed.part(rows)))
             found[rows], tags[rows], sealed[rows] = self._table.pick(answers, tags[rows], exact[rows])
             if 2 * np.count_nonzero(found[rows]) < len(rows):
                 rest = rest[exact[rest]]

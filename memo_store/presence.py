@@ -14,9 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import CHUNK, Placed
+from memo_store.connection.layout import CHUNK, Placed, read_fields
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
+from memo_store.tables.period_commits import WordTable
 from memo_store.tables.presence import (
     NEVER,
     PRESENCE,
@@ -25,10 +26,11 @@ from memo_store.tables.presence import (
     after_delivery,
     column_fields,
     columns_key,
+    deliver,
     last_periods,
+    parse,
     read_columns,
 )
-from memo_store.tables.word_table import WordTable
 from protocols.arrays import Devices, Mask
 from protocols.errors import StoreError
 
@@ -83,8 +85,8 @@ class DevicePresence:
         known, records = self._find(placed)
         rest = np.flatnonzero(~known)
         parts = [placed.part(rest[rows]) for rows in placed.part(rest).slices(CHUNK)]
-        answers = [answer for part in parts for answer in self._state.link.run(self._table.read(part))]
-        records[rest] = self._table.parse(answers)
+        answers = [answer for part in parts for answer in self._state.link.run(read_fields(self._table, part))]
+        records[rest] = parse(answers)
         self._state.epochs.verify()
         if known.any() and self._disturbed:
             return self._records(placed)
@@ -96,8 +98,8 @@ class DevicePresence:
         known, records = self._find(placed)
         held, others = (placed.part(np.flatnonzero(flags)) for flags in (known, ~known))
         following = after_delivery(records[known], period)
-        self._state.epochs.run(self._table.deliver(held, period, following))
-        self._state.epochs.run(self._table.deliver(others, period))
+        self._state.epochs.run(deliver(self._table, held, period, following))
+        self._state.epochs.run(deliver(self._table, others, period))
         self._held.change(held.names, following.view(np.uint64))
 
     def _find(self, placed: Placed) -> tuple[Mask, Presences]:

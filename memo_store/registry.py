@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import PresenceTable, columns_table
+from memo_store.tables.presence import columns_table
 from protocols.errors import FingerprintChanged
 from protocols.privacy import loss_of_values
 from protocols.scheme import Scheme
@@ -116,7 +116,7 @@ def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
             "give the survey a new id, as memos belong to the terms they were made under; "
             "if its file is unchanged, another release or kind of machine has resolved it to other terms",
         )
-    fleet = presence_table(sealer).name
+    fleet = presence_table(sealer)
     tables = {fleet: TableRecord(survey=survey.id, fleet=fleet, kind="device presence")}
     tables[columns_table(sealer)] = TableRecord(survey=survey.id, fleet=fleet, kind="fleet presence")
     for attribute in record.attributes:
@@ -126,8 +126,8 @@ def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
     return record
 
 
-def presence_table(sealer: Sealer) -> PresenceTable:
-    return PresenceTable(sealer.table("device presence"))
+def presence_table(sealer: Sealer) -> str:
+    return sealer.table("device presence")
 
 
 def memo_table(sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> MemoTable:

@@ -8,13 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from memo_store.connection.durability import durability, warn_unless_durable
 from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
-from memo_store.connection.link import Client, Link
-from memo_store.ledger import Spending, read_ledger
+from memo_store.connection.link import Client, Link, durability, warn_unless_durable
+from memo_store.ledger import Spending, StoreStats, read_ledger, read_stats
 from memo_store.registry import registered
 from memo_store.sealing import Sealer
-from memo_store.stats import StoreStats, read_stats
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
 from protocols.arrays import Devices

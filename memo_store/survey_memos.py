@@ -19,7 +19,6 @@ from memo_store.presence import DevicePresence, FleetPresence
 from memo_store.registry import SurveyRecord, memo_table
 from memo_store.survey_state import SurveyState
 from protocols.arrays import Column, Devices, Values, Words
-from protocols.errors import StoreError
 from protocols.question import Question
 from protocols.respondent import Respondent
 
@@ -73,11 +72,6 @@ class SurveyMemos:
 
     def lookup_all(self, lookups: Sequence[Lookup], period: int) -> list[Column]:
         """The same of several attributes."""
-        survey = self._state.scheme.survey
-        if not survey.longitudinal:
-            raise StoreError(f"survey {survey.id!r} is one-shot and memoises nothing", "use commit_values instead")
-        for lookup in lookups:
-            _check_cells(lookup.question, lookup.cells, lookup.question.mechanism.encoding.states)
         self._state.require_open(period)
         return [self._look_up(lookup, period) for lookup in lookups]
 
@@ -92,11 +86,6 @@ class SurveyMemos:
 
     def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
         """For one-shot surveys: each device's value of this period, the first one given. The cells are values."""
-        survey = self._state.scheme.survey
-        if survey.longitudinal:
-            raise StoreError(f"survey {survey.id!r} commits memos, not values", "use lookup instead")
-        for given in lookups:
-            _check_cells(given.question, given.cells, given.question.k)
         self._state.require_open(period)
         return [self._commit(given, period) for given in lookups]
 
@@ -116,11 +105,3 @@ class SurveyMemos:
     def ledger(self, devices: Devices) -> Ledger:
         """What these devices have spent in this survey."""
         return read_ledger(self._state.link, self._sealer, self.record, devices)
-
-
-def _check_cells(question: Question, cells: Values, states: int) -> None:
-    if len(cells) and not 0 <= cells.min() <= cells.max() < states:
-        raise StoreError(
-            f"a cell of {question.name!r} is not one of 0 to {states - 1}",
-            "derive cells with Respondent.cells, from positions in the survey's list of values",
-        )

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import PSEUDONYM, Placed, read_fields, shard_key
-from memo_store.connection.link import Command
+from memo_store.connection.layout import PSEUDONYM, Placed, shard_key
 from protocols.arrays import Bytes, Mask, Words
 
 TAG = 8
@@ -37,9 +36,6 @@ class MemoTable:
     def width(self) -> int:
         """Bytes of an entry."""
         return TAG + self.memo_bytes
-
-    def read(self, placed: Placed) -> list[Command]:
-        return read_fields(self.name, placed)
 
     def counts(self, records: Sequence[bytes]) -> NDArray[np.int64]:
         """How many memos each record holds."""

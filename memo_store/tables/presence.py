@@ -14,15 +14,14 @@ it added. Neither shows which devices reported, or whether they were the same on
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import PSEUDONYM, Placed, read_fields, shard_key
-from memo_store.connection.link import Command, Link
+from memo_store.connection.layout import PSEUDONYM, Placed, shard_key
+from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from protocols.arrays import Counts
 from protocols.errors import StoreError
@@ -37,35 +36,27 @@ SHARD = 0
 ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()
 
 
-@dataclass(frozen=True)
-class PresenceTable:
-    """The presence records of one survey."""
+def parse(answers: Sequence[Sequence[bytes | None]]) -> Presences:
+    """The presence records of devices, in the order in which they were asked for."""
+    records = [record or ABSENT for record in chain.from_iterable(answers)]
+    return np.frombuffer(b"".join(records), dtype=PRESENCE)
 
-    name: str
 
-    def read(self, placed: Placed) -> list[Command]:
-        return read_fields(self.name, placed)
+def deliver(table: str, placed: Placed, period: int, following: Presences | None = None) -> list[Call]:
+    """Scripts that record a delivered report of these devices.
 
-    def parse(self, answers: Sequence[Sequence[bytes | None]]) -> Presences:
-        """The records of devices, in the order in which they were asked for."""
-        records = [record or ABSENT for record in chain.from_iterable(answers)]
-        return np.frombuffer(b"".join(records), dtype=PRESENCE)
-
-    def deliver(self, placed: Placed, period: int, following: Presences | None = None) -> list[Call]:
-        """Scripts that record a delivered report of these devices.
-
-        `following`: what their records become, if nobody else writes to the store until then.
-        """
-        known = np.empty(0, dtype=PRESENCE) if following is None else following
-        return [
-            Call(
-                "deliver",
-                shard,
-                shard_key(shard, self.name),
-                (placed.pseudonyms[rows].tobytes(), PSEUDONYM, period, known[rows].tobytes()),
-            )
-            for shard, rows in placed.shards()
-        ]
+    `following`: what their records become, if nobody else writes to the store until then.
+    """
+    known = np.empty(0, dtype=PRESENCE) if following is None else following
+    return [
+        Call(
+            "deliver",
+            shard,
+            shard_key(shard, table),
+            (placed.pseudonyms[rows].tobytes(), PSEUDONYM, period, known[rows].tobytes()),
+        )
+        for shard, rows in placed.shards()
+    ]
 
 
 def last_periods(presences: Presences) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, Rows, Whole, frozen
+from protocols.arrays import Column, Whole
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
@@ -51,14 +51,6 @@ class Statistics:
         """Over all gaps: how many reports support each value."""
         return np.asarray(self.N.sum(axis=0), dtype=np.int64)
 
-    def dense(self, horizon: int) -> tuple[Whole, Whole]:
-        """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon, as windows use them."""
-        n = np.zeros(horizon, dtype=np.int64)
-        N = np.zeros((horizon, self.N.shape[1]), dtype=np.int64)
-        n[self.gaps.astype(np.int64) - 1] = self.n
-        N[self.gaps.astype(np.int64) - 1] = self.N
-        return n, N
-
     @property
     def arrays(self) -> list[Array]:
         return [self.gaps, self.n, self.N, self.widths]
@@ -68,8 +60,6 @@ class Statistics:
         return [self.waits, self.waiting]
 
 
-FEW_CELLS = 1 << 20
-"""So many counts are added up in one go: more would take too much memory."""
 Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
 
 
@@ -100,11 +90,6 @@ def add(parts: Iterable[Statistics], size: Size) -> Statistics:
         for part in listed:
             n[np.searchsorted(gaps, part.gaps)] += part.n
         return Statistics(gaps, n, add_gathered(listed, gaps, size.fresh))
-    if len(listed) > 2 and sum(part.N.size for part in listed) <= FEW_CELLS:  # one large addition is faster
-        rows = np.searchsorted(gaps, np.concatenate([part.gaps for part in listed]))
-        np.add.at(n, rows, np.concatenate([part.n for part in listed]))
-        np.add.at(N, rows, np.concatenate([part.N for part in listed]))
-        return Statistics(gaps, n, N, widths + np.sum([part.widths for part in listed], axis=0))
     for part in listed:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
@@ -128,19 +113,6 @@ def arrays_of(counts: Counts) -> list[Array]:
 def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
     each = len(arrays) // len(names)
     return {name: Statistics(*arrays[each * place : each * (place + 1)]) for place, name in enumerate(names)}
-
-
-def group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
-    """Each report's row by its gap, and how many reports each of `size` rows has; None if a gap has no row yet.
-
-    >>> rows, n = group(np.array([2, 2, 1], dtype=np.uint16), np.array([-1, 1, 0], dtype=np.int32), 2)
-    >>> rows.tolist(), n.tolist()
-    ([0, 0, 1], [2, 1])
-    """
-    from stream_app.counting.tables.loops import look_up
-
-    rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(size, dtype=np.int64)
-    return (rows, n) if look_up(frozen(gaps), rows_of, rows, n) else None
 
 
 class PeriodCounts:
@@ -188,12 +160,11 @@ class _Counter:
             self._widths += initial.widths
 
     def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
-        grouped = group(gaps, self._rows, len(self._gaps))
-        if grouped is None:
-            self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
-            self.count(gaps, answers, encoding)
-            return
-        rows, n = grouped
+        rows = self._rows[gaps]
+        if (rows < 0).any():
+            self._add_gaps(np.unique(gaps[rows < 0]))
+            rows = self._rows[gaps]
+        n = np.bincount(rows, minlength=len(self._gaps))
         self._n[: len(n)] += n
         if answers is not None and self._gathered is not None:
             self._gathered.add(rows, answers, len(n))

@@ -10,7 +10,7 @@ numbers, so it does not matter when supports are counted, nor in how many parts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,26 +18,13 @@ from numpy.typing import NDArray
 from protocols.arrays import Column, Places, Rows, Whole
 from protocols.mechanisms import FreshHash
 
+if TYPE_CHECKING:
+    from stream_app.counting.counters import Statistics
+
 ALWAYS_WAITING = 1 << 20
 """So many bytes of answers may wait, also where the supports take less: counting them takes its time."""
 SUPPORT_BYTES = 4
 """What the support of a value takes in a record, while there are fewer than 2^32 answers."""
-
-
-class Part(Protocol):
-    """What of an attribute's statistics is about gathered answers (`stream_app.counting.counters.Statistics`)."""
-
-    @property
-    def gaps(self) -> NDArray[np.uint16]: ...
-
-    @property
-    def N(self) -> Whole: ...
-
-    @property
-    def waits(self) -> Whole: ...
-
-    @property
-    def waiting(self) -> Column: ...
 
 
 class Gathered:
@@ -50,7 +37,7 @@ class Gathered:
         self._rows = 0
         self._waiting = 0
 
-    def restore(self, found: Part) -> None:
+    def restore(self, found: Statistics) -> None:
         """Go on from a record."""
         self._rows = len(found.gaps)
         if found.N.shape[1]:
@@ -108,7 +95,7 @@ class Gathered:
         return np.concatenate([held, more])
 
 
-def add_gathered(parts: Sequence[Part], gaps: NDArray[np.uint16], encoding: FreshHash) -> Whole:
+def add_gathered(parts: Sequence[Statistics], gaps: NDArray[np.uint16], encoding: FreshHash) -> Whole:
     """The supports of all answers of some parts, by gap and value: none waits any longer."""
     supports = np.zeros((len(gaps), encoding.k), dtype=np.int64)
     waiting: list[list[Column]] = [[] for _ in gaps]

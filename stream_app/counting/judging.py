@@ -1,9 +1,17 @@
-"""What a record of the reports topic is: a clock record, a frame, or a reject; and the dead letters of rejects."""
+"""What a record of the reports topic is: a clock record, a frame, or a reject; and the dead letters of rejects.
+
+And which records can be counted together, because the result is the same as one by one. Most of the cost of a record is
+per call. Frames for one period with the same columns count like one larger frame, if their rows stay in order: of equal
+tokens the first counts. A single report counts like a frame of one row. Frames for different periods are independent of
+each other. Any other record (a clock record, a refused one) stays in its place among all others, and so does a late
+frame: it may change the next period to close, like a frame for that period.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import TypeGuard
 
 import numpy as np
@@ -25,9 +33,12 @@ from protocols.wire import (
     decode_clock,
     decode_frame,
     encode_frame,
+    join_frames,
     read_report,
     row_faults,
+    rows_frame,
 )
+from stream_app.counting.state import Period
 from stream_app.log.flushes import DEADLETTERS, Output, Write
 from stream_app.log.marks import NO_EPOCH, Skipped, Why
 
@@ -172,3 +183,40 @@ def _dead_letter(
     encoded = tuple((name, text.encode("utf-8", "replace")) for name, text in headers.items())
     key = f"{partition}/{offset}/{reject.reason.value}" + (f"/{number}" if number else "")
     return Output(DEADLETTERS, key.encode(), value, encoded)
+
+
+Counted = Frame | ReportRow
+Decoded = Clock | Counted | Reject
+DecodedRecord = tuple[Record, Decoded]
+
+
+def batches(
+    records: Iterable[DecodedRecord], contained: int, is_late: Callable[[Counted], bool]
+) -> Iterator[Sequence[DecodedRecord]]:
+    """Records in the lists in which to count them: frames that are alike, or one record that is something else.
+
+    Frames through the offset `contained` are being read again, to which other rules apply: each is a batch of its own.
+    Each list must be counted before the next is asked for: a clock record decides which frames after it are late.
+    """
+    alike: dict[Period, list[tuple[Record, Counted]]] = {}
+    for record, decoded in records:
+        if isinstance(decoded, Frame | ReportRow) and record.offset > contained and not is_late(decoded):
+            period = decoded.survey, decoded.period
+            if period in alike and alike[period][0][1].answered != decoded.answered:
+                yield alike.pop(period)
+            alike.setdefault(period, []).append((record, decoded))
+        else:
+            yield from alike.values()
+            alike = {}
+            yield [(record, decoded)]
+    yield from alike.values()
+
+
+def joined(parts: Iterable[Counted], scheme: Scheme) -> Frame:
+    """Frames and single reports of one period, with the same columns, as one frame; rows stay in order."""
+    frames: list[Frame] = []
+    for _, run in groupby(parts, key=type):
+        listed = list(run)
+        rows = [part for part in listed if isinstance(part, ReportRow)]
+        frames += [rows_frame(rows, scheme)] if rows else [part for part in listed if isinstance(part, Frame)]
+    return frames[0] if len(frames) == 1 else join_frames(frames)

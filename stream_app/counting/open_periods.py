@@ -16,9 +16,9 @@ from protocols.wire import Reason
 from stream_app.counting.counters import sizes
 from stream_app.counting.judging import Judged
 from stream_app.counting.partials import Part, message
-from stream_app.counting.state import OpenPeriod, Period, counter_key, tokens_key
+from stream_app.counting.state import OpenPeriod, Period
 from stream_app.log.codec import RECORD_COST
-from stream_app.log.flushes import Output, Write
+from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.quarantines import check_size
 
 FEW_VALUES = 4096
@@ -79,7 +79,6 @@ class OpenPeriods:
         self._limit = limit
         self._saving = saving
         self._read = 0  # how much of the log was read
-        self.backlog = 0.0  # how many times as many records wait in the log as are being counted
         self.has_first = False  # a period was opened whose counts were not sent yet, and are few
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
 
@@ -141,7 +140,7 @@ class OpenPeriods:
         good = judged.good
         refused = {reason: len(rows) for reason, rows in judged.bad.items()}
         if self._check_tokens and len(good):
-            new = period.tokens.insert(good.tokens, expected=int(self.backlog * len(good) * SPARE))
+            new = period.tokens.insert(good.tokens)
             if not new.all():
                 refused[Reason.REPEAT] = int(len(good) - new.sum())
                 good = good.take(new)
@@ -177,8 +176,10 @@ class OpenPeriods:
             if not (period.unsaved and (everything or self._saving.saves(period))):
                 continue
             if period.new_tokens:
-                tokens.append(Write(tokens_key(self._partition, key, period.offset), period.take_tokens()))
-            counters.append(Write(counter_key(self._partition, key), period.encode()))
+                tokens.append(
+                    Write(state_key("count", self._partition, "tokens", *key, period.offset), period.take_tokens())
+                )
+            counters.append(Write(state_key("count", self._partition, "counter", *key), period.encode()))
             period.unsaved = False
             period.brought, period.saved_at = 0, period.changed_at
         for write in (*tokens, *counters):
@@ -187,8 +188,8 @@ class OpenPeriods:
 
     def records_of(self, key: Period, period: OpenPeriod) -> list[bytes]:
         """The keys of the state records of a period."""
-        tokens = [tokens_key(self._partition, key, offset) for offset in period.token_offsets]
-        return [counter_key(self._partition, key), *tokens]
+        tokens = [state_key("count", self._partition, "tokens", *key, offset) for offset in period.token_offsets]
+        return [state_key("count", self._partition, "counter", *key), *tokens]
 
     def rejects(self, survey: str) -> Counter[str]:
         """Rows that the open periods of a survey refused, by reason."""

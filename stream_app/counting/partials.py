@@ -12,7 +12,7 @@ from protocols.errors import StateError
 from stream_app.counting.counters import Counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import PARTIALS, Output
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,12 +14,16 @@ from dataclasses import dataclass, field, replace
 
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, ReportRow, time_fault
-from stream_app.counting.batching import Counted, Decoded, DecodedRecord, batches, joined
 from stream_app.counting.judging import (
+    Counted,
+    Decoded,
+    DecodedRecord,
     Judged,
     Postponed,
     Record,
+    batches,
     decode,
+    joined,
     judge_rows,
     refused_record,
     refused_rows,
@@ -27,13 +31,13 @@ from stream_app.counting.judging import (
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
-from stream_app.counting.recovery import Records, known_scheme, recover
-from stream_app.counting.state import OpenPeriod, Period, Rejects
+from stream_app.counting.recovery import known_scheme, recover
+from stream_app.counting.state import OpenPeriod, Period, Position, Rejects
 from stream_app.log.codec import VALUE_BYTES, of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Skipped, Why
+from stream_app.log.marks import Loss, Skipped, Why
+from stream_app.log.recovery import Records
 
 PLAIN = (
     "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
@@ -69,6 +73,8 @@ class PartitionCounter(LogReader):
     written has more than `limit` bytes; `saving` says when a counter is written.
     """
 
+    STATE = "count"
+    POSITION = Position
     NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
 
     def __init__(
@@ -86,25 +92,19 @@ class PartitionCounter(LogReader):
     ) -> None:
         with of_this_release(f"the state of partition {partition} of the reports"):
             recovered = recover(partition, records, lookup, log_start, surveys)
-        position, stale = recovered.position, recovered.stale
-        super().__init__(recovered.start, position, stale, recovered.missing)
-        self.failed += recovered.failed
+        super().__init__(recovered)
         self.partition = partition
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
-        self._periods = OpenPeriods(partition, recovered.periods, check_tokens, limit, saving)
-        self._position = PartitionPosition(partition, position, self._periods, lookup)
-        self._pending = 0
+        self._periods = OpenPeriods(partition, recovered.state, check_tokens, limit, saving)
+        self._position = PartitionPosition(partition, recovered.position, self._periods, lookup)
+        self.pending_bytes = 0
+        """About how much the next flush will write beyond the counters: used to decide when to flush."""
 
     @property
     def open_periods(self) -> Mapping[Period, OpenPeriod]:
         return self._periods.all
-
-    @property
-    def pending_bytes(self) -> int:
-        """About how much the next flush will write beyond the counters: used to decide when to flush."""
-        return self._pending
 
     @property
     def is_pressing(self) -> bool:
@@ -132,20 +132,16 @@ class PartitionCounter(LogReader):
         changes = self.apply_all([record]).changes
         return changes[0] if changes else Changes()
 
-    def apply_all(
-        self, records: Sequence[Record | Skipped], certain_before: int | None = None, waiting: int = 0
-    ) -> Applied:
+    def apply_all(self, records: Sequence[Record | Skipped], certain_before: int | None = None) -> Applied:
         """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
-        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused. About so
-        many more records are `waiting` in the log, so there is as much more to come of what these have.
+        Offsets that were skipped stand among them, in sequence: what their batch may have held is refused.
 
         It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
         offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
         """
         decoded_records: list[DecodedRecord] = []
         postponed = None
-        self._periods.backlog = waiting / max(1, len(records))
         for record in records:
             first = record.first if isinstance(record, Skipped) else record.offset
             if decoded_records and first > self.next_offset:
@@ -180,8 +176,8 @@ class PartitionCounter(LogReader):
                 shown += self._shown(survey, everything) if provisional else []
                 tokens += seen
                 counters += counted
-        self._pending = 0
-        return self._flush(tokens, counters, [self._position.record(self._read, self._mark)], shown)
+        self.pending_bytes = 0
+        return self._flush(tokens, counters, [self._position.record(self._read, self.mark)], shown)
 
     def _shown(self, survey: str, everything: bool) -> list[Output]:
         """What the merge lacks of a survey that is not closed."""
@@ -284,7 +280,7 @@ class PartitionCounter(LogReader):
 
     def _count(self, offset: int, period: OpenPeriod, judged: Judged, size: int) -> Changes:
         counted, refused = self._periods.count(offset, period, judged, size)
-        self._pending += counted * judged.good.tokens.itemsize
+        self.pending_bytes += counted * judged.good.tokens.itemsize
         if refused:
             self._position.unsent.add(judged.good.survey)
         return Changes(judged.good.survey, counted, refused)
@@ -311,4 +307,4 @@ class PartitionCounter(LogReader):
     def _send(self, outputs: Iterable[Output]) -> None:
         for output in outputs:
             self._outputs.append(output)
-            self._pending += len(output.value)
+            self.pending_bytes += len(output.value)

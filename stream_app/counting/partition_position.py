@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import replace
 
 from protocols.wire import Lookup, Reject
-from stream_app.counting.clocks import SurveyClock
 from stream_app.counting.open_periods import OpenPeriods
 from stream_app.counting.partials import Progress, message
-from stream_app.counting.recovery import ahead_of, known_scheme, surveys_losing
-from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, position_key
-from stream_app.log.flushes import Output, Write
-from stream_app.log.losses import Loss, since
-from stream_app.log.marks import Mark
+from stream_app.counting.recovery import known_scheme
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, SurveyClock
+from stream_app.log.flushes import Output, Write, state_key
+from stream_app.log.marks import Loss, Mark, since
 from stream_app.log.quarantines import Quarantine
 
 UNKNOWN = ""  # the survey of a record that could not be read
@@ -29,7 +26,6 @@ class PartitionPosition:
         self._contained = position.offset
         self._periods = periods
         self._lookup = lookup
-        self._listed = dict(position.open)
         # What the position contains of surveys that are read again because they were quarantined.
         self._behind = {
             survey: quarantine.offset
@@ -37,7 +33,7 @@ class PartitionPosition:
             if quarantine.offset is not None
         }
         quarantines = {survey for survey in position.quarantines if position.is_quarantined(survey)}
-        self.unsent = {*self.rejects, *surveys_losing(position)} - {UNKNOWN, *quarantines}
+        self.unsent = {*self.rejects, *position.lost, *position.losing} - {UNKNOWN, *quarantines}
 
     @property
     def rejects(self) -> Rejects:
@@ -46,8 +42,7 @@ class PartitionPosition:
 
     @property
     def lost(self) -> dict[str, tuple[Loss, ...]]:
-        names = [survey for survey in surveys_losing(self._position) if self._lookup(survey) is not None]
-        return {survey: self._lost_of(survey) for survey in names}
+        return self._position.losses(self._lookup)
 
     def clock(self, survey: str) -> SurveyClock:
         return self._position.clock(survey)
@@ -83,20 +78,19 @@ class PartitionPosition:
     def take_over(self, key: Period, period: OpenPeriod) -> None:
         """Keep of a period that was closed what it refused."""
         self._position.rejects.setdefault(key[0], Counter()).update(period.rejects)
-        self._listed.pop(key, None)
+        self._position.open.pop(key, None)
 
     def progress(self, survey: str, offset: int) -> Output:
         """What the merge must know of a survey besides its counts, as a message."""
         self.unsent.discard(survey)
         rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, Counter()))
-        through, lost = self.clock(survey).through, self._lost_of(survey)
+        lost = self._position.lost_of(survey, known_scheme(self._lookup, survey).survey.ahead)
+        through = self.clock(survey).through
         return message(Progress(survey, self._partition, offset, through, rejects, lates, lost))
 
     def restore(self, survey: str, record: bytes) -> None:
         """Set a survey back to what a position record has."""
-        earlier = Position.decode(record)
-        self._position.restore(survey, earlier)
-        self._listed = _of_survey_from(earlier, survey, self._listed)
+        self._position.restore(survey, Position.decode(record))
         self.unsent.discard(survey)
 
     def record(self, read: int, mark: Mark) -> Write:
@@ -107,34 +101,25 @@ class PartitionPosition:
         position = self._position
         position.offset = max(self._contained, read)
         position.mark = mark
-        position.open = {key: listed for key, listed in self._listed.items() if position.is_quarantined(key[0])}
+        before = position.open
+        position.open = {key: listed for key, listed in before.items() if position.is_quarantined(key[0])}
         for key, period in self._periods.all.items():
             now = Listed(period.offset, period.opened, period.rows)
-            listed = self._listed.get(key, now)
+            listed = before.get(key, now)
             position.open[key] = now if now.due >= listed.due else Listed(listed.due, period.opened, listed.rows)
         for survey, contained in self._behind.items():
             if not position.is_quarantined(survey):
                 own = None if read >= self._contained else max(contained, read)
                 position.quarantines[survey] = replace(position.quarantines[survey], offset=own)
-        return Write(position_key(self._partition), position.encode())
+        return Write(state_key("count", self._partition, "position"), position.encode())
 
     def _rejects_of(self, survey: str) -> Counter[str]:
         return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
 
-    def _lost_of(self, survey: str) -> tuple[Loss, ...]:
-        return self._position.lost_of(survey, ahead_of(self._lookup, survey))
-
 
 def amended(record: bytes, survey: str, before: bytes, quarantine: Quarantine) -> bytes:
     """A position record in which a survey is quarantined, and stands as in the record before."""
-    position, earlier = Position.decode(record), Position.decode(before)
-    position.restore(survey, earlier)
-    position.open = _of_survey_from(earlier, survey, position.open)
+    position = Position.decode(record)
+    position.restore(survey, Position.decode(before))
     position.quarantines[survey] = quarantine
     return position.encode()
-
-
-def _of_survey_from(position: Position, survey: str, listed: Mapping[Period, Listed]) -> dict[Period, Listed]:
-    """The open periods as listed, those of one survey as this position lists them."""
-    others = {key: one for key, one in listed.items() if key[0] != survey}
-    return others | {key: one for key, one in position.open.items() if key[0] == survey}

@@ -1,93 +1,42 @@
 """Recovery: rebuilding the counting state from its records after a crash.
 
-After a crash in the middle of a flush, or late writes of a worker that was paused, records are of different age. They
-can be combined, because each has the offset it contains: what is too old is counted again from the log, what is
-newer skips the offsets it contains, and what belongs to a closed period is deleted. A survey whose records cannot be
-used is quarantined.
+What is too old is counted again from the log, what is newer skips the offsets it contains, and what belongs to a closed
+period is deleted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 from protocols.arrays import Tokens
 from protocols.errors import AnotherRelease, StateError
 from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Lookup, most_rows
-from stream_app.counting.state import (
-    NOTHING,
-    Listed,
-    OpenPeriod,
-    Period,
-    Position,
-    accepted_key,
-    position_key,
-    resumed_key,
-)
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Acceptance
-from stream_app.log.quarantines import NEVER_QUARANTINED, NOT_OF_ONE_SURVEY, SurveyFailed, resume, survey_of
-
-Records = Iterable[tuple[bytes, bytes]]
-
-
-@dataclass(frozen=True)
-class Recovered:
-    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost.
-
-    `failed` are surveys that are quarantined, because their records cannot be used.
-    """
-
-    position: Position
-    periods: dict[Period, OpenPeriod]
-    start: int = NOTHING
-    stale: tuple[Write, ...] = ()
-    missing: str = ""
-    failed: tuple[SurveyFailed, ...] = ()
+from stream_app.log.marks import Loss
+from stream_app.log.quarantines import NEVER_QUARANTINED
+from stream_app.log.recovery import Records, Recovered, StateRecords, resume_after
 
 
 def recover(
     partition: int, records: Records, lookup: Lookup, log_start: int = 0, surveys: Iterable[str] = ()
-) -> Recovered:
+) -> Recovered[Position, dict[Period, OpenPeriod]]:
     """The state of one partition from its records, of any age and in any order.
 
     The log begins at its offset `log_start`. If it lacks records, reports of the `surveys` may be among them.
     """
-    found = dict(records)
-    position = Position.decode(found.pop(position_key(partition))) if position_key(partition) in found else Position()
-    accepted = found.pop(accepted_key(partition), None)
-    if accepted is not None:
-        apply_acceptance(position, Acceptance.decode(accepted), surveys)
-    of_surveys: dict[str, dict[bytes, bytes]] = {survey: {} for survey, _ in position.open}
-    for key, value in sorted(found.items()):
-        of_surveys.setdefault(survey_of(Write(key, value)), {})[key] = value
-    resumptions = {survey: group.pop(resumed_key(partition, survey), b"") for survey, group in of_surveys.items()}
-    resume(position.quarantines, {survey: record for survey, record in resumptions.items() if record})
-    log_start = max(log_start + position.mark.shift, position.mark.floor)
-    counters: dict[Period, OpenPeriod] = {}
-    stale: list[Write] = []
-    failed: list[SurveyFailed] = []
-    for survey, group in of_surveys.items():
-        if position.is_quarantined(survey):
-            continue
-        try:
-            periods, unused = _recover_survey(survey, group, position, lookup)
-        except NOT_OF_ONE_SURVEY:
-            raise
-        except Exception as error:
-            if not survey:
-                raise
-            position.quarantines[survey] = position.quarantines.get(survey, NEVER_QUARANTINED).again(
-                position.offset, error
-            )
-            failed.append(SurveyFailed(survey, position.quarantines[survey], error))
-        else:
-            counters |= periods
-            stale += unused
+    state = StateRecords("count", partition, records, Position)
+    position, log_start = state.position, state.log_start(log_start)
+    if state.is_accepted_now:
+        position.lose(position.surveys(surveys), state.lost)
+    for survey, _ in position.open:
+        state.of_surveys.setdefault(survey, {})
+    recovered, failed = state.recover_each(lambda survey, group: _recover_survey(survey, group, position, lookup))
+    counters = {key: counter for periods, _ in recovered.values() for key, counter in periods.items()}
+    stale = tuple(write for _, unused in recovered.values() for write in unused)
     held = {key: counter.offset for key, counter in counters.items()}
     listed = {key: one.due for key, one in position.open.items() if not position.is_quarantined(key[0])}
     behind = [position.offset_of(survey) for survey in position.quarantines if not position.is_quarantined(survey)]
@@ -95,15 +44,15 @@ def recover(
     missing = ""
     if start + 1 < log_start:
         note_missing(position, counters, log_start, surveys, lookup)
-        losing = [survey for survey in surveys_losing(position) if lookup(survey) is not None]
-        spans = {(s, p) for s in losing for loss in position.lost_of(s, ahead_of(lookup, s)) for p in loss.periods}
+        losses = position.losses(lookup)
+        spans = {(s, period) for s, lost in losses.items() for loss in lost for period in loss.periods}
         affected = [f"{s} {p}" for s, p in sorted(spans)]
         missing = (
             f"partition {partition}: offsets {start + 1} to {log_start - 1} are no longer in the log and not all of "
             f"them are in the state; reports among them are not counted, of these periods: {', '.join(affected)}"
         )
         start = log_start - 1
-    return Recovered(position, counters, start, tuple(stale), missing, tuple(failed))
+    return Recovered(position, counters, start, stale, missing, failed)
 
 
 def _recover_survey(
@@ -138,7 +87,7 @@ def _recover_survey(
     for period in {*open_periods, *(period for period, _, _ in tokens)} - set(counters):
         counters[period] = OpenPeriod.empty(known_scheme(lookup, survey))
     for counter in counters.values():
-        counter.tokens.expect(counter.expected_tokens)
+        counter.tokens.reserve(counter.expected_tokens)
     for period, offset, seen in tokens:
         counters[period].token_offsets.append(offset)
         if offset <= counters[period].offset:
@@ -149,13 +98,6 @@ def _recover_survey(
         if period in position.open:
             counters[period].opened = position.open[period].opened
     return counters, stale
-
-
-def apply_acceptance(position: Position, acceptance: Acceptance, surveys: Iterable[str]) -> None:
-    """Go on with the log that an operator has accepted, unless this position does so already."""
-    if acceptance.mark.acceptances > position.mark.acceptances:
-        position.mark = acceptance.mark
-        position.lose(position.surveys(surveys), acceptance.lost)
 
 
 def note_missing(
@@ -182,27 +124,6 @@ def note_missing(
             position.lose([survey], records * (MAX_ROWS if scheme is None else most_rows(scheme)))
             if survey in position.quarantines:
                 position.quarantines[survey] = replace(position.quarantines[survey], offset=log_start - 1)
-
-
-def surveys_losing(position: Position) -> list[str]:
-    """The surveys of which reports may be lost."""
-    return sorted({*position.lost, *position.losing})
-
-
-def ahead_of(lookup: Lookup, survey: str) -> int:
-    return known_scheme(lookup, survey).survey.ahead
-
-
-def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:
-    """The offset after which to read on: the position's, or the lowest of the records older than it lists.
-
-    >>> resume_after(100, {"a": 90, "b": 80}, {"a": 90, "b": 40})
-    40
-    >>> resume_after(100, {"a": 90}, {})
-    -1
-    """
-    older = [held.get(key, NOTHING) for key, due in listed.items() if held.get(key, NOTHING) < due]
-    return min([offset, *older])
 
 
 def known_scheme(lookup: Lookup, survey: str) -> Scheme:

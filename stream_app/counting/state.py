@@ -17,20 +17,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
+
+import numpy as np
 
 from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
-from stream_app.counting.clocks import SurveyClock
+from protocols.wire import Lookup
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
-from stream_app.log.codec import Head, pack, pack_parts, pack_position, unpack
-from stream_app.log.losses import Loss, added
-from stream_app.log.marks import Mark
-from stream_app.log.quarantines import Quarantines, from_heads, heads
+from stream_app.log.codec import Head, pack, pack_position, unpack
+from stream_app.log.marks import Loss, added
+from stream_app.log.recovery import NOTHING, LogPosition
 
-NOTHING = -1  # the offset contained by something that contains none
 NOT_YET = 2**63 - 1  # the offset of something that was not read yet
 Period = tuple[str, int]  # survey, period
 Rejects = dict[str, Counter[str]]  # by survey ("" where it could not be read), by reason, in rows
@@ -45,24 +45,33 @@ def partition_of_key(key: bytes) -> int:
     return int(key.split(b"/", 2)[1])
 
 
-def position_key(partition: int) -> bytes:
-    return f"count/{partition}/position".encode()
+NEVER = -1  # nothing is closed yet
 
 
-def accepted_key(partition: int) -> bytes:
-    return f"count/{partition}/accepted".encode()
+@dataclass
+class SurveyClock:
+    """The last move of one survey's clock in one partition: the offset of the clock record, and closed through what.
 
+    Lateness depends on the log alone. When a part of the log is read again, a record must be judged as when it was
+    first read. The last move of the clock is enough for that: what came after it is judged by it; what came before it
+    can only belong to a period that is still open, and an open period knows the offset that opened it.
 
-def resumed_key(partition: int, survey: str) -> bytes:
-    return f"count/{partition}/resumed/{survey}".encode()
+    >>> clock = SurveyClock()
+    >>> clock.move(10, 0), clock.move(20, 0), clock.move(30, 1)
+    (True, False, True)
+    >>> clock
+    SurveyClock(offset=30, through=1)
+    """
 
+    offset: int = -1
+    through: int = NEVER
 
-def counter_key(partition: int, period: Period) -> bytes:
-    return f"count/{partition}/counter/{period[0]}/{period[1]}".encode()
-
-
-def tokens_key(partition: int, period: Period, offset: int) -> bytes:
-    return f"count/{partition}/tokens/{period[0]}/{period[1]}/{offset}".encode()
+    def move(self, offset: int, through: int) -> bool:
+        """Close the survey through a period; False if it was closed that far already."""
+        if through <= self.through:
+            return False
+        self.offset, self.through = offset, through
+        return True
 
 
 class Listed(NamedTuple):
@@ -78,23 +87,15 @@ class Listed(NamedTuple):
 
 
 @dataclass
-class Position:
+class Position(LogPosition):
     """How far a partition has been counted, and all state that belongs to no open period."""
 
-    offset: int = NOTHING
-    mark: Mark = field(default_factory=Mark)
     clocks: dict[str, SurveyClock] = field(default_factory=dict)
     rejects: Rejects = field(default_factory=dict)
     lates: dict[str, Counter[int]] = field(default_factory=dict)  # by survey, by period, in rows
     lost: dict[str, list[Loss]] = field(default_factory=dict)  # by survey
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
-    quarantines: Quarantines = field(default_factory=dict)
-
-    def offset_of(self, survey: str) -> int:
-        """Through which offset the clock, the rejects and the dead letters of a survey are contained."""
-        quarantine = self.quarantines.get(survey)
-        return self.offset if quarantine is None or quarantine.offset is None else quarantine.offset
 
     def restore(self, survey: str, flushed: Position) -> None:
         """Set a survey back to what an earlier position has of it."""
@@ -108,9 +109,8 @@ class Position:
         for ours, theirs in pairs:
             ours.pop(survey, None)
             ours.update({name: value for name, value in theirs.items() if name == survey})
-
-    def is_quarantined(self, survey: str) -> bool:
-        return survey in self.quarantines and bool(self.quarantines[survey].why)
+        others = {key: listed for key, listed in self.open.items() if key[0] != survey}
+        self.open = others | {key: listed for key, listed in flushed.open.items() if key[0] == survey}
 
     def surveys(self, others: Iterable[str] = ()) -> set[str]:
         """The surveys of which something is known, and these others."""
@@ -130,6 +130,11 @@ class Position:
         still_open = [Loss(through + 1, through + ahead, losing)] if losing else []
         return added([*self.lost.get(survey, ()), *still_open])
 
+    def losses(self, lookup: Lookup) -> dict[str, tuple[Loss, ...]]:
+        """The same by survey, of those that are published."""
+        schemes = {survey: lookup(survey) for survey in sorted({*self.lost, *self.losing})}
+        return {id: self.lost_of(id, scheme.survey.ahead) for id, scheme in schemes.items() if scheme is not None}
+
     def settle_lost(self, survey: str, before: int, ahead: int, horizon: int) -> None:
         """A survey that was closed through the period `before` is closed further: note what was lost until then.
 
@@ -147,29 +152,25 @@ class Position:
     def encode(self) -> bytes:
         return pack_position(
             {
-                "offset": self.offset,
-                "mark": self.mark.head,
+                **self._head,
                 "clocks": {survey: [clock.offset, clock.through] for survey, clock in self.clocks.items()},
                 "rejects": self.rejects,
                 "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
                 "lost": self.lost,
                 "losing": self.losing,
-                "quarantines": heads(self.quarantines),
                 "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
             }
         )
 
-    @staticmethod
-    def decode(data: bytes) -> Position:
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
         head, _ = unpack(data)
         clocks = {survey: SurveyClock(*move) for survey, move in head["clocks"].items()}
         rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
         lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
         lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
         open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
-        mark, losing = Mark(**head["mark"]), head["losing"]
-        quarantines = from_heads(head["quarantines"])
-        return Position(head["offset"], mark, clocks, rejects, lates, lost, losing, open_periods, quarantines)
+        return cls(*cls._read(head), clocks, rejects, lates, lost, head["losing"], open_periods)
 
 
 @dataclass
@@ -201,7 +202,7 @@ class OpenPeriod:
 
     def take_tokens(self) -> bytes:
         """The tokens since the last record as a record."""
-        record = pack_parts({"offset": self.offset}, self.new_tokens)
+        record = pack({"offset": self.offset}, [np.concatenate(self.new_tokens)])
         self.token_offsets.append(self.offset)
         self.new_tokens = []
         return record

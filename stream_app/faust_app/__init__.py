@@ -1,11 +1,17 @@
 """The Faust app: counting and merging fed by Kafka, with state kept in changelogs."""
 
-from stream_app.faust_app.broker.acceptance import accept, check_cluster, stuck_partitions
-from stream_app.faust_app.broker.quarantines import QuarantinedSurvey, quarantined_surveys, resume_surveys
+from stream_app.faust_app.app import run_worker, wait_for_topics
+from stream_app.faust_app.broker.acceptance import (
+    QuarantinedSurvey,
+    accept,
+    check_cluster,
+    quarantined_surveys,
+    resume_surveys,
+    stuck_partitions,
+)
 from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
 from stream_app.faust_app.monitoring.web import Health, pages
-from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.worker import run_worker, wait_for_topics
+from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.faust_app.writing import owner_of
 
 __all__ = [

@@ -2,37 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aiokafka import ConsumerRecord
-from faust.types import TP
 
 from protocols.randomness import Keyring
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
-from stream_app.faust_app.broker.log_watch import LogWatch
-from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
-from stream_app.faust_app.options import WorkerOptions
-from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
+from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.log.marks import NO_EPOCH, LogFault, Skipped
 from stream_app.merging.merger import Merger
 
 
-class Counting:
+class Counting(PartitionTasks[PartitionCounter]):
     """Gives reports and clock records to the counters of their partitions."""
 
-    def __init__(self, options: WorkerOptions, surveys: Surveys, watch: LogWatch) -> None:
-        self._options = options
-        self._surveys = surveys
-        self._watch = watch
-
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> PartitionCounter:
-        """The counter of a partition, recovered from its state records."""
         options = self._options
         return PartitionCounter(
             partition,
@@ -45,9 +36,7 @@ class Counting:
             [survey.id for survey in self._surveys],
         )
 
-    async def apply(
-        self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord], end: Callable[[TP], int]
-    ) -> bool:
+    async def apply(self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord]) -> bool:
         """Count records. Returns whether to flush now: one of them closed a period, or opened one while others wait."""
         shift = task.reader.mark.shift
         records = [
@@ -57,12 +46,11 @@ class Counting:
             for record in received
         ]
         clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
-        if clocks and not await self._may_close(task, received[clocks[-1]].offset, end(task.tp)):
+        if clocks and not await self._may_close(task, received[clocks[-1]].offset):
             records = records[: clocks[0]]
         closed = False
         while records:
-            waiting = max(0, end(task.tp) - 1 - last_offset(received[-1]))
-            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp), waiting)
+            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
             for changes in applied.changes:
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:
@@ -70,55 +58,42 @@ class Counting:
                 closed |= changes.closed_through is not None
             note_passed_over(task.reader, self._surveys.lookup)
             if applied.postponed is not None:
-                known_end = end(task.tp) + task.reader.mark.shift
+                known_end = self.end(task.tp) + task.reader.mark.shift
                 await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
-        return closed or is_awaited(task, end(task.tp))
+        return closed or is_awaited(task, self.end(task.tp))
 
-    async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int, end: int) -> bool:
+    async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int) -> bool:
         """Whether a clock record may close periods: not if reports may be in partitions that nobody counts."""
         wanted = self._options.topics.partitions
-        if await self._watch.has_partitions(wanted, task.tp, offset, end):
+        if await self._watch.has_partitions(wanted, task.tp, offset, self.end(task.tp)):
             return True
         task.halt(LogFault.of_partitions(wanted))
         return False
 
 
-class Merging:
+class Merging(PartitionTasks[Merger]):
     """Gives partials to the merge of their surveys."""
 
-    def __init__(self, options: WorkerOptions, surveys: Surveys) -> None:
-        self._options = options
-        self._surveys = surveys
-
-    def make(self, owner: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
-        """The merge of a partition of the partials topic, recovered from its state records."""
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
         options = self._options
-        return Merger(
-            owner,
-            options.topics.partitions,
-            self._surveys.lookup,
-            Keyring(options.presence_key),
-            records.items(),
-            log_start,
-        )
+        keyring = Keyring(options.presence_key)
+        return Merger(partition, options.topics.partitions, self._surveys.lookup, keyring, records.items(), log_start)
 
-    async def apply(
-        self, task: PartitionTask[Merger], records: Sequence[ConsumerRecord], end: Callable[[TP], int]
-    ) -> bool:
+    async def apply(self, task: PartitionTask[Merger], received: Sequence[ConsumerRecord]) -> bool:
         """Merge partials. Returns whether to flush now: one of them made a period final, or is the first of one."""
         made: list[Period] = []
-        for record in records:
+        for record in received:
             if isinstance(record, SkippedRecords):
                 task.reader.skip(task.skipped(record))
                 continue
             if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
-                await self._surveys.make_certain(task.tp, record.offset, end(task.tp))
+                await self._surveys.make_certain(task.tp, record.offset, self.end(task.tp))
             offset = record.offset + task.reader.mark.shift
             made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
         note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
-        return bool(made) or is_awaited(task, end(task.tp))
+        return bool(made) or is_awaited(task, self.end(task.tp))
 
 
 def is_awaited(task: PartitionTask[Any], end: int) -> bool:

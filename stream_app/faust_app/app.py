@@ -1,4 +1,7 @@
-"""The stream app on Faust: two agents with a table each, timers, and the hooks where partitions come and go."""
+"""The stream app on Faust: two agents with a table each, timers, and the hooks where partitions come and go.
+
+It is run as a process, once the cluster has its topics.
+"""
 
 from __future__ import annotations
 
@@ -8,28 +11,30 @@ from datetime import UTC, datetime
 from typing import Any
 
 import faust
+import structlog
+import uvloop
 from faust.types import TP
 
+from protocols.errors import ServerError
 from servers.settings import KafkaSettings
-from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring.memory import MemoryReleaser
 from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
 from stream_app.faust_app.monitoring.web import Health
-from stream_app.faust_app.options import WorkerOptions
 from stream_app.faust_app.overrides.app import FaustApp
-from stream_app.faust_app.partitions.tasks import PartitionTasks
+from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
+from stream_app.faust_app.partitions.tasks import PartitionTasks, WorkerOptions
 from stream_app.faust_app.wall_clock import WallClock
-from stream_app.faust_app.watchdog import run_watchdog
 from stream_app.faust_app.writing import Writer
-from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE
+from stream_app.kafka.roles import check_rights, roles
+from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
@@ -63,13 +68,10 @@ class StreamApp:
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
         writer = Writer(app, topics, options.clock_key)
         watch = self._watch = LogWatch(options.kafka)
-        counting, merging = Counting(options, surveys, watch), Merging(options, surveys)
         counted = StateTable(options.kafka, self._offsets, COUNTING_TABLE, topics.counting_changelog)
         merged = StateTable(options.kafka, self._offsets, MERGING_TABLE, topics.merging_changelog)
-        self._counting = PartitionTasks[PartitionCounter](
-            app, topics.reports, counted, writer, watch, counting.make, counting.apply
-        )
-        self._merging = PartitionTasks[Merger](app, topics.partials, merged, writer, watch, merging.make, merging.apply)
+        self._counting = Counting(app, topics.reports, counted, writer, watch, options, surveys)
+        self._merging = Merging(app, topics.partials, merged, writer, watch, options, surveys)
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
@@ -84,15 +86,7 @@ class StreamApp:
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
-        REGISTRY.register(
-            StateCollector(
-                lambda: self._counting.lag | self._merging.lag,
-                lambda: self._counting.faults | self._merging.faults,
-                lambda: self._counting.quarantines | self._merging.quarantines,
-                lambda: self._counting.refused_positions + self._merging.refused_positions,
-                lambda: self._counting.readers,
-            )
-        )
+        REGISTRY.register(StateCollector(lambda: [*self._counting.states(), *self._merging.states()]))
 
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
@@ -112,7 +106,7 @@ class StreamApp:
 
     def _is_ready(self) -> bool:
         """Whether this worker counts: it has recovered, and no partition has a fault."""
-        return self._is_open() and not (self._counting.faults or self._merging.faults)
+        return self._is_open() and not (self._counting.has_faults or self._merging.has_faults)
 
     def _is_open(self) -> bool:
         return self._counting.is_open and self._merging.is_open
@@ -210,3 +204,34 @@ def _credentials(kafka: KafkaSettings) -> Any:
             mechanism=kafka.sasl_mechanism,
         )
     return None if context is None else faust.SSLCredentials(context)
+
+
+RETRY_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics:
+    """The topics on the cluster; waits until a broker answers."""
+    while True:
+        health.beat()
+        try:
+            check_rights(kafka, next(role for role in roles(Topics(prefix)) if role.name == "worker"))
+            topics = existing(kafka, prefix)
+            check_partitions(kafka, topics)
+            return topics
+        except ServerError as error:
+            log.warning("waiting for the broker", kafka=kafka.bootstrap, error=error.message)
+            time.sleep(RETRY_SECONDS)
+
+
+def run_worker(options: WorkerOptions, health: Health) -> None:
+    """Count until SIGTERM or SIGINT. Any unexpected error ends the process."""
+    uvloop.install()
+    load_loops()  # before partitions are assigned and wait for it
+    account_for_all_offsets(BatchLimits(options.kafka.max_batch_bytes, options.topics.reports))
+    log.info("starting", kafka=options.kafka.bootstrap, app=options.topics.prefix, partitions=options.topics.partitions)
+    app = StreamApp(options, health)
+    worker = faust.Worker(app.faust_app, redirect_stdouts=False, override_logging=False, quiet=True)
+    worker.spinner = None  # it would write between the lines of the log
+    worker.execute_from_commandline()

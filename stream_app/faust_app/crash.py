@@ -1,20 +1,24 @@
-"""Ending the process when its counts may no longer be right.
+"""Ending the process when its counts may no longer be right, or when it is stuck.
 
 Faust swallows exceptions in its hooks, and after one in an agent it goes on, past messages that were not processed. The
 state in the changelog can always be recovered, so the safe answer to anything unexpected is to end the process at once
 and start it again: by systemd, a container's restart policy, or whatever started the worker.
+
+Faust assigns partitions and recovers state over connections that may break at any moment. If it is ever stuck, only a
+restart helps: a watchdog ends the process if recovery makes no progress although the broker answers.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import structlog
 
-from protocols.errors import HearsayError
+from protocols.errors import HearsayError, ServerError
 
 EXIT = 70  # EX_SOFTWARE
 
@@ -31,3 +35,44 @@ def fatal(doing: str) -> Iterator[None]:
         log.critical("this worker ends; start it again", doing=doing, error=str(error), exc_info=not expected)
         logging.shutdown()
         os._exit(EXIT)
+
+
+CHECK_SECONDS = 5.0
+"""How often to check; also how long a broker may take to answer before it counts as unavailable."""
+MAX_UNCHANGED = 30
+"""How many checks in a row may find no progress. A group waits up to a minute for members that do not come back."""
+
+
+class Watchdog:
+    """Counts the checks in a row without progress. It counts checks, not seconds, as a paused process makes none."""
+
+    def __init__(self, max_unchanged: int = MAX_UNCHANGED) -> None:
+        self._max_unchanged = max_unchanged
+        self._unchanged = 0
+        self._last: object = None
+
+    def check(self, progress: object) -> None:
+        """`progress` is a value that changes with progress, or None if none is due. Too often the same is an error."""
+        self._unchanged = self._unchanged + 1 if progress is not None and progress == self._last else 0
+        self._last = progress
+        if self._unchanged >= self._max_unchanged:
+            seconds = self._unchanged * CHECK_SECONDS
+            raise ServerError(
+                f"partitions were not assigned or their state not recovered for {seconds:.0f} s, although the broker "
+                "answers",
+                "start the worker again; if that does not help, look at the broker's log",
+            )
+
+
+async def run_watchdog(progress: Callable[[], object], broker_answers: Callable[[], Awaitable[object]]) -> None:
+    """End this process if it makes no progress. While the broker does not answer, none is due."""
+    watchdog = Watchdog()
+    with fatal("waiting for partitions and their state"):
+        while True:
+            await asyncio.sleep(CHECK_SECONDS)
+            try:
+                await asyncio.wait_for(broker_answers(), CHECK_SECONDS)
+            except TimeoutError:
+                watchdog.check(None)
+            else:
+                watchdog.check(progress())

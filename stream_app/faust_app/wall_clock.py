@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 import structlog
 
 from protocols.wire import Clock, last_due
-from stream_app.counting.clocks import NEVER
+from stream_app.counting.state import NEVER
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.faust_app.writing import Writer, owner_of
@@ -41,8 +41,7 @@ class WallClock:
             task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
             if task is None:
                 continue
-            status = task.reader.statuses.get(survey.id)
-            closed = NEVER if status is None else status.closed_everywhere(self._topics.partitions)
+            closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
             due = last_due(survey, now)
             sent, at, wait = self._sent.get(survey.id, (NEVER, now, REPEAT_AFTER))
             if due > closed and (due > sent or now - at >= wait):

@@ -26,6 +26,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
 
 from analytics.windows import Agreed
 from protocols.errors import ResultsError
@@ -33,11 +34,11 @@ from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.finals.guarantees import published_guarantees
-from stream_app.finals.missing import NotCounted
 from stream_app.finals.noise import Release
-from stream_app.finals.reducing import reduced
+from stream_app.finals.reducing import NotCounted, at_most, reduced, rounded
 from stream_app.log.codec import Array
-from stream_app.log.flushes import Output, TopicName
+from stream_app.log.flushes import OPEN, Output, TopicName
+from stream_app.log.marks import Loss
 
 VERSION = 1
 AGREED = "agreed visitors"  # attributes have no spaces in their names
@@ -196,3 +197,40 @@ def _lists(arrays: Sequence[Array]) -> pa.ListArray:
 def _arrays(lists: Any) -> list[Array]:
     offsets, flat = lists.offsets.to_numpy(), lists.values.to_numpy().astype(np.int64)
     return [flat[begin:end] for begin, end in pairwise(offsets)]
+
+
+class Status(BaseModel):
+    """What the merge knows of a survey beside its finals: what is open of it, and what was refused.
+
+    A new one replaces the one before. Counts of open periods are records of their own. Where the survey has a
+    `minimum`, there are none, and all numbers of reports are multiples of it: a number that is rounded to 0 is left
+    out, because its key would show that there is a report. Where the survey has presence_epsilon, the status says only
+    what is closed.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    survey: str
+    closed_through: int = -1  # the last period closed in every partition; -1: none
+    open: dict[int, int] = {}  # reports by period
+    rejects: dict[str, int] = {}  # rows refused, by reason
+    lates: dict[int, int] = {}  # late rows, by period
+    lost: tuple[Loss, ...] = ()  # first and last period, and how many reports of them together at most
+
+    def reduced(self, minimum: int) -> Status:
+        """What may be published of it. The numbers of open periods are reduced already, by `open_reports`."""
+        rejects = {reason: rounded(n, minimum) for reason, n in self.rejects.items()}
+        lates = {period: rounded(n, minimum) for period, n in self.lates.items()}
+        return Status(
+            survey=self.survey,
+            closed_through=self.closed_through,
+            open={period: n for period, n in self.open.items() if n},
+            rejects={reason: n for reason, n in rejects.items() if n},
+            lates={period: n for period, n in lates.items() if n},
+            lost=tuple(Loss(first, last, at_most(n, minimum)) for first, last, n in self.lost),
+        )
+
+    @property
+    def message(self) -> Output:
+        headers = ((CONTENT_TYPE_HEADER, STATUS_TYPE.encode()),)
+        return Output(OPEN, FinalKey(self.survey).encode(), self.model_dump_json().encode(), headers)

@@ -1,12 +1,10 @@
 """Topics, the survey registry, dead letters and published results on a Kafka cluster."""
 
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
-from stream_app.kafka.following import TopicFollower
+from stream_app.kafka.following import KafkaMessages, TopicFollower, last_finals
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
-from stream_app.kafka.results import KafkaMessages, last_finals
-from stream_app.kafka.rights import allowed, check_rights
-from stream_app.kafka.roles import Right, Role, roles
+from stream_app.kafka.roles import Right, Role, allowed, check_rights, roles
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topic, Topics, check, cluster_id, create, existing
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import importlib
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -32,23 +31,10 @@ SMALLEST_HEADER = 2
 LONGEST_INTEGER = 70
 """The bits of ten bytes, which an integer takes at most: a longer one would take time that grows with its square."""
 GROWTH = 4
-"""Where the room is not enough, it gets so many times as large."""
-KEPT_BYTES = 4 << 20
-"""So much room is kept for the next batch: to take it from the system each time, cleared, would cost more than to
-decompress. Most batches need less."""
+"""Room for the result is so many times as large as the data; where that is not enough, so many times as large again."""
 XERIAL = b"\x82SNAPPY\x00"
 """How a stream of snappy blocks begins, as Java clients write it: then follow two integers and the blocks."""
 XERIAL_HEAD = 16
-
-
-class _Kept(threading.local):
-    """The room of each thread."""
-
-    def __init__(self) -> None:
-        self.room = bytearray(KEPT_BYTES)
-
-
-_kept = _Kept()
 
 
 class TooLarge(LogError):
@@ -78,18 +64,14 @@ def limit_decompression(limit: int) -> None:
 def opened(codec: int, data: Any, limit: int, count: int | None = None) -> tuple[Data, int]:
     """The records of a batch (so many, if it is known), decompressed, and what they weigh.
 
-    Raises TooLarge if that is more than the limit, and any other error if they cannot be read. A view that is returned
-    holds until the next call in this thread.
+    Raises TooLarge if that is more than the limit, and any other error if they cannot be read.
     """
     records = decompressed(codec, data, limit) if codec else data
     return records, weight(records, limit, count)
 
 
 def decompressed(codec: int, data: Any, limit: int) -> Data:
-    """Data of a kind of compression. Raises TooLarge if they are more than the limit.
-
-    A view that is returned holds until the next call in this thread.
-    """
+    """Data of a kind of compression. Raises TooLarge if they are more than the limit."""
     if codec == SNAPPY:
         return _snappy(bytes(data), limit)
     module = {GZIP: cramjam.gzip, LZ4: cramjam.lz4, ZSTD: cramjam.zstd}[codec]
@@ -181,13 +163,14 @@ def _growing(decompress_into: Callable[[Any, Any], int], data: Any, limit: int) 
     >>> _growing(cramjam.lz4.decompress_into, bytes(cramjam.lz4.compress(b"abc" * 1000)), 3000) == b"abc" * 1000
     True
     """
-    room = memoryview(_kept.room)[:limit]
+    size = len(data)
     while True:
+        size = min(GROWTH * size, limit)
+        room = memoryview(bytearray(size))
         try:
             return room[: decompress_into(data, room)]
         except cramjam.DecompressionError as error:
             if "write whole buffer" not in str(error):
                 raise
-            if len(room) >= limit:
+            if size == limit:
                 raise TooLarge(limit) from None
-            room = memoryview(bytearray(min(GROWTH * max(len(room), len(data)), limit)))

@@ -1,8 +1,8 @@
-"""Reading result topics and the survey registry from their beginnings, and on as they grow."""
+"""Reading result topics and the survey registry: to their present ends, or on as they grow."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from types import TracebackType
@@ -13,14 +13,15 @@ from kafka.admin import OffsetSpec
 from kafka.errors import KafkaError
 
 from protocols.errors import TopicError
+from protocols.survey import Survey
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
+from stream_app.finals import FinalKey
 from stream_app.kafka.decompression import limit_decompression
-from stream_app.kafka.reading import explained
-from stream_app.kafka.registry import Published, admit
+from stream_app.kafka.reading import ends, explained, read_topic
+from stream_app.kafka.registry import Published, admit, published
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
-from stream_app.log.flushes import Come, Output, TopicName
-from stream_app.log.results import RESULTS
+from stream_app.log.flushes import FINALS, RESULTS, Come, Output, TopicName
 
 RESULT_NAMES = tuple(topic.name for topic in RESULTS)
 ASK_SECONDS = 10
@@ -148,3 +149,32 @@ class TopicFollower:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+class KafkaMessages:
+    """What the workers of a cluster have published, as of the moment of reading."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        self._kafka = kafka
+        self._topics = topics
+
+    def surveys(self) -> list[Survey]:
+        """The published surveys."""
+        return list(published(self._kafka, self._topics).values())
+
+    def messages(self, topic: TopicName) -> Iterator[Output]:
+        """Every message of a topic, in the order of publication."""
+        for record in read_topic(self._kafka, self._topics.named(topic)):
+            yield Output(topic, record.key, record.value, tuple(record.headers))
+
+    def count(self, topic: TopicName) -> int:
+        return sum(ends(self._kafka, self._topics.named(topic)).values())
+
+
+def last_finals(kafka: KafkaSettings, topics: Topics) -> dict[str, int]:
+    """The last final period of every survey that has one."""
+    last: dict[str, int] = {}
+    for message in KafkaMessages(kafka, topics).messages(FINALS):
+        survey, period = FinalKey.decode(message.key)
+        last[survey] = max(last.get(survey, -1), period or 0)
+    return last

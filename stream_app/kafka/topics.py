@@ -14,8 +14,7 @@ from protocols.errors import TopicError
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, TopicName
-from stream_app.log.results import RESULTS, ResultTopic
+from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, RESULTS, ResultTopic, TopicName
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""
@@ -187,14 +186,8 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
     return list(missing)
 
 
-def check(kafka: KafkaSettings, topics: Topics | None = None) -> list[Mismatch]:
-    """Every setting of the topics that differs from the required one.
-
-    Without `topics`, the reports and partials topics may have any number of partitions; their changelogs must have as
-    many.
-    """
-    if topics is None:
-        topics = existing(kafka)
+def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
+    """Every setting of the topics that differs from the required one."""
     right = f"DescribeConfigs topics {topics.prefix}.*"
     with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, right) as admin:
         present = set(admin.list_topics())

@@ -1,7 +1,6 @@
 """The embedded app: counting and merging in one process, over a local log and a local store."""
 
 from stream_app.local.embedded import EmbeddedApp
-from stream_app.local.following import DirectoryFollower
-from stream_app.local.store import LocalStore
+from stream_app.local.store import DirectoryFollower, LocalStore
 
 __all__ = ["DirectoryFollower", "EmbeddedApp", "LocalStore"]

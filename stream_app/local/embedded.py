@@ -33,10 +33,10 @@ from protocols.wire import CLOCK, Frame, Lookup, ReportRow
 from servers.private_files import lock_directory, private_directory
 from stream_app.counting.judging import decode
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import Rejects, accepted_key
+from stream_app.counting.state import Rejects
 from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
-from stream_app.log.flushes import PARTIALS, Output, Write
+from stream_app.log.flushes import PARTIALS, Output, Write, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance
 from stream_app.merging.merger import Merger
@@ -104,7 +104,7 @@ class EmbeddedApp:
         def note(cut: Cut) -> None:
             lost = _reports_in(cut, schemes.get, self.clock_key)
             mark = replace(counter.mark, acceptances=counter.mark.acceptances + 1)
-            self.store.write([Write(accepted_key(partition), Acceptance(mark, lost).encode())])
+            self.store.write([Write(state_key("count", partition, "accepted"), Acceptance(mark, lost).encode())])
             told = {"log": str(path), "offset": cut.offset, "records": len(cut.records), "reports_at_most": lost}
             advice = "if a backup has this record whole, restore the directory from it"
             log.error(

@@ -1,9 +1,8 @@
 """What counting and merging share: reading a log in order, state records, and ordered flushes."""
 
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, compress, decompress
-from stream_app.log.flushes import FINALS, OPEN, Come, Output, TopicName
-from stream_app.log.losses import Loss
-from stream_app.log.results import RESULTS, ResultTopic
+from stream_app.log.flushes import FINALS, OPEN, RESULTS, Come, Output, ResultTopic, TopicName
+from stream_app.log.marks import Loss
 
 __all__ = [
     "FINALS",

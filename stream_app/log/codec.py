@@ -47,25 +47,8 @@ def pack(head: Head, arrays: Sequence[Array] = ()) -> bytes:
     >>> unpack(pack({"offset": 7}, [np.array([1, 2], dtype=np.uint64)]))
     ({'offset': 7}, [array([1, 2], dtype=uint64)])
     """
-    little = _little(arrays)
-    return _joined(head, [[array.dtype.str, *array.shape] for array in little], little)
-
-
-def pack_parts(head: Head, parts: Sequence[Array]) -> bytes:
-    """One record of one flat array, which is given in parts of the same kind. They are copied only once.
-
-    >>> unpack(pack_parts({"offset": 7}, [np.array([1, 2], dtype=np.uint64), np.array([3], dtype=np.uint64)]))
-    ({'offset': 7}, [array([1, 2, 3], dtype=uint64)])
-    """
-    little = _little(parts)
-    return _joined(head, [[little[0].dtype.str, sum(map(len, little))]], little)
-
-
-def _little(arrays: Sequence[Array]) -> list[Array]:
-    return [array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays]
-
-
-def _joined(head: Head, shapes: list[list[Any]], little: Sequence[Array]) -> bytes:
+    little = [array.astype(array.dtype.newbyteorder("<"), order="C", copy=False) for array in arrays]
+    shapes = [[array.dtype.str, *array.shape] for array in little]
     text = json.dumps([head, shapes], sort_keys=True, separators=(",", ":")).encode()
     return b"".join([b"h%d" % VERSION, len(text).to_bytes(4, "little"), text, *(array.data for array in little)])
 

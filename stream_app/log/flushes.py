@@ -1,13 +1,15 @@
 """What the pure code wants written: state records and messages, as the ordered stages of a flush.
 
-And what followers of messages get.
+And what followers of messages get. The results that are published as messages have a topic each, and a view that makes
+them, which is loaded by name. A result of a period is published once, and the first record of a key holds. One of a
+survey replaces the one before.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import NewType
+from typing import Literal, NamedTuple, NewType
 
 from protocols.errors import HearsayError
 from protocols.survey import Survey
@@ -26,6 +28,15 @@ class Write:
 
     key: bytes
     value: bytes | None
+
+
+def state_key(*parts: str | int) -> bytes:
+    """The key of a state record: whose state ("count" or "merge"), its partition, and what the record is.
+
+    >>> state_key("count", 3, "tokens", "buttons", 12, 40)
+    b'count/3/tokens/buttons/12/40'
+    """
+    return "/".join(map(str, parts)).encode()
 
 
 @dataclass(frozen=True)
@@ -68,3 +79,24 @@ class Come:
     surveys: list[Survey] = field(default_factory=list)
     messages: list[tuple[int, int, Output]] = field(default_factory=list)
     unread: list[HearsayError] = field(default_factory=list)
+
+
+class ResultTopic(NamedTuple):
+    """A topic with one kind of result."""
+
+    name: TopicName  # without the prefix
+    key: Literal["survey/period", "survey"]
+    view: str  # module:object
+
+    @property
+    def replaced(self) -> bool:
+        """Whether a newer record replaces an older one with the same key."""
+        return self.key == "survey"
+
+
+RESULTS = (
+    ResultTopic(TopicName("histograms"), "survey/period", "views.results.period:HISTOGRAMS"),
+    ResultTopic(TopicName("mobility"), "survey/period", "views.results.mobility:MOBILITY"),
+    ResultTopic(TopicName("forecasts"), "survey/period", "views.forecasts:FORECASTS"),
+    ResultTopic(TopicName("live"), "survey", "views.results.status:LIVE"),
+)

@@ -13,12 +13,12 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from dataclasses import replace
+from typing import Any, ClassVar
 
 from protocols.errors import LogError
 from stream_app.log.flushes import Flush, Output, Write
-from stream_app.log.marks import Mark, Skipped, Why
+from stream_app.log.marks import Skipped, Why
 from stream_app.log.quarantines import (
     NEVER_QUARANTINED,
     NOT_OF_ONE_SURVEY,
@@ -27,51 +27,36 @@ from stream_app.log.quarantines import (
     SurveyFailed,
     survey_of,
 )
+from stream_app.log.recovery import LogPosition, Recovered
 
 POSITION = 4
 """Which stage of a flush has the position, as its last record."""
 
 
-class RecoveredPosition(Protocol):
-    """What every position has."""
-
-    offset: int
-    mark: Mark
-    quarantines: Quarantines
-
-    def encode(self) -> bytes: ...
-
-
-@dataclass(frozen=True)
-class FlushedPosition:
-    """What the position record of a flush says: its offset, and the surveys that are or were quarantined."""
-
-    offset: int
-    record: bytes
-    quarantines: Quarantines
-
-
 class LogReader(ABC):
-    """Reads on after the offset `start`, with a recovered position.
+    """Reads on with a recovered state.
 
-    `stale` are deletions of records that recovery has no use for; `missing`
-    is what the log no longer has although the state lacks it, and is empty if nothing is missing. `NOTHING_LACKS` are
-    the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that applies records.
+    `missing` is what the log no longer has although the state lacks it, and is empty if nothing is missing.
+    `NOTHING_LACKS` are the reasons for skipping offsets after which nothing is lacking. Subclasses have a method that
+    applies records.
     """
 
+    STATE: ClassVar[str]  # what the keys of its state records begin with
+    POSITION: ClassVar[type[LogPosition]]
     NOTHING_LACKS: ClassVar[frozenset[Why]] = frozenset({Why.MARKER})
 
-    def __init__(self, start: int, position: RecoveredPosition, stale: Iterable[Write], missing: str) -> None:
-        self.missing = missing
-        self.failed: list[SurveyFailed] = []  # news: whoever reads it takes it away
+    def __init__(self, recovered: Recovered[Any, Any]) -> None:
+        position: LogPosition = recovered.position
+        self.missing = recovered.missing
+        self.failed = list(recovered.failed)  # news: whoever reads it takes it away
         self.passed_over: Counter[str] = Counter()  # records by survey, since this reader was made
         self._quarantines = position.quarantines
-        self._flushed = self._before = FlushedPosition(position.offset, position.encode(), dict(position.quarantines))
-        self._mark = position.mark
-        self._read = start
+        self._flushed = self._before = position.encode()  # the positions of the last flush, and of the one before
+        self.mark = position.mark
+        self._read = recovered.start
         self._contained = position.offset
         self._outputs: list[Output] = []
-        self._deletions = list(stale)
+        self._deletions = list(recovered.stale)
         self._saved_position = b""  # as this reader wrote it
 
     @property
@@ -80,22 +65,18 @@ class LogReader(ABC):
         return self._read + 1
 
     @property
-    def mark(self) -> Mark:
-        return self._mark
-
-    @property
     def quarantines(self) -> Mapping[str, Quarantine]:
         """The surveys that are quarantined."""
         return {survey: quarantine for survey, quarantine in list(self._quarantines.items()) if quarantine.why}
 
     def adopt(self, topic: str) -> None:
         """Remember the id of the topic, if none is known yet."""
-        if not self._mark.topic:
-            self._mark = replace(self._mark, topic=topic)
+        if not self.mark.topic:
+            self.mark = replace(self.mark, topic=topic)
 
     def may_skip(self, skipped: Skipped) -> bool:
         """Whether to go on after these offsets: not where something is lacking that no operator has given up."""
-        return skipped.why in self.NOTHING_LACKS or skipped.last < self._mark.gaps_before
+        return skipped.why in self.NOTHING_LACKS or skipped.last < self.mark.gaps_before
 
     @abstractmethod
     def flush(self, provisional: bool = True, everything: bool = False, /) -> Flush:
@@ -115,7 +96,7 @@ class LogReader(ABC):
         """Whether there is a result of an open period that had none, and that is soon made."""
 
     def _is_quarantined(self, survey: str) -> bool:
-        return survey in self._quarantines and bool(self._quarantines[survey].why)
+        return bool(self._quarantines.get(survey, NEVER_QUARANTINED).why)
 
     @contextmanager
     def _caring_for(self, survey: str) -> Iterator[None]:
@@ -127,8 +108,7 @@ class LogReader(ABC):
         except Exception as error:
             if not survey:
                 raise
-            quarantine = self._quarantines.get(survey, NEVER_QUARANTINED).again(self._flushed.offset, error)
-            self._quarantine(survey, quarantine, error, self._flushed)
+            self._quarantine(survey, self._quarantines, error, self._flushed)
 
     def refused(self, flush: Flush, survey: str, error: Exception) -> Flush:
         """Quarantine a survey of which a record in the flush that is being written was refused.
@@ -136,15 +116,12 @@ class LogReader(ABC):
         Its state is what the flush before left. Returns what is to be written instead: nothing of the survey.
         """
         before = self._before
-        self._quarantine(
-            survey, before.quarantines.get(survey, NEVER_QUARANTINED).again(before.offset, error), error, before
-        )
+        self._quarantine(survey, self.POSITION.decode(before).quarantines, error, before)
         stages = [tuple(item for item in stage if survey_of(item) != survey) for stage in flush.stages]
         if stages[POSITION]:
             *others, position = stages[POSITION]
             assert isinstance(position, Write) and position.value is not None
-            self._saved_position = self._amended(position.value, survey, before.record)
-            self._flushed = replace(self._flushed, record=self._saved_position, quarantines=dict(self._quarantines))
+            self._flushed = self._saved_position = self._amended(position.value, survey, before)
             stages[POSITION] = (*others, Write(position.key, self._saved_position))
         return Flush(flush.offset, tuple(stages))
 
@@ -161,13 +138,17 @@ class LogReader(ABC):
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
         """A position record in which a survey is quarantined, and stands as in the record before."""
 
-    def _quarantine(self, survey: str, quarantine: Quarantine, error: Exception, position: FlushedPosition) -> None:
-        """Forget the survey in memory. Its state is what a flush left, and nothing more of it is written."""
-        self._quarantines[survey] = quarantine
+    def _quarantine(self, survey: str, earlier: Quarantines, error: Exception, position: bytes) -> None:
+        """Forget the survey in memory. Its state is what a flush left, and nothing more of it is written.
+
+        `earlier` are quarantines before this one, `position` is the position record of that flush.
+        """
+        offset = self.POSITION.decode(position).offset
+        quarantine = self._quarantines[survey] = earlier.get(survey, NEVER_QUARANTINED).again(offset, error)
         self._outputs = [output for output in self._outputs if survey_of(output) != survey]
         self._deletions = [write for write in self._deletions if survey_of(write) != survey]
         self.failed.append(SurveyFailed(survey, quarantine, error))
-        self._forget(survey, position.record)
+        self._forget(survey, position)
 
     @abstractmethod
     def _forget(self, survey: str, position: bytes) -> None:
@@ -182,8 +163,8 @@ class LogReader(ABC):
     def _advance_to(self, offset: int, epoch: int) -> None:
         """Note that everything through an offset is applied. A leader epoch of what was read again is not news."""
         self._read = offset
-        if offset > self._contained and epoch != self._mark.epoch:
-            self._mark = replace(self._mark, epoch=epoch)
+        if offset > self._contained and epoch != self.mark.epoch:
+            self.mark = replace(self.mark, epoch=epoch)
 
     def _flush(
         self,
@@ -202,6 +183,6 @@ class LogReader(ABC):
         changed = () if len(position) == 1 and position[0].value == self._saved_position else position
         self._saved_position = position[-1].value or b""
         self._before = self._flushed
-        self._flushed = FlushedPosition(max(self._contained, self._read), self._saved_position, dict(self._quarantines))
+        self._flushed = self._saved_position
         stages = (first, second, pieces, outputs, changed, deletions)
         return Flush(max(self._contained, self._read), tuple(tuple(stage) for stage in stages))

@@ -1,15 +1,20 @@
-"""Which log a state contains, and whether the log that is found now is still that one.
+"""Which log a state contains, whether the log that is found now is still that one, and how much is lost if it is not.
 
 A topic that was deleted and made again has another id. A log that lost its end in an election has a leader epoch that
 ended earlier than it had before, also when the log has grown again since. Comparing offsets alone finds neither.
+
+How many reports are lost at most is known of some periods together: it is not known in which of them they were.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
-from stream_app.log.codec import Head, pack, unpack
+from stream_app.log.codec import pack, unpack
 
 NO_EPOCH = -1  # no record was read, or its leader epoch is not known
 
@@ -30,10 +35,6 @@ class Mark:
     floor: int = 0
     gaps_before: int = 0
     acceptances: int = 0
-
-    @property
-    def head(self) -> Head:
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,7 @@ class Acceptance:
     lost: int
 
     def encode(self) -> bytes:
-        return pack({"mark": self.mark.head, "lost": self.lost})
+        return pack({"mark": asdict(self.mark), "lost": self.lost})
 
     @staticmethod
     def decode(data: bytes) -> Acceptance:
@@ -140,3 +141,36 @@ class Skipped:
     last: int
     why: Why
     epoch: int = NO_EPOCH
+
+
+class Loss(NamedTuple):
+    """At most so many reports are lost, of the periods from the first to the last together."""
+
+    first: int
+    last: int
+    reports: int
+
+    @property
+    def periods(self) -> range:
+        return range(self.first, self.last + 1)
+
+
+def added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
+    """Losses of the same periods as one, in order.
+
+    >>> added([Loss(1, 3, 5), Loss(0, 0, 2), Loss(1, 3, 4)])
+    (Loss(first=0, last=0, reports=2), Loss(first=1, last=3, reports=9))
+    """
+    sums = Counter[tuple[int, int]]()
+    for first, last, reports in losses:
+        sums[first, last] += reports
+    return tuple(Loss(*periods, reports) for periods, reports in sorted(sums.items()))
+
+
+def total(losses: Iterable[Loss]) -> int:
+    return sum(loss.reports for loss in losses)
+
+
+def since(losses: Iterable[Loss], period: int) -> list[Loss]:
+    """The losses that may concern this period or a later one."""
+    return [loss for loss in losses if loss.last >= period]

@@ -8,11 +8,10 @@ is read again from where its state stands. A restart alone does not try again.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from protocols.errors import AnotherRelease, HearsayError, StateError
-from stream_app.log.codec import Head, pack, unpack
+from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import DEADLETTERS, Output, Write
 
 LONGEST_WHY = 300
@@ -31,10 +30,6 @@ class Quarantine:
     times: int
     offset: int | None
     why: str = ""
-
-    @property
-    def head(self) -> Head:
-        return asdict(self)
 
     def resumed(self) -> Quarantine:
         """It goes on: the log is read again from its offset."""
@@ -74,22 +69,6 @@ class Resumption:
     @staticmethod
     def decode(data: bytes) -> Resumption:
         return Resumption(unpack(data)[0]["times"])
-
-
-def resume(quarantines: Quarantines, resumptions: Mapping[str, bytes]) -> None:
-    """Let the surveys go on for which there is a resumption."""
-    for survey, record in resumptions.items():
-        quarantine = quarantines.get(survey)
-        if quarantine is not None and quarantine.why and quarantine.times <= Resumption.decode(record).times:
-            quarantines[survey] = quarantine.resumed()
-
-
-def heads(quarantines: Quarantines) -> Head:
-    return {survey: quarantine.head for survey, quarantine in quarantines.items()}
-
-
-def from_heads(head: Head) -> Quarantines:
-    return {survey: Quarantine(**quarantine) for survey, quarantine in head.items()}
 
 
 def survey_of(item: Write | Output) -> str:

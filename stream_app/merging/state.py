@@ -6,7 +6,7 @@
     merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
     merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.quarantines.Resumption`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
-    merge/Q/final/SURVEY/PERIOD               the bytes of a final (`frozen`)
+    merge/Q/final/SURVEY/PERIOD               the bytes of a final, and the last period published before it
 
 Q is the partition of the partials topic. A final is written before it is published, so that a republication has the
 same bytes and headers.
@@ -17,38 +17,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Self, TypeVar
 
-from stream_app.counting.clocks import NEVER
 from stream_app.counting.partials import Progress
-from stream_app.counting.state import NOTHING
+from stream_app.counting.state import NEVER
 from stream_app.log.codec import pack_position, unpack
-from stream_app.log.losses import Loss, added
-from stream_app.log.marks import Mark
-from stream_app.log.quarantines import Quarantines, from_heads, heads
-from stream_app.merging.parts import PartKey
+from stream_app.log.marks import Loss, added
+from stream_app.log.recovery import NOTHING, LogPosition
 
+PartKey = tuple[int, int]  # period, partition
 K = TypeVar("K", str, int)
-
-
-def merged_key(owner: int) -> bytes:
-    return f"merge/{owner}/position".encode()
-
-
-def survey_key(owner: int, survey: str) -> bytes:
-    return f"merge/{owner}/survey/{survey}".encode()
-
-
-def merge_accepted_key(owner: int) -> bytes:
-    return f"merge/{owner}/accepted".encode()
-
-
-def merge_resumed_key(owner: int, survey: str) -> bytes:
-    return f"merge/{owner}/resumed/{survey}".encode()
-
-
-def part_key(owner: int, part: PartKey) -> bytes:
-    return "/".join(map(str, ("merge", owner, "part", *part))).encode()
 
 
 @dataclass
@@ -119,7 +97,7 @@ class SurveyStatus:
             [p.partition, p.offset, p.through, p.rejects, sorted(p.lates.items()), p.lost]
             for _, p in sorted(self.progress.items())
         ]
-        listed = [[period, partition, offset] for (_, period, partition), offset in sorted(self.listed.items())]
+        listed = [[period, partition, offset] for (period, partition), offset in sorted(self.listed.items())]
         losing = [self.losing, sorted(self.unheard), self.closing, self.given_up, self.acceptances]
         head = {"offset": self.offset, "through": self.through, "begun": self.begun}
         return pack_position({**head, "progress": progress, "listed": listed, "losing": losing})
@@ -131,7 +109,7 @@ class SurveyStatus:
             partition: Progress(survey, partition, offset, through, rejects, dict(lates), _losses(lost))
             for partition, offset, through, rejects, lates, lost in head["progress"]
         }
-        listed = {(survey, period, partition): offset for period, partition, offset in head["listed"]}
+        listed = {(period, partition): offset for period, partition, offset in head["listed"]}
         losing, unheard, closing, given_up, acceptances = head["losing"]
         lost = losing, set(unheard), tuple(closing), list(_losses(given_up)), acceptances
         return SurveyStatus(head["offset"], head["through"], head["begun"], progress, listed, *lost)
@@ -149,22 +127,18 @@ def _added(parts: Iterable[dict[K, int]]) -> dict[K, int]:
 
 
 @dataclass
-class MergePosition:
+class MergePosition(LogPosition):
     """The offset through which the partials are merged, and the offset that each survey's record must contain."""
 
-    offset: int = NOTHING
-    mark: Mark = field(default_factory=Mark)
     surveys: dict[str, int] = field(default_factory=dict)
-    quarantines: Quarantines = field(default_factory=dict)
 
-    def is_quarantined(self, survey: str) -> bool:
-        return survey in self.quarantines and bool(self.quarantines[survey].why)
+    def offset_of(self, survey: str) -> int:
+        return self.surveys.get(survey, self.offset)
 
     def encode(self) -> bytes:
-        head = {"offset": self.offset, "mark": self.mark.head, "surveys": self.surveys}
-        return pack_position({**head, "quarantines": heads(self.quarantines)})
+        return pack_position({**self._head, "surveys": self.surveys})
 
-    @staticmethod
-    def decode(data: bytes) -> MergePosition:
+    @classmethod
+    def decode(cls, data: bytes) -> Self:
         head, _ = unpack(data)
-        return MergePosition(head["offset"], Mark(**head["mark"]), head["surveys"], from_heads(head["quarantines"]))
+        return cls(*cls._read(head), head["surveys"])

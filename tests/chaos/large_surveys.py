@@ -12,9 +12,10 @@ from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
-from stream_app.counting.state import Position, counter_key, position_key
+from stream_app.counting.state import Position
 from stream_app.kafka import KafkaMessages, publish, read_topic
 from stream_app.log.codec import unpack
+from stream_app.log.flushes import state_key
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.frames import random_answers
@@ -86,7 +87,9 @@ class LargeOrdeal(KafkaOrdeal):
     def _has_counters(self, period: int) -> bool:
         """Whether every partition has written its counters of a period: what comes now is not in their first write."""
         state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
-        keys = [counter_key(p, (name, period)) for p in range(self._topics.partitions) for name in SCHEMES]
+        keys = [
+            state_key("count", p, "counter", name, period) for p in range(self._topics.partitions) for name in SCHEMES
+        ]
         return all(state.get(key) is not None for key in keys)
 
     def _deferred(self) -> dict[int, int]:
@@ -94,9 +97,9 @@ class LargeOrdeal(KafkaOrdeal):
         state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
         found: dict[int, int] = {}
         for partition in range(self._topics.partitions):
-            position = state.get(position_key(partition))
+            position = state.get(state_key("count", partition, "position"))
             for period, listed in Position.decode(position).open.items() if position else ():
-                saved = unpack(state[counter_key(partition, period)])[0]["offset"]
+                saved = unpack(state[state_key("count", partition, "counter", *period)])[0]["offset"]
                 if saved < listed.due:
                     found[partition] = min(saved, found.get(partition, saved))
         return found

@@ -20,7 +20,7 @@ from servers import kafka_jars as jars
 from servers.kafka_broker import KafkaBroker
 from servers.ports import free_port
 from servers.settings import KafkaSettings, load
-from stream_app.kafka import check
+from stream_app.kafka import check, existing
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
 
@@ -48,7 +48,8 @@ def test_up_leaves_two_servers_that_answer_and_topics_as_they_must_be(stack: Sta
     assert code == 0
     assert servers["kafka"]["answers"]
     assert servers["redis"]["answers"]
-    assert check(KafkaSettings(bootstrap=servers["kafka"]["address"])) == []
+    settings = KafkaSettings(bootstrap=servers["kafka"]["address"])
+    assert check(settings, existing(settings)) == []
 
 
 def test_up_again_changes_nothing(stack: Stack) -> None:

@@ -9,15 +9,15 @@ import pytest
 from kafka import KafkaProducer
 
 from servers.settings import KafkaSettings
-from stream_app.counting.state import counter_key, position_key
 from stream_app.faust_app.broker.changelogs import newest_records
 from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.kafka import Topics
+from stream_app.log.flushes import state_key
 
 PARTITIONS = 2
-POSITIONS = [position_key(partition) for partition in range(PARTITIONS)]
-COUNTERS = [counter_key(partition, ("s", 0)) for partition in range(PARTITIONS)]
+POSITIONS = [state_key("count", partition, "position") for partition in range(PARTITIONS)]
+COUNTERS = [state_key("count", partition, "counter", "s", 0) for partition in range(PARTITIONS)]
 
 
 def write(kafka: KafkaSettings, changelog: str, versions: int) -> None:

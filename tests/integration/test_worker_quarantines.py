@@ -11,8 +11,8 @@ from kafka import KafkaProducer
 from lab.worker_process import workers
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
-from stream_app.counting.state import counter_key
 from stream_app.kafka import KafkaMessages, Topics, publish
+from stream_app.log.flushes import state_key
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
@@ -44,7 +44,7 @@ def test_a_survey_whose_state_is_poisoned_is_quarantined_and_exact_once_it_goes_
             send(kafka_settings, topics, [crowd(0, range(1, 100))], scheme)
         eventually(lambda: caught_up(kafka_settings, topics))
         assert worker.leave() == 0
-        poison(kafka_settings, topics, counter_key(0, ("bad", 0)))
+        poison(kafka_settings, topics, state_key("count", 0, "counter", "bad", 0))
         worker.start().wait_until_ready()
         for scheme in SCHEMES.values():
             send(kafka_settings, topics, [crowd(0, range(50, 200)), Tick(0), crowd(1, range(1, 31))], scheme)

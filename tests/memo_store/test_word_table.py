@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memo_store.tables.word_table import WordTable
+from memo_store.tables.period_commits import WordTable
 
 names = st.integers(1, 40) | st.integers(1, 2**64 - 1)
 

@@ -12,8 +12,7 @@ from protocols.randomness import Keyring
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import position_key
-from stream_app.log.flushes import PARTIALS, Flush, Output
+from stream_app.log.flushes import PARTIALS, Flush, Output, state_key
 from stream_app.merging.merger import Merger
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import KEY
@@ -92,7 +91,9 @@ def test_a_clock_record_writes_only_what_its_own_survey_changed() -> None:
     for content_type, value in [*later, (CLOCK, encode_clock(Clock("x", 0), KEY))]:
         counter.apply(Record(counter.next_offset, content_type, value))
     flush = counter.flush(provisional=False)
-    assert [item.key for item in flush if not isinstance(item, Output) and item.value] == [position_key(0)]
+    assert [item.key for item in flush if not isinstance(item, Output) and item.value] == [
+        state_key("count", 0, "position")
+    ]
     assert [item.key for item in flush if isinstance(item, Output)] == [b"x", b"x"], "its part and its progress"
     assert counter.open_periods["wide", 0].unsaved
 
@@ -116,6 +117,6 @@ def test_a_position_is_as_large_after_a_week_of_hours_as_after_one() -> None:
     sizes = []
     for hour in range(100, 270):
         counter.apply(Record(counter.next_offset, CLOCK, encode_clock(Clock("hourly", hour), KEY)))
-        (position,) = [item for item in counter.flush() if item.key == position_key(0)]
+        (position,) = [item for item in counter.flush() if item.key == state_key("count", 0, "position")]
         sizes.append(len(position.value or b""))
     assert sizes[-1] <= sizes[0] + 2 * len("169"), "offsets have more digits then"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays import Whole
 from protocols.wire import Frame
-from stream_app.counting.counters import PeriodCounts, Rows, add_counts, group
+from stream_app.counting.counters import PeriodCounts, add_counts
 from tests.helpers.crowd import scheme_of
+from tests.stream_app.worlds import dense
 
 SCHEME = scheme_of("{name: a, values: [x, y, z], mechanism: l-grr}", "eps_inf: 2, eps_1: 1, horizon: 65535")
 RNG = np.random.default_rng(3)
@@ -20,29 +19,12 @@ def frame(gaps: list[int], values: list[int]) -> Frame:
     return Frame("s", "", 0, tokens, np.array(gaps, dtype=np.uint16), answers)
 
 
-def reference_group(gaps: NDArray[np.uint16], rows_of: Rows, size: int) -> tuple[Rows, Whole] | None:
-    """What `group` must return, in numpy."""
-    rows = rows_of[gaps]
-    return None if (rows < 0).any() else (rows, np.bincount(rows, minlength=size))
-
-
-def test_the_compiled_loop_groups_as_the_reference_does() -> None:
-    gaps = RNG.integers(0, 20, size=500, dtype=np.uint16)
-    rows_of = RNG.permutation(20).astype(np.int32)
-    compiled, reference = group(gaps, rows_of, 20), reference_group(gaps, rows_of, 20)
-    assert compiled is not None and reference is not None
-    for ours, expected in zip(compiled, reference, strict=True):
-        assert ours.tolist() == expected.tolist()
-    rows_of[gaps[-1]] = -1
-    assert group(gaps, rows_of, 20) is reference_group(gaps, rows_of, 20) is None
-
-
 def test_counts_are_by_gap_and_value_whatever_the_cut_into_frames_and_parts() -> None:
     gaps, values = RNG.integers(1, 40, size=600).tolist(), RNG.integers(0, 3, size=600).tolist()
     parts = [PeriodCounts(SCHEME), PeriodCounts(SCHEME)]
     for start in range(0, 600, 50):
         parts[start % 100 // 50].count(frame(gaps[start : start + 50], values[start : start + 50]))
-    n, N = add_counts([part.snapshot() for part in parts], SCHEME)["a"].dense(40)
+    n, N = dense(add_counts([part.snapshot() for part in parts], SCHEME)["a"], 40)
     assert n.tolist() == [gaps.count(gap) for gap in range(1, 41)]
     pairs = list(zip(gaps, values, strict=True))
     assert N.tolist() == [[pairs.count((gap, value)) for value in range(3)] for gap in range(1, 41)]

@@ -87,17 +87,6 @@ def test_frames_with_a_bad_row_among_them_are_counted_one_by_one() -> None:
     assert letter.key == b"0/1/bad-gap"
 
 
-def test_a_table_of_tokens_that_grows_has_room_for_the_reports_that_wait_in_the_log() -> None:
-    log = log_of([Reports(0, tuple(map(Row, range(100 * n + 1, 100 * n + 101)))) for n in range(4)])
-    worker = counter()
-    worker.apply_all(log[:1])
-    worker.apply_all(log[1:2], waiting=2)
-    ((_, period),) = worker.open_periods.items()
-    size = period.tokens.nbytes
-    worker.apply_all(log[2:])
-    assert (len(period.tokens), period.tokens.nbytes) == (400, size)
-
-
 def test_a_gap_in_the_offsets_ends_a_batch_and_is_an_error_for_whoever_goes_on() -> None:
     log = log_of([GOOD, GOOD, GOOD])
     del log[1]

@@ -14,6 +14,7 @@ from stream_app.counting import gathered
 from stream_app.counting.counters import Counts, PeriodCounts, Statistics, add_counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
 from tests.helpers.surveys import of_size, scheme_with
+from tests.stream_app.worlds import dense
 
 HORIZON, ROWS = 3, 400
 SCHEME = scheme_with(of_size(300, mechanism="olh"), of_size(3, "b"), eps=1, horizon=HORIZON, solution="spl")
@@ -50,7 +51,7 @@ def supported(label: str, answer: int, k: int) -> np.ndarray:
 
 def same(counts: Counts, expected: dict[str, np.ndarray]) -> None:
     for name, supports in expected.items():
-        _, N = counts[name].dense(HORIZON)
+        _, N = dense(counts[name], HORIZON)
         assert (supports == N).all() and not len(counts[name].waits)
 
 

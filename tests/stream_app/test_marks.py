@@ -14,10 +14,8 @@ from protocols.wire import MAX_RECORD_BYTES, MAX_ROWS, Frame, Reason, encode_fra
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Progress, decode_partial
 from stream_app.counting.partition_counter import Changes, PartitionCounter
-from stream_app.counting.state import accepted_key, counter_key, position_key
-from stream_app.log.flushes import Flush, Output
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Acceptance, FaultKind, LogView, Mark, Skipped, Why, compare
+from stream_app.log.flushes import Flush, Output, state_key
+from stream_app.log.marks import Acceptance, FaultKind, LogView, Loss, Mark, Skipped, Why, compare
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
 
@@ -59,7 +57,7 @@ def test_reading_again_does_not_make_the_leader_epoch_older() -> None:
     read(store, Reports(0, (Row(1),)))
     older = dict(store)
     read(store, Reports(0, (Row(2),)), epoch=5)
-    counter = start(older | {position_key(0): store[position_key(0)]})
+    counter = start(older | {state_key("count", 0, "position"): store[state_key("count", 0, "position")]})
     assert counter.next_offset == 1
     counter.apply(Record(1, *wire(Reports(0, (Row(2),))), 5))
     assert counter.mark.epoch == 5
@@ -99,7 +97,7 @@ def test_offsets_of_the_state_go_on_in_another_log_and_nothing_is_counted_twice(
     read(store, Reports(0, (Row(1), Row(2))), Reports(1, (Row(1),)))
     fault = compare(start(store).mark, 2, view := LogView("second", 0, 3))
     assert fault is not None
-    store[accepted_key(0)] = Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()
+    store[state_key("count", 0, "accepted")] = Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()
     counter = start(store)
     assert (counter.next_offset, counter.mark.shift, counter.missing) == (2, 2, "")
     counter.apply(Record(2, *wire(Reports(0, (Row(2), Row(3)))), 0))
@@ -118,7 +116,9 @@ def test_a_late_write_from_before_an_acceptance_costs_what_lies_between_and_says
     read(store, Reports(0, (Row(2),)))
     fault = compare(start(store).mark, 2, view := LogView("second", 0, 3))
     assert fault is not None
-    store |= older | {accepted_key(0): Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()}
+    store |= older | {
+        state_key("count", 0, "accepted"): Acceptance.of(start(store).mark, 2, fault, view, lost=7).encode()
+    }
     counter = start(store)
     assert counter.next_offset == 2
     assert "offsets 1 to 1 are no longer in the log" in counter.missing
@@ -132,7 +132,7 @@ def test_gaps_are_passed_only_as_far_as_an_operator_gave_them_up() -> None:
     with pytest.raises(LogError, match="records are missing"):
         start(store).apply(gap)
     accepted = Mark(mark.topic, mark.epoch, gaps_before=10, acceptances=1)
-    store[accepted_key(0)] = Acceptance(accepted, 3).encode()
+    store[state_key("count", 0, "accepted")] = Acceptance(accepted, 3).encode()
     counter = start(store)
     assert counter.may_skip(gap) and not counter.may_skip(later)
     assert counter.apply(gap) == Changes()
@@ -180,9 +180,9 @@ def test_of_what_was_counted_before_it_expired_exactly_the_rows_are_lost_that_th
     """260 reports, each in a record of its own, are no 260 frames of the largest size in each of three periods."""
     store: Store = {}
     read(store, Reports(0, tuple(map(Row, range(1, 41)))))
-    kept = store[counter_key(0, ("s", 0))]
+    kept = store[state_key("count", 0, "counter", "s", 0)]
     read(store, *(Reports(0, (Row(token),)) for token in range(41, 301)), Reports(0, (Row(300),)))
-    store[counter_key(0, ("s", 0))] = kept  # as if it had not been written since: a counter may wait
+    store[state_key("count", 0, "counter", "s", 0)] = kept  # as if it had not been written since: a counter may wait
     counter = start(store, log_start=262)
     assert counter.missing.endswith("of these periods: s 0")
     assert counter.lost == {"s": (Loss(0, 0, 260),)}

@@ -7,11 +7,10 @@ from collections.abc import Iterable
 import pytest
 
 from stream_app.counting.partials import Part, Progress, encode_partial
-from stream_app.log.flushes import Flush, Output
+from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
-from stream_app.merging.frozen import Frozen, final_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merge_accepted_key, merged_key, survey_key
+from stream_app.merging.survey import Frozen
 from tests.stream_app.crashes import keep
 from tests.stream_app.merges import KEYRING, Owner, counts, finals, part, progress, results, status
 from tests.stream_app.worlds import SURVEYS
@@ -28,7 +27,7 @@ def test_a_status_that_was_not_published_before_a_crash_is_published_after_it() 
 
 def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
     before = Frozen(b"what was frozen before an upgrade")
-    owner = Owner(partitions=1, records=[(final_key(0, ("s", 0)), before.encode())])
+    owner = Owner(partitions=1, records=[(state_key("merge", 0, "final", "s", 0), before.encode())])
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
     assert results(flush) == {b"s/0": before.value}
 
@@ -72,10 +71,14 @@ def test_finals_that_nothing_is_made_of_again_are_deleted() -> None:
     for period in range(5):
         owner = Owner(1, records=store.items())
         keep(store, owner.take(part(period, 0, period, period + 1, closed=True), progress(0, period, period)))
-    assert sorted(key for key in store if b"/final/" in key) == [final_key(0, ("s", period)) for period in (3, 4)]
+    assert sorted(key for key in store if b"/final/" in key) == [
+        state_key("merge", 0, "final", "s", period) for period in (3, 4)
+    ]
 
 
-@pytest.mark.parametrize("key", [merged_key(0), survey_key(0, "s")], ids=["position", "survey"])
+@pytest.mark.parametrize(
+    "key", [state_key("merge", 0, "position"), state_key("merge", 0, "survey", "s")], ids=["position", "survey"]
+)
 def test_an_old_record_republishes_no_final_that_was_deleted(key: bytes) -> None:
     """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
     store: dict[bytes, bytes] = {}
@@ -96,7 +99,7 @@ def test_an_old_record_republishes_no_final_that_was_deleted(key: bytes) -> None
         for offset in range(merger.next_offset, len(log)):
             merger.apply(offset, log[offset])
         assert results(merger.flush()).items() <= published.items()
-        assert merger.statuses["s"].through == 5
+        assert merger.status("s").through == 5
 
 
 def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interrupted() -> None:
@@ -110,11 +113,11 @@ def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interr
     for offset, value in enumerate(log[:-1]):
         merger.apply(offset, value)
         keep(store, merger.flush())
-        versions.append(store.get(survey_key(0, "s")))
-    assert merger.statuses["t"].through == 0 and merger.statuses["s"].through == -1
+        versions.append(store.get(state_key("merge", 0, "survey", "s")))
+    assert merger.status("t").through == 0 and merger.status("s").through == -1
     for version in versions:
-        late = {key: value for key, value in store.items() if key != survey_key(0, "s")}
-        late |= {} if version is None else {survey_key(0, "s"): version}
+        late = {key: value for key, value in store.items() if key != state_key("merge", 0, "survey", "s")}
+        late |= {} if version is None else {state_key("merge", 0, "survey", "s"): version}
         while (merger := Merger(0, 3, schemes.get, KEYRING, late.items())).next_offset < len(log) - 1:
             merger.apply(merger.next_offset, log[merger.next_offset])
             before, again = merger.next_offset, merger.flush()
@@ -135,7 +138,7 @@ def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may
     mark, next_offset = owner.merger.mark, owner.merger.next_offset
     fault = compare(Mark("first", 0), next_offset, view := LogView("second", 0, 1))
     assert fault is not None
-    store[merge_accepted_key(0)] = Acceptance.of(mark, next_offset, fault, view, lost=7).encode()
+    store[state_key("merge", 0, "accepted")] = Acceptance.of(mark, next_offset, fault, view, lost=7).encode()
     owner = Owner(records=store.items())
     assert (owner.merger.next_offset, owner.merger.mark.topic) == (next_offset, "second")
     flush = owner.take(progress(1, 9, 1), progress(0, 9, 1), part(2, 0, 11, 4), progress(0, 12, 2), progress(1, 12, 2))

@@ -8,11 +8,10 @@ from protocols.errors import LogError
 from protocols.scheme import Scheme
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.finals import Final, Release, Status
-from stream_app.log.flushes import OPEN, Output
-from stream_app.log.losses import Loss
-from stream_app.log.marks import Skipped, Why
-from stream_app.merging.frozen import Frozen, final_key
+from stream_app.log.flushes import OPEN, Output, state_key
+from stream_app.log.marks import Loss, Skipped, Why
 from stream_app.merging.merger import OPEN_AT_ONCE
+from stream_app.merging.survey import Frozen
 from tests.stream_app.crashes import keep
 from tests.stream_app.merges import Owner, counts, finals, outputs, part, progress, results, status
 from tests.stream_app.worlds import SURVEYS, scheme
@@ -62,7 +61,7 @@ def test_more_finals_than_a_horizon_are_all_frozen_before_they_are_published() -
     owner = Owner(partitions=1)
     flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 6))
     frozen = [item.key for item in flush.stages[1] if not isinstance(item, Output)]
-    assert frozen == [final_key(0, ("s", period)) for period in range(7)]
+    assert frozen == [state_key("merge", 0, "final", "s", period) for period in range(7)]
 
 
 def test_rejects_are_in_the_status_and_not_in_finals() -> None:

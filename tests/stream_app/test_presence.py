@@ -20,6 +20,7 @@ from stream_app.counting.counters import Counts
 from stream_app.finals import Final, NotCounted, Release, release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import build_histogram, build_mobility
+from tests.stream_app.worlds import dense
 
 KEYS = 2000
 CERTAIN = 1e-6  # how often the bounds of Clopper and Pearson may be wrong
@@ -84,7 +85,7 @@ def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: 
     assert noise is not None
     total = (abs(seen[1].late) - abs(seen[1].late - late)) / noise.reports_scale
     for shown, here, other in zip(seen, there, absent, strict=True):
-        n, m = (world["a"].dense(2)[0] for world in (here, other))
+        n, m = (dense(world["a"], 2)[0] for world in (here, other))
         total += float((np.abs(shown.n["a"] - m) - np.abs(shown.n["a"] - n)).sum()) / noise.reports_scale
         N, M = (world["a"].supports for world in (here, other))
         total += float((np.abs(shown.N["a"] - M) - np.abs(shown.N["a"] - N)).sum()) / noise.supports_scale("a")
@@ -185,7 +186,7 @@ def test_cells_have_the_noise_that_their_scales_say() -> None:
     noise, counts = GRR.presence, worlds(GRR)[0][0]
     assert noise is not None
     found = [release(counts, 0, GRR, 0, None, ring) for ring, _ in zip(keyrings(), range(2000), strict=False)]
-    n = np.array([r.n["a"] for r in found]) - counts["a"].dense(2)[0]
+    n = np.array([r.n["a"] for r in found]) - dense(counts["a"], 2)[0]
     N = np.array([r.N["a"] for r in found]) - counts["a"].supports
     for drawn, scale in ((n, noise.reports_scale), (N, noise.supports_scale("a"))):
         alpha = np.exp(-1 / scale)

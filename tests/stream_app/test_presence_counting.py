@@ -15,11 +15,11 @@ from protocols.wire import ROW_REASONS, row_faults
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.faust_app.monitoring.metrics import StateCollector
+from stream_app.faust_app.monitoring.metrics import PartitionState, StateCollector
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import random_frame
 from tests.stream_app.crashes import Step, World, scripts
-from tests.stream_app.faust_app.test_agents import Partition, header_of
+from tests.stream_app.faust_app.test_agents import REPORTS, Partition, header_of
 from tests.stream_app.test_exactness import Counting, logs
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Reports, Row, Tick, scheme, wire
 
@@ -111,6 +111,7 @@ def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Sch
         [ConsumerRecord("reports", 0, 0, 0, 0, None, value, None, 0, len(value), header_of(content_type))]
     )
     assert partition.outcomes[survey.survey.id, "counted"] == (2 if shown else 0)
-    families = StateCollector(dict, dict, dict, list, lambda: [partition.counter]).collect()
+    state = PartitionState(REPORTS, partition.counter, 0, None, False)
+    families = StateCollector(lambda: [state]).collect()
     samples = [sample for family in families for sample in family.samples if sample.labels.get("survey") == "s"]
     assert bool([sample for sample in samples if sample.name in ("hearsay_tokens", "hearsay_open_periods")]) is shown

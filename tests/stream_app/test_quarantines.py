@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import pytest
 
@@ -14,16 +15,13 @@ from protocols.scheme import Scheme
 from protocols.wire import MAX_ROWS, Frame
 from stream_app.counting.counters import PeriodCounts
 from stream_app.counting.judging import Record
-from stream_app.counting.partials import Part
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import counter_key, resumed_key
 from stream_app.finals import Final
-from stream_app.log.flushes import Output
-from stream_app.log.losses import Loss
+from stream_app.log.flushes import Output, state_key
+from stream_app.log.marks import Loss
 from stream_app.log.quarantines import Resumption
-from stream_app.merging.frozen import FrozenFinals
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merge_resumed_key, survey_key
+from stream_app.merging.survey import MergedSurvey
 from tests.stream_app.crashes import Step, World, keep
 from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, Tick, counts_of, wire
@@ -72,7 +70,7 @@ def read(store: Store, log: Log, end: int | None = None, log_start: int = 0) -> 
 
 
 def resume(store: Store, times: int = 1) -> None:
-    store[resumed_key(0, "bad")] = Resumption(times).encode()
+    store[state_key("count", 0, "resumed", "bad")] = Resumption(times).encode()
 
 
 def counted(counter: PartitionCounter) -> dict[tuple[str, int], int]:
@@ -136,7 +134,7 @@ def test_a_survey_that_fails_again_is_quarantined_again_until_it_is_resumed_agai
 def test_a_survey_whose_state_cannot_be_read_is_quarantined_and_counted_again_once_it_goes_on() -> None:
     store: Store = {}
     read(store, BOTH, 2)
-    store[counter_key(0, ("bad", 0))] = b"h3\xff"
+    store[state_key("count", 0, "counter", "bad", 0)] = b"h3\xff"
     counter = read(store, BOTH)
     assert "cannot be read" in counter.quarantines["bad"].why
     assert counted(counter) == {("good", 0): 2}
@@ -164,7 +162,7 @@ def test_a_survey_whose_counter_is_too_large_is_quarantined() -> None:
     flush = counter.flush()
     assert "a record at most" in counter.quarantines["bad"].why
     keys = [item.key for item in flush]
-    assert counter_key(0, ("good", 0)) in keys and not [key for key in keys if b"bad" in key]
+    assert state_key("count", 0, "counter", "good", 0) in keys and not [key for key in keys if b"bad" in key]
 
 
 def test_what_expired_while_a_survey_was_quarantined_is_its_shortfall_and_no_other_surveys(bug: Bug) -> None:
@@ -226,7 +224,7 @@ def test_whatever_happens_to_its_workers_a_survey_that_was_quarantined_is_exact_
     world = World(recovered, len(log))
     world.run(a_script(chance))
     bug.on = False
-    world.store[resumed_key(0, "bad")] = Resumption(99).encode()
+    world.store[state_key("count", 0, "resumed", "bad")] = Resumption(99).encode()
     worker = world.run(a_script(chance))
     assert isinstance(worker, Counting)
     expected = recounts(log)
@@ -246,19 +244,19 @@ def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Ma
     log, bug = [partial.value for partial in partials], Bug()
     bug.on = fails
 
-    class Failing(FrozenFinals):
-        def make(self, scheme: Scheme, period: int, parts: Sequence[Part], after: int) -> bytes:
-            bug.check(scheme.survey.id)
-            return super().make(scheme, period, parts, after)
+    def freeze(merged: MergedSurvey, *about: Any) -> bytes:
+        bug.check(merged.survey)
+        return makes(merged, *about)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("stream_app.merging.merger.FrozenFinals", Failing)
+        makes = MergedSurvey.freeze
+        patch.setattr(MergedSurvey, "freeze", freeze)
         world = World(lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found)), len(log))
         world.run(a_script(chance))
     if fails:
         assert not [message for message in world.topics["finals"] if message.key.startswith(b"bad/")]
     bug.on = False
-    world.store[merge_resumed_key(0, "bad")] = Resumption(99).encode()
+    world.store[state_key("merge", 0, "resumed", "bad")] = Resumption(99).encode()
     world.run(a_script(chance))
     return world.topics
 
@@ -271,6 +269,6 @@ def test_a_partial_or_a_status_that_cannot_be_read_quarantines_its_survey_in_the
     with pytest.raises(StateError, match="cannot be read"):
         merger.apply(1, b"?")
     keep(store, merger.flush())
-    poisoned = store | {survey_key(0, "good"): b"?"}
+    poisoned = store | {state_key("merge", 0, "survey", "good"): b"?"}
     merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), poisoned.items())
     assert sorted(merger.quarantines) == ["bad", "good"]

@@ -11,8 +11,7 @@ from stream_app.counting.judging import Record
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import counter_key, position_key, tokens_key
-from stream_app.log.flushes import Output
+from stream_app.log.flushes import Output, state_key
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
 
@@ -23,7 +22,7 @@ EVENTS: list[Event] = [
     Reports(1, (Row(1), Row(4))),
 ]
 LOG = log_of(EVENTS)
-COUNTER, TOKENS = counter_key(0, ("s", 0)), tokens_key(0, ("s", 0), 0)
+COUNTER, TOKENS = state_key("count", 0, "counter", "s", 0), state_key("count", 0, "tokens", "s", 0, 0)
 Store = dict[bytes, bytes]
 
 
@@ -80,7 +79,7 @@ def test_a_counter_that_is_behind_is_remembered_however_often_counting_again_is_
 @pytest.mark.parametrize("refused", [Garbage(b"?"), Reports(0, (Row(8),)), Reports(9, (Row(8),))])
 def test_what_was_refused_is_not_refused_again_when_the_log_is_read_again(refused: Reports | Garbage) -> None:
     log = log_of([Tick(0), Reports(1, (Row(1),)), Reports(1, (Row(2),)), refused])
-    counter = counter_key(0, ("s", 1))
+    counter = state_key("count", 0, "counter", "s", 1)
     store = state_after(2, 4, log=log) | {counter: state_after(2, log=log)[counter]}
     assert start(store).next_offset == 2
     worker = finish(store, log)
@@ -92,7 +91,7 @@ def test_what_was_too_far_ahead_when_it_came_is_not_counted_when_it_is_read_agai
     too_far = [Reports(2, (Row(1),)), Reports(2, (Row(2),))]
     log = log_of([*too_far, Tick(0), Reports(2, (Row(3),))])
     store = state_after(4, log=log)
-    del store[counter_key(0, ("s", 2))]
+    del store[state_key("count", 0, "counter", "s", 2)]
     assert start(store).next_offset == 0
     assert in_full(finish(store, log)) == ({2: 1}, Counter({"too-far-ahead": 2}))
 
@@ -183,4 +182,4 @@ def test_what_the_log_no_longer_has_is_reported_once() -> None:
 
 def test_a_position_that_cannot_be_read_is_an_error() -> None:
     with pytest.raises(StateError, match="cannot be read"):
-        start(state_after(1) | {position_key(0): b"h3\xff"})
+        start(state_after(1) | {state_key("count", 0, "position"): b"h3\xff"})

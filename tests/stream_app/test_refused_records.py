@@ -15,13 +15,11 @@ import pytest
 from protocols.errors import StateError
 from protocols.randomness import Keyring
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import resumed_key
 from stream_app.finals import Final
-from stream_app.log.flushes import Flush, Output
+from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.quarantines import Resumption, survey_of
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merge_resumed_key
 from tests.stream_app.crashes import Worker, World
 from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
 from tests.stream_app.test_quarantines import SCHEMES, a_log, a_script, records, recounts
@@ -92,7 +90,7 @@ def test_a_survey_of_which_any_record_was_refused_is_exact_once_it_goes_on(seed:
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[resumed_key(0, "bad")] = Resumption(99).encode()
+    world.store[state_key("count", 0, "resumed", "bad")] = Resumption(99).encode()
     worker = world.run(a_script(chance))
     assert isinstance(worker, Refusing) and isinstance(worker.reader, PartitionCounter)
     expected = recounts(log)
@@ -120,6 +118,6 @@ def merged(partials: Sequence[Output], chance: random.Random) -> Mapping[str, li
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[merge_resumed_key(0, "bad")] = Resumption(99).encode()
+    world.store[state_key("merge", 0, "resumed", "bad")] = Resumption(99).encode()
     world.run(a_script(chance))
     return world.topics

@@ -7,8 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from protocols.arrays import Mask, Tokens
-from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
-from stream_app.counting.tables.tokens import TokenSet
+from stream_app.counting.tables.tokens import SLOTS_PER_LINE, TokenSet
 
 RNG = np.random.default_rng(5)
 EMPTY, HALF = np.uint64(0), np.uint64(32)
@@ -67,23 +66,6 @@ def test_a_token_takes_about_16_bytes() -> None:
     assert min(sizes) < 12
 
 
-def test_a_set_that_grows_has_room_for_the_tokens_that_are_expected() -> None:
-    held, tokens = TokenSet(), np.arange(1, 2_001, dtype=np.uint64)
-    held.insert(tokens[:500])
-    held.insert(tokens[500:700], expected=1_300)
-    size = held.nbytes
-    assert held.insert(tokens[700:]).all()
-    assert held.nbytes == size
-
-
-def test_a_set_grows_at_most_fourfold_for_tokens_that_may_not_come() -> None:
-    held = TokenSet()
-    held.insert(np.arange(1, 501, dtype=np.uint64))
-    size = held.nbytes
-    held.insert(np.arange(501, 601, dtype=np.uint64), expected=1 << 40)
-    assert held.nbytes == 4 * size
-
-
 @pytest.mark.parametrize("shift", [0, 3, 20, 40])
 def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     """Consecutive tokens, or tokens with equal low bits, would fill one long run of slots if they were not hashed."""
@@ -91,13 +73,3 @@ def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)
     assert np.diff(empty).max() < 2_500  # up to 650 by chance in 160 tries, 50,000 if they did
-
-
-def test_what_follows_the_expected_finds_room() -> None:
-    held = TokenSet()
-    held.expect(60_000)
-    room = held.nbytes
-    held.insert(np.arange(1, 60_001, dtype=np.uint64))
-    assert held.nbytes / len(held) <= 19.2
-    held.insert(np.arange(60_001, 99_001, dtype=np.uint64))
-    assert held.nbytes == room

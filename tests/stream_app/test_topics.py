@@ -12,7 +12,7 @@ import stream_app.kafka.topics
 from protocols.errors import ServerError, TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
-from stream_app.log.results import RESULTS
+from stream_app.log.flushes import RESULTS
 from tests.helpers.eventually import eventually
 from views.results import HISTOGRAMS, LIVE
 

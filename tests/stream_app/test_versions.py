@@ -16,11 +16,10 @@ from protocols.errors import AnotherRelease, StateError
 from protocols.randomness import Keyring
 from stream_app.counting.partials import decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import position_key
 from stream_app.log import codec
 from stream_app.log.codec import pack, unpack
+from stream_app.log.flushes import state_key
 from stream_app.merging.merger import Merger
-from stream_app.merging.state import merged_key
 from tests.helpers.nursery import run
 from tests.stream_app.worlds import KEY, SURVEYS
 
@@ -50,9 +49,9 @@ def test_what_is_no_state_record_is_refused(data: bytes) -> None:
 def test_a_state_of_another_shape_is_refused_when_it_is_recovered(head: dict[str, object]) -> None:
     """Failure would look like: a KeyError from somewhere inside, at every start."""
     with pytest.raises(StateError, match="the state of partition 0 of the reports is not of the shape"):
-        PartitionCounter(0, 1, SURVEYS.get, KEY, [(position_key(0), pack(head))])
+        PartitionCounter(0, 1, SURVEYS.get, KEY, [(state_key("count", 0, "position"), pack(head))])
     with pytest.raises(StateError, match="the merge state of partition 0 of the partials is not of the shape"):
-        Merger(0, 1, SURVEYS.get, Keyring(bytes(32)), [(merged_key(0), pack(head))])
+        Merger(0, 1, SURVEYS.get, Keyring(bytes(32)), [(state_key("merge", 0, "position"), pack(head))])
 
 
 def test_a_data_directory_of_version_0_1_is_refused_with_a_sentence_and_stays_as_it_is(tmp_path: Path) -> None:

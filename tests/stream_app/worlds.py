@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from protocols.arrays import Whole
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
+from stream_app.counting import Statistics
 from stream_app.counting.judging import Record
 from stream_app.finals import Final, Release
 
@@ -185,3 +187,11 @@ def counts_of(final: Final) -> Counter[tuple[object, ...]]:
             counted.update({(name, gap, value): count for value, count in enumerate(supports) if count})
         counted.update({("pages", width): n for width, n in enumerate(found.widths.tolist()) if n})
     return counted
+
+
+def dense(counts: Statistics, horizon: int) -> tuple[Whole, Whole]:
+    """`n[gap - 1]` and `N[gap - 1, value]` for every gap up to the horizon."""
+    n, N = np.zeros(horizon, dtype=np.int64), np.zeros((horizon, counts.N.shape[1]), dtype=np.int64)
+    n[counts.gaps.astype(np.int64) - 1] = counts.n
+    N[counts.gaps.astype(np.int64) - 1] = counts.N
+    return n, N

@@ -18,7 +18,7 @@ from hearsay.running.simulating import populate, simulate
 from hearsay.survey_files import example
 from protocols.survey import Survey
 from stream_app.local import LocalStore
-from stream_app.log.results import RESULTS
+from stream_app.log.flushes import RESULTS
 
 KEPT = Path(__file__).parents[1] / "states" / "documents.json.xz"
 SCENARIOS = {  # by example: a scenario, its devices and its periods

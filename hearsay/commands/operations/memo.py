@@ -15,7 +15,7 @@ from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
     from hearsay.data_directory import DataDirectory
-    from memo_store.stats import StoreStats, SurveyStats
+    from memo_store.ledger import StoreStats, SurveyStats
     from servers.settings import Settings
 
 app = typer.Typer(help="Show the memo store, and accept a loss of its history.", no_args_is_help=True)

@@ -1,4 +1,4 @@
-"""The loops behind tokens and counters, compiled at their first call and kept for the next process.
+"""The loops behind tokens, compiled at their first call and kept for the next process.
 
 Import this module at the first use and not before: importing numba takes longer than most commands do.
 
@@ -15,11 +15,10 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
-from numpy.typing import NDArray
 
-from protocols.arrays import Mask, Rows, Words
+from protocols.arrays import Mask, Words
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
+from stream_app.counting.tables.tokens import SLOTS_PER_LINE
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
 LINE = np.uint64(SLOTS_PER_LINE)
@@ -152,15 +151,3 @@ def move(held: Words, slots: Words, keys: Words) -> None:
                 line = next_line(line, count)
             slots[line * LINE + np.uint64(filled[line])] = batch[row]
             filled[line] += 1
-
-
-@compiled
-def look_up(gaps: NDArray[np.uint16], rows_of: Rows, rows: Rows, n: NDArray[np.int64]) -> bool:
-    """Look up each gap's row and count rows; False at a gap that has none."""
-    for report in range(np.uint64(len(gaps))):
-        row = rows_of[gaps[report]]
-        if row < 0:
-            return False
-        rows[report] = row
-        n[np.uint64(row)] += 1
-    return True

@@ -1,8 +1,8 @@
 """The tokens seen in one period: a set of non-zero 64-bit numbers at 11 to 19 bytes each, 15 on the average.
 
 Open addressing in an array of words, 0 for an empty slot. It is at most 7/10 full, and grows by 5/3 before it would be
-fuller. To grow costs more than to insert: all tokens are moved, to memory that the system clears first. So a set that
-must grow while more tokens are known to come grows for these as well, up to fourfold.
+fuller. To grow costs more than to insert: all tokens are moved, to memory that the system clears first. So room is made
+for as many tokens as the period before had, or as a record names.
 
 Slots are grouped by lines of the processor's cache, each filled from its beginning: a token is in the line that it
 hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
@@ -18,13 +18,12 @@ import secrets
 import numpy as np
 
 from protocols.arrays import Mask, Tokens, frozen
-from stream_app.counting.tables.cache_lines import SLOTS_PER_LINE
 
+SLOTS_PER_LINE = 8
+"""How many tokens of 8 bytes fit in a line of the processor's cache."""
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
-MOST_GROWTH = 4
-"""Tokens that are expected may not come: a set grows at most by this factor for them."""
 
 
 class TokenSet:
@@ -49,31 +48,23 @@ class TokenSet:
     def nbytes(self) -> int:
         return self._slots.nbytes
 
-    def insert(self, tokens: Tokens, expected: int = 0) -> Mask:
-        """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new.
-
-        `expected`: about how many more come soon after.
-        """
+    def insert(self, tokens: Tokens) -> Mask:
+        """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new."""
         from stream_app.counting.tables.loops import insert
 
-        self.reserve(len(tokens), expected)
+        self.reserve(len(tokens))
         new = np.empty(len(tokens), dtype=np.bool_)
         insert(self._slots, self._keys, frozen(tokens), new)
         self._count += int(np.count_nonzero(new))
         return new
 
-    def expect(self, more: int) -> None:
-        """Make room for more, with some to spare: growing soon after would cost as much again."""
-        self.reserve(more * GROWTH[0] // GROWTH[1])
-
-    def reserve(self, more: int, expected: int = 0) -> None:
-        """Make room for more; if it must grow for them, also for those that are `expected`, within limits."""
+    def reserve(self, more: int) -> None:
+        """Make room for more."""
         from stream_app.counting.tables.loops import move
 
         needed, lines = _lines(self._count + more), len(self._slots) // SLOTS_PER_LINE
         if needed > lines:
-            foreseen = min(_lines(self._count + more + expected), MOST_GROWTH * lines)
-            held, self._slots = self._slots, _empty(max(needed, foreseen, lines * GROWTH[0] // GROWTH[1]))
+            held, self._slots = self._slots, _empty(max(needed, lines * GROWTH[0] // GROWTH[1]))
             move(held, self._slots, self._keys)
 
 

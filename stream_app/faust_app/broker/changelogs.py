@@ -7,7 +7,7 @@ it would go on with the state that it has in memory.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kafka import KafkaProducer
@@ -16,10 +16,16 @@ from kafka.errors import KafkaError
 from protocols.errors import ServerUnavailable, StateError
 from servers.kafka_clients import connected, failure, opened
 from servers.settings import NO_KAFKA, KafkaSettings
+from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.topics import Topics
+from stream_app.log.codec import of_this_release
+from stream_app.log.flushes import state_key
+from stream_app.log.log_reader import LogReader
+from stream_app.log.recovery import LogPosition
+from stream_app.merging.merger import Merger
 
 ANSWERS = 10
 """How often to ask for the state of a group: a cluster that has just started finds no coordinator for some seconds."""
@@ -34,6 +40,37 @@ class StateRecord:
     partition: int
     key: bytes
     value: bytes
+
+
+@dataclass(frozen=True)
+class Changelog:
+    """Where the state of one kind of log readers is, and which topic they read."""
+
+    name: str
+    topic: str
+    partitions: int
+    reader: type[LogReader]
+
+    def positions(self, newest: dict[bytes, bytes]) -> Iterator[tuple[int, LogPosition]]:
+        """The positions by partition; none of a partition of which nothing was read."""
+        with of_this_release(f"the state in {self.name}"):
+            for partition in range(self.partitions):
+                value = newest.get(self.key(partition, "position"))
+                if value is not None:
+                    yield partition, self.reader.POSITION.decode(value)
+
+    def key(self, partition: int, kind: str, *survey: str) -> bytes:
+        return state_key(self.reader.STATE, partition, kind, *survey)
+
+    def record(self, partition: int, kind: str, *survey: str, value: bytes) -> StateRecord:
+        return StateRecord(self.name, partition, self.key(partition, kind, *survey), value)
+
+
+def changelogs(topics: Topics) -> tuple[Changelog, Changelog]:
+    return (
+        Changelog(topics.counting_changelog, topics.reports, topics.partitions, PartitionCounter),
+        Changelog(topics.merging_changelog, topics.partials, topics.merge_partitions, Merger),
+    )
 
 
 def newest_records(kafka: KafkaSettings, changelog: str) -> dict[bytes, bytes]:

@@ -6,8 +6,10 @@ kafka-python's admin client is asked, in a thread: aiokafka knows neither the id
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import structlog
 from faust.types import TP
@@ -27,6 +29,7 @@ RETRY_SECONDS = 1.0
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
 
+T = TypeVar("T")
 log = structlog.get_logger(__name__)
 
 
@@ -66,6 +69,17 @@ def look_at(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) -> L
     return Look(id, partitions, views)
 
 
+def find_faults(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) -> tuple[Look, dict[int, LogFault]]:
+    """What is wrong with logs, if it is found twice: an election may show an end too early for a moment."""
+    look = look_at(admin, topic, readings)
+    faults = look.faults(readings)
+    if faults or not look.topic:
+        time.sleep(RETRY_SECONDS)
+        look = look_at(admin, topic, readings)
+        faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
+    return look, faults
+
+
 class LogWatch:
     """Looks at the logs of a cluster, and waits while it is unavailable."""
 
@@ -76,26 +90,9 @@ class LogWatch:
         self._partitions_certain_before: dict[TP, int] = {}
         self._ids: dict[str, str] = {}  # of topics, when they were first seen
 
-    async def look(self, topic: str, readings: Mapping[int, Reading]) -> Look:
-        """A topic and some of its logs as they are now."""
-        async with self._asking:
-            while True:
-                try:
-                    return await asyncio.to_thread(self._look, topic, readings)
-                except (KafkaError, ServerUnavailable) as error:
-                    log.warning("waiting for the broker", error=str(error))
-                    await asyncio.to_thread(self.close)
-                    await asyncio.sleep(RETRY_SECONDS)
-
     async def faults(self, topic: str, readings: Mapping[int, Reading]) -> tuple[Look, dict[int, LogFault]]:
-        """What is wrong with logs, if it is found twice: an election may show an end too early for a moment."""
-        look = await self.look(topic, readings)
-        faults = look.faults(readings)
-        if faults or not look.topic:
-            await asyncio.sleep(RETRY_SECONDS)
-            look = await self.look(topic, readings)
-            faults = {partition: fault for partition, fault in look.faults(readings).items() if partition in faults}
-        return look, faults
+        """What is wrong with the logs of a topic."""
+        return await self._asked(find_faults, topic, readings)
 
     async def check_exists(self, topic: str) -> None:
         """Raise LogError if a topic, which was there when the worker started, is gone or is another."""
@@ -121,17 +118,22 @@ class LogWatch:
         """
         if offset < self._partitions_certain_before.get(tp, 0):
             return True
-        if (await self.look(tp.topic, {})).partitions != wanted:
+        if (await self._asked(look_at, tp.topic, {})).partitions != wanted:
             return False
         self._partitions_certain_before[tp] = max(end, offset + 1)
         return True
 
-    def close(self) -> None:
-        admin, self._admin = self._admin, None
-        if admin is not None:
-            admin.close()
-
-    def _look(self, topic: str, readings: Mapping[int, Reading]) -> Look:
-        if self._admin is None:
-            self._admin = opened(EpochAdmin, self._kafka, OPEN_SECONDS)
-        return look_at(self._admin, topic, readings)
+    async def _asked(self, ask: Callable[[EpochAdmin, str, Mapping[int, Reading]], T], *about: Any) -> T:
+        """The answer to a question about a topic, in a thread of its own."""
+        async with self._asking:
+            while True:
+                try:
+                    if self._admin is None:
+                        self._admin = await asyncio.to_thread(opened, EpochAdmin, self._kafka, OPEN_SECONDS)
+                    return await asyncio.to_thread(ask, self._admin, *about)
+                except (KafkaError, ServerUnavailable) as error:
+                    log.warning("waiting for the broker", error=str(error))
+                    admin, self._admin = self._admin, None
+                    if admin is not None:
+                        await asyncio.to_thread(admin.close)
+                    await asyncio.sleep(RETRY_SECONDS)

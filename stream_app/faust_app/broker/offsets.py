@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
@@ -52,12 +52,13 @@ class Offsets:
 
     async def begins(self, partitions: Iterable[TP]) -> dict[TP, int]:
         """The first offset that each partition still has."""
-        tps = [TopicPartition(*tp) for tp in partitions]
-        found = await retry_while_unavailable(lambda: self._consumer.beginning_offsets(tps))
-        return {TP(*tp): offset for tp, offset in found.items()}
+        return await self._asked(self._consumer.beginning_offsets, partitions)
 
     async def ends(self, partitions: Iterable[TP]) -> dict[TP, int]:
         """The offset that the next record of each partition will have."""
+        return await self._asked(self._consumer.end_offsets, partitions)
+
+    async def _asked(self, ask: Callable[..., Awaitable[Any]], partitions: Iterable[TP]) -> dict[TP, int]:
         tps = [TopicPartition(*tp) for tp in partitions]
-        found = await retry_while_unavailable(lambda: self._consumer.end_offsets(tps))
+        found = await retry_while_unavailable(lambda: ask(tps))
         return {TP(*tp): offset for tp, offset in found.items()}

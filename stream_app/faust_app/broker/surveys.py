@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from faust.types import TP
-from pydantic import ValidationError
 
 from protocols.errors import HearsayError
 from protocols.scheme import Scheme
@@ -17,7 +16,7 @@ from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.offsets import Offsets, retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.batches import SkippedRecords
-from stream_app.kafka.registry import fingerprint_of
+from stream_app.kafka.registry import Published, admit
 from stream_app.log.marks import Why
 
 FOLLOW_SECONDS = 1.0
@@ -33,7 +32,7 @@ class Surveys:
         self._offsets = offsets
         self._tp = TP(topic, 0)
         self._schemes: dict[str, Scheme] = {}
-        self._first: dict[str, str] = {}  # by id: the fingerprint under which it was first published
+        self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
         self._reading = asyncio.Lock()
         self._first_read = asyncio.Event()
         self._certain_before: dict[TP, int] = {}
@@ -93,16 +92,15 @@ class Surveys:
         if record.value is None:
             return
         try:
-            survey = Survey.model_validate_json(record.value)
-            published_under = fingerprint_of(record)
-            first = self._first.setdefault(survey.id, published_under)
-            if published_under != first:
-                log.error("a survey was published again under other terms; the first ones hold", survey=survey.id)
+            survey = admit(self._published, record)
+            if survey is None:
+                log.error("a survey was published again under other terms; the first ones hold", offset=record.offset)
                 return
             scheme = Scheme(survey)
-        except (ValidationError, HearsayError) as error:
+        except HearsayError as error:
             log.error("a published survey cannot be used", offset=record.offset, error=str(error))
             return
+        published_under = self._published[survey.id].fingerprint
         if scheme.fingerprint != published_under:
             log.error(
                 "this release or kind of machine resolves a survey to other terms than it was published with",

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from faust.types import TP
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -18,9 +19,7 @@ from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.log.log_reader import LogReader
-from stream_app.log.losses import total
-from stream_app.log.marks import LogFault
-from stream_app.log.quarantines import Quarantine
+from stream_app.log.marks import LogFault, total
 
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
 
@@ -44,7 +43,7 @@ UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["
 
 Outcomes = Tally[tuple[str, str]]  # rows by survey and outcome
 _last_final: dict[str, float] = {}
-_alarms: dict[str, Iterable[tuple[str, str]]] = {}
+_alarms: dict[str, Sequence[tuple[str, str]]] = {}
 
 
 def outcomes_of(changes: Changes) -> Outcomes:
@@ -81,82 +80,65 @@ def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
 
 def note_verdict(survey: str, alarms: Iterable[tuple[str, str]]) -> None:
     """What is unusual about the newest final of a survey, as attributes and checks."""
-    _alarms[survey] = alarms
+    _alarms[survey] = list(alarms)
+
+
+class PartitionState(NamedTuple):
+    """What is read of one of our partitions: its log reader, how many records are not read yet, and what is wrong."""
+
+    tp: TP
+    reader: LogReader
+    lag: int
+    fault: LogFault | None  # why it is not read on
+    is_position_refused: bool
+
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.tp.topic, str(self.tp.partition)
 
 
 class StateCollector(Collector):
-    """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it.
+    """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it."""
 
-    `lag` gives how many records of each partition are not read yet, `faults` the partitions that are not read on,
-    `quarantines` the surveys that are quarantined in partitions, `refused` the partitions whose position is refused,
-    `counters` the counters of our partitions.
-    """
-
-    def __init__(
-        self,
-        lag: Callable[[], Mapping[TP, int]],
-        faults: Callable[[], Mapping[TP, LogFault]],
-        quarantines: Callable[[], Mapping[TP, Mapping[str, Quarantine]]],
-        refused: Callable[[], Iterable[TP]],
-        counters: Callable[[], Iterable[PartitionCounter]],
-    ) -> None:
-        self._lag = lag
-        self._faults = faults
-        self._quarantines = quarantines
-        self._refused = refused
-        self._counters = counters
+    def __init__(self, states: Callable[[], Iterable[PartitionState]]) -> None:
+        self._states = states
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        lag = GaugeMetricFamily("hearsay_lag_records", "Records not read yet", labels=["topic", "partition"])
-        for tp, behind in self._lag().items():
-            lag.add_metric([tp.topic, str(tp.partition)], behind)
-        yield lag
-        labels = ["topic", "partition", "fault"]
-        faults = GaugeMetricFamily("hearsay_log_fault", "A partition that is not read on: 1", labels=labels)
-        for tp, fault in self._faults().items():
-            faults.add_metric([tp.topic, str(tp.partition), fault.kind.value], 1)
-        yield faults
-        labels = ["survey", "topic", "partition"]
-        quarantines = GaugeMetricFamily(
-            "hearsay_survey_quarantined", "A survey that is quarantined in a partition: 1", labels=labels
-        )
-        for tp, surveys in self._quarantines().items():
-            for survey in surveys:
-                quarantines.add_metric([survey, tp.topic, str(tp.partition)], 1)
-        yield quarantines
+        states, place = list(self._states()), ("topic", "partition")
+        yield _gauge("hearsay_lag_records", "Records not read yet", place, {one.place: one.lag for one in states})
+        faults = {(*one.place, one.fault.kind.value): 1 for one in states if one.fault is not None}
+        yield _gauge("hearsay_log_fault", "A partition that is not read on: 1", (*place, "fault"), faults)
+        quarantined = {(survey, *one.place): 1 for one in states for survey in one.reader.quarantines}
+        what = "A survey that is quarantined in a partition: 1"
+        yield _gauge("hearsay_survey_quarantined", what, ("survey", *place), quarantined)
         what = "A partition whose position the broker refuses as too large: 1"
-        refused = GaugeMetricFamily("hearsay_position_refused", what, labels=["topic", "partition"])
-        for tp in self._refused():
-            refused.add_metric([tp.topic, str(tp.partition)], 1)
-        yield refused
-        open_periods, tokens, token_bytes, lost = Tally[str](), Tally[str](), Tally[str](), Tally[str]()
-        for counter in self._counters():
+        refused = {one.place: 1 for one in states if one.is_position_refused}
+        yield _gauge("hearsay_position_refused", what, place, refused)
+        open_periods, tokens, token_bytes, lost = (Tally[tuple[str, ...]]() for _ in range(4))
+        for counter in (one.reader for one in states if isinstance(one.reader, PartitionCounter)):
             for survey, losses in list(counter.lost.items()):
-                lost[survey] += total(losses)
+                lost[survey,] += total(losses)
             for (survey, _), period in list(counter.open_periods.items()):
-                if period.scheme.presence is not None:
-                    continue
-                open_periods[survey] += 1
-                tokens[survey] += len(period.tokens)
-                token_bytes[survey] += period.tokens.nbytes
-        yield _by_survey("hearsay_open_periods", "Open periods, counted once in each partition", open_periods)
-        yield _by_survey("hearsay_tokens", "Tokens of open periods", tokens)
-        yield _by_survey("hearsay_token_bytes", "Memory of these tokens", token_bytes)
-        yield _by_survey("hearsay_lost_reports", "Reports lost at most, of the periods that windows include", lost)
+                if period.scheme.presence is None:
+                    open_periods[survey,] += 1
+                    tokens[survey,] += len(period.tokens)
+                    token_bytes[survey,] += period.tokens.nbytes
+        each = ("survey",)
+        yield _gauge("hearsay_open_periods", "Open periods, counted once in each partition", each, open_periods)
+        yield _gauge("hearsay_tokens", "Tokens of open periods", each, tokens)
+        yield _gauge("hearsay_token_bytes", "Memory of these tokens", each, token_bytes)
+        what = "Reports lost at most, of the periods that windows include"
+        yield _gauge("hearsay_lost_reports", what, each, lost)
         what = "Attributes whose newest final does not fit honest devices, by check"
-        contradicted = GaugeMetricFamily("hearsay_contradicted", what, labels=["survey", "check"])
-        for survey, alarms in list(_alarms.items()):
-            checks = Tally(check for _, check in alarms)
-            for check in CHECKS:
-                contradicted.add_metric([survey, check], checks[check])
-        yield contradicted
-        now = time.monotonic()
-        ages = {survey: now - at for survey, at in list(_last_final.items())}
-        yield _by_survey("hearsay_seconds_since_final", "Time since this worker last made a period final", ages)
+        unusual = list(_alarms.items())
+        checks = {(survey, check): sum(c == check for _, c in alarms) for survey, alarms in unusual for check in CHECKS}
+        yield _gauge("hearsay_contradicted", what, ("survey", "check"), checks)
+        ages = {(survey,): time.monotonic() - at for survey, at in list(_last_final.items())}
+        yield _gauge("hearsay_seconds_since_final", "Time since this worker last made a period final", each, ages)
 
 
-def _by_survey(name: str, what: str, values: Mapping[str, float]) -> GaugeMetricFamily:
-    family = GaugeMetricFamily(name, what, labels=["survey"])
-    for survey, value in values.items():
-        family.add_metric([survey], value)
+def _gauge(name: str, what: str, labels: tuple[str, ...], values: Mapping[Any, float]) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, what, labels=labels)
+    for labelled, value in values.items():
+        family.add_metric(labelled, value)
     return family

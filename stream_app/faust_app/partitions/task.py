@@ -1,5 +1,7 @@
 """One partition of a topic: its pure log reader, and what the reader wants written, one flush at a time.
 
+How often a partition is flushed: what others wait for soon, and everything else when it is worth the cost.
+
 A log that is not the one that the state contains, or that lacks records, is not read on: its task has a fault, until
 `hearsay recover`. Offsets of tasks are those of the log; offsets of readers are those of the state (see `Mark`).
 """
@@ -9,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Generic, TypeVar
 
@@ -20,10 +23,66 @@ from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
-from stream_app.faust_app.partitions.pace import FLUSH_EVERY_SECONDS, Pace
 from stream_app.faust_app.writing import Writer
+from stream_app.log.codec import RECORD_BYTES, RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, Skipped
+
+FLUSH_EVERY_SECONDS = 1.0
+"""How long what others wait for may wait to be written: messages, results, and a good number of reports."""
+WORTH_BYTES = 128 * RECORD_COST
+"""How much must have been read to be worth a flush of its own, if nobody waits for it ..."""
+QUIET_SECONDS = 5.0
+"""... and how long less than that may wait. Until then it is counted in memory, and in the log."""
+FLUSH_BYTES = RECORD_BYTES // 4
+"""Write as soon as this much was read ..."""
+PAUSE_BYTES = RECORD_BYTES // 2
+"""... and pause reading if this much waits for an earlier flush. Tokens are part of it, so they fit in a record."""
+PROVISIONAL_SECONDS = 1.0
+"""How long to wait at least between results that are not final ..."""
+PROVISIONAL_SHARE = 0.05
+"""... and which share of the time making them may take."""
+
+
+class Pace:
+    """The pace of one partition. `now` gives seconds."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._unwritten = 0
+        self._flushed_at = now()
+        self._provisional_due = now()
+
+    def note_read(self, size: int) -> None:
+        """Records were read: their bytes, and `RECORD_COST` for each."""
+        self._unwritten += size
+
+    @property
+    def is_full(self) -> bool:
+        """Whether to flush at once."""
+        return self._unwritten >= FLUSH_BYTES
+
+    @property
+    def is_too_full(self) -> bool:
+        """Whether to read nothing more before the next flush."""
+        return self._unwritten >= PAUSE_BYTES
+
+    def is_due(self, pressing: bool) -> bool:
+        """Whether to flush, asked every second; `pressing` if others wait for what is to be written."""
+        return pressing or self._unwritten >= WORTH_BYTES or self._now() - self._flushed_at >= QUIET_SECONDS
+
+    @property
+    def is_provisional(self) -> bool:
+        """Whether the next flush has results that are not final."""
+        return self._now() >= self._provisional_due
+
+    def flushed(self, provisional: bool, seconds: float) -> None:
+        """A flush was made, which took so long."""
+        self._unwritten = 0
+        self._flushed_at = self._now()
+        if provisional:
+            self._provisional_due = self._now() + max(PROVISIONAL_SECONDS, seconds / PROVISIONAL_SHARE)
+
 
 SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyQuarantined.md what to do"
 POSITION_HINT = "read in docs/runbooks/HearsayPositionRefused.md what to do"

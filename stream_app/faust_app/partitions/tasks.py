@@ -8,52 +8,41 @@ the offsets at which they read on: the state is the authority, not the group's o
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any, Generic, Self
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic
 
 import structlog
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
+from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.broker.state_table import StateTable
+from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.monitoring.metrics import PartitionState
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
+from stream_app.kafka.topics import Topics
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
-from stream_app.log.quarantines import Quarantine
 
 
-class Turns:
-    """Work on some partitions at once, `most` of them; on the same partition one after the other.
+@dataclass(frozen=True)
+class WorkerOptions:
+    """How a worker runs. `check_tokens=False` is for senders that are known never to repeat."""
 
-    Work is cancelled when the block ends in an error.
-    """
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._group = asyncio.TaskGroup()
-        self._working: dict[int, asyncio.Task[None]] = {}
-
-    async def __aenter__(self) -> Self:
-        await self._group.__aenter__()
-        return self
-
-    async def __aexit__(self, *error: Any) -> None:
-        await self._group.__aexit__(*error)
-
-    async def take(self, partition: int, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Begin some work on a partition, as soon as earlier work on it is done and fewer than `most` are worked on."""
-        while partition in self._working or len(self._working) == self._most:
-            earlier = self._working.get(partition)
-            await asyncio.wait([earlier] if earlier else self._working.values(), return_when=asyncio.FIRST_COMPLETED)
-            self._working = {one: task for one, task in self._working.items() if not task.done()}
-        self._working[partition] = self._group.create_task(work())
+    kafka: KafkaSettings
+    topics: Topics
+    clock_key: bytes
+    presence_key: bytes
+    session_seconds: float = 10.0
+    check_tokens: bool = True
 
 
 PORTION_BYTES = 512 << 10
@@ -70,12 +59,23 @@ LAST_FLUSH_SECONDS = 5.0
 log = structlog.get_logger(__name__)
 
 
-Make = Callable[[int, Mapping[bytes, bytes], int], R]  # from a partition, its state records, the start of its log
-End = Callable[[TP], int]  # the end of a partition, as far as is known
-Apply = Callable[["PartitionTask[R]", Sequence[ConsumerRecord], End], Awaitable[bool]]  # returns whether to flush now
+async def in_turns(
+    events: AsyncIterable[Any], partition: Callable[[Any], int], work: Callable[[Any], Coroutine[Any, Any, None]]
+) -> None:
+    """Work on events of `AT_ONCE` partitions at once; on those of one partition one after the other.
+
+    Work is cancelled when this is, or ends in an error.
+    """
+    working: dict[int, asyncio.Task[None]] = {}
+    async with asyncio.TaskGroup() as group:
+        async for event in events:
+            while (own := working.get(partition(event))) or len(working) == AT_ONCE:
+                await asyncio.wait([own] if own else working.values(), return_when=asyncio.FIRST_COMPLETED)
+                working = {number: task for number, task in working.items() if not task.done()}
+            working[partition(event)] = group.create_task(work(event))
 
 
-class PartitionTasks(Generic[R]):
+class PartitionTasks(ABC, Generic[R]):
     """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
 
     def __init__(
@@ -85,21 +85,29 @@ class PartitionTasks(Generic[R]):
         table: StateTable,
         writer: Writer,
         watch: LogWatch,
-        make: Make[R],
-        apply: Apply[R],
+        options: WorkerOptions,
+        surveys: Surveys,
     ) -> None:
         self.topic = topic
         self.table = table
         self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
-        self._watch = watch
         self.is_open = False
         self._app = app
         self._writer = writer
-        self._make = make
-        self._apply = apply
+        self._watch = watch
+        self._options = options
+        self._surveys = surveys
         self._tasks: dict[int, PartitionTask[R]] = {}
         self._assignments = 0
         self._acknowledged: dict[TP, int] = {}
+
+    @abstractmethod
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> R:
+        """The reader of a partition, recovered from its state records; its log begins at an offset."""
+
+    @abstractmethod
+    async def apply(self, task: PartitionTask[R], received: Sequence[ConsumerRecord]) -> bool:
+        """Give records to the reader of a partition. Returns whether to flush now."""
 
     def __iter__(self) -> Iterator[PartitionTask[R]]:
         return iter(list(self._tasks.values()))
@@ -114,25 +122,21 @@ class PartitionTasks(Generic[R]):
         return sum(task.reader.next_offset for task in self)
 
     @property
-    def lag(self) -> dict[TP, int]:
-        """How many records of each partition are not read yet."""
-        return {task.tp: max(0, self._end(task.tp) - task.next_offset) for task in self}
+    def has_faults(self) -> bool:
+        return any(state.fault is not None for state in self.states())
 
-    @property
-    def faults(self) -> dict[TP, LogFault]:
-        """The partitions that are not read on, and why."""
-        found = {task.tp: task.fault or self.topic_fault for task in self}
-        return {tp: fault for tp, fault in found.items() if fault is not None}
-
-    @property
-    def refused_positions(self) -> list[TP]:
-        """The partitions whose position a broker refuses as too large."""
-        return [task.tp for task in self if task.is_position_refused]
-
-    @property
-    def quarantines(self) -> dict[TP, Mapping[str, Quarantine]]:
-        """The surveys that are quarantined, by partition."""
-        return {task.tp: task.reader.quarantines for task in self}
+    def states(self) -> list[PartitionState]:
+        """What metrics say of each partition."""
+        return [
+            PartitionState(
+                task.tp,
+                task.reader,
+                max(0, self.end(task.tp) - task.next_offset),
+                task.fault or self.topic_fault,
+                task.is_position_refused,
+            )
+            for task in self
+        ]
 
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
@@ -147,7 +151,7 @@ class PartitionTasks(Generic[R]):
             return  # revoked in the meantime: the next assignment calls this again
         begins = await self.table.offsets.begins(tps)
         made = await asyncio.gather(
-            *(asyncio.to_thread(self._make, tp.partition, self.table.records(tp.partition), begins[tp]) for tp in tps)
+            *(asyncio.to_thread(self.make, tp.partition, self.table.records(tp.partition), begins[tp]) for tp in tps)
         )
         readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
         look, faults = await self._watch.faults(self.topic, readings)
@@ -206,9 +210,7 @@ class PartitionTasks(Generic[R]):
     async def consume(self, stream: Any) -> None:
         """The body of the agent. Faust's acknowledgements are off; ours follow what is written."""
         with fatal(f"reading {self.topic}"):
-            async with Turns(AT_ONCE) as turns:
-                async for event in stream.noack().events():
-                    await turns.take(event.message.partition, partial(self._feed_all, event))
+            await in_turns(stream.noack().events(), lambda event: event.message.partition, self._feed_all)
 
     async def _feed_all(self, event: Any) -> None:
         """Give the records of a fetch to the reader of their partition."""
@@ -232,7 +234,7 @@ class PartitionTasks(Generic[R]):
         lacking = next((record for record in wanted if _is_lacking(task, record)), None)
         usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
         if usable:
-            write_now = await self._apply(task, usable, self._end)
+            write_now = await self.apply(task, usable)
             await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in usable), write_now)
         if lacking is not None:
             what = f"offsets {lacking.offset} to {last_offset(lacking)} hold no record that can be read"
@@ -251,7 +253,7 @@ class PartitionTasks(Generic[R]):
                 continue
             if wanted != task.last_wanted:
                 task.last_wanted, task.attempts = wanted, 0
-            elif self._end(task.tp) > wanted and (idle or task.has_gap):
+            elif self.end(task.tp) > wanted and (idle or task.has_gap):
                 task.attempts += 1
                 log.info("reading again", topic=self.topic, partition=task.tp.partition, offset=wanted)
                 await self._app.batch_consumer.read_again(task.tp, wanted)
@@ -264,7 +266,8 @@ class PartitionTasks(Generic[R]):
             self._acknowledged |= moved
             await self._app.batch_consumer.commit_offsets(moved)
 
-    def _end(self, tp: TP) -> int:
+    def end(self, tp: TP) -> int:
+        """The end of a partition, as far as is known."""
         return self._app.batch_consumer.end_of(tp)
 
 

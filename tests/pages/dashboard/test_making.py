@@ -16,7 +16,7 @@ from pages.dashboard.overview import SurveyStatus
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.log.flushes import Come, Output
-from stream_app.log.losses import Loss
+from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
 from views.reading import Followed, Results
 from views.results import HISTOGRAMS, LIVE, MOBILITY, Live

@@ -19,7 +19,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring.metrics import Outcomes
-from stream_app.faust_app.options import WorkerOptions
+from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.kafka import Topics
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 
@@ -47,10 +47,15 @@ class Partition:
     def __init__(self) -> None:
         self.registry = Registry()
         options = WorkerOptions(KafkaSettings(), Topics("small", 1, 1), KEY, KEY)
-        self._agent = Counting(options, self.registry, cast(Any, self))
+        app, other = cast(Any, SimpleNamespace(batch_consumer=self)), cast(Any, None)
+        self._agent = Counting(app, "reports", other, other, cast(Any, self), options, self.registry)
         self.counter: PartitionCounter = self._agent.make(0, {}, 0)
         self.outcomes: Outcomes = Counter()
         self.end = 0
+
+    def end_of(self, tp: TP) -> int:
+        """As the consumer."""
+        return self.end
 
     async def has_partitions(self, wanted: int, tp: TP, offset: int, end: int) -> bool:
         """As the watch over the log: no partitions were added."""
@@ -60,7 +65,7 @@ class Partition:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
         task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=self.outcomes, next_offset=0))
-        return asyncio.run(self._agent.apply(task, records, lambda tp: self.end))
+        return asyncio.run(self._agent.apply(task, records))
 
     @property
     def counted(self) -> int:

@@ -98,10 +98,13 @@ class Turns:
 def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
     turns, fetched = Turns(), [record(offset, 10) for offset in range(10 * PORTION_RECORDS)]
 
-    async def apply(task: PartitionTask[Any], records: Any, end: Any) -> bool:
-        turns.count(len(records))
-        cast(Any, task).next_offset = records[-1].offset + 1
-        return False
+    class Reading(PartitionTasks[Any]):
+        make = _none
+
+        async def apply(self, task: PartitionTask[Any], received: Any) -> bool:
+            turns.count(len(received))
+            cast(Any, task).next_offset = received[-1].offset + 1
+            return False
 
     async def note_read(size: int, write_now: bool) -> None:
         assert size > 1000 * PORTION_RECORDS, "what a small record takes up besides its value counts"
@@ -110,9 +113,8 @@ def test_the_event_loop_turns_between_portions_of_a_large_fetch() -> None:
         yield SimpleNamespace(value=fetched, message=SimpleNamespace(generation_id=1, partition=0))
 
     async def main() -> None:
-        tasks = PartitionTasks[Any](
-            cast(Any, SimpleNamespace(consumer_generation_id=1)), "reports", _none, _none, _none, _none, apply
-        )
+        app = cast(Any, SimpleNamespace(consumer_generation_id=1))
+        tasks = Reading(app, "reports", _none, _none, _none, _none, _none)
         task = SimpleNamespace(next_offset=0, attempts=0, fault=None, tp=TP("reports", 0), note_read=note_read)
         tasks._tasks[0] = cast(Any, task)
         turning = asyncio.create_task(turns.turn())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stream_app.faust_app.partitions.pace import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
+from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
 from stream_app.log.codec import RECORD_COST
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from functools import partial
+from typing import Any
 
 import pytest
 
-from stream_app.faust_app.partitions.tasks import Turns
+from stream_app.faust_app.partitions.tasks import AT_ONCE, in_turns
 
 LIMIT_SECONDS = 30
+Event = tuple[int, Callable[[], Coroutine[Any, Any, None]]]  # a partition, and what is done
+
+
+def in_order(events: list[Event]) -> Awaitable[None]:
+    async def coming() -> AsyncIterator[Event]:
+        for event in events:
+            yield event
+
+    return in_turns(coming(), lambda event: event[0], lambda event: event[1]())
 
 
 def test_a_partition_that_waits_does_not_hold_up_another() -> None:
@@ -26,9 +37,7 @@ def test_a_partition_that_waits_does_not_hold_up_another() -> None:
             done.append("other")
             written.set()
 
-        async with Turns(2) as turns:
-            await turns.take(0, waiting)
-            await turns.take(1, other)
+        await in_order([(0, waiting), (1, other)])
 
     asyncio.run(asyncio.wait_for(run(), LIMIT_SECONDS))
     assert done == ["other", "waiting"]
@@ -50,14 +59,12 @@ def test_work_on_one_partition_is_done_in_order_and_on_at_most_so_many_at_once()
         working.remove(partition)
 
     async def run() -> None:
-        async with Turns(2) as turns:
-            for number in range(30):
-                partition = number % 3 if number < 20 else 0
-                await turns.take(partition, partial(work, partition, number))
+        places = [(number % 3 if number < 20 else 0, number) for number in range(30)]
+        await in_order([(partition, partial(work, partition, number)) for partition, number in places])
 
     asyncio.run(asyncio.wait_for(run(), LIMIT_SECONDS))
     assert begun == {0: [*range(0, 20, 3), *range(20, 30)], 1: [*range(1, 20, 3)], 2: [*range(2, 20, 3)]}
-    assert most == 2
+    assert most == AT_ONCE
 
 
 def test_what_is_under_way_is_cancelled_with_the_agent() -> None:
@@ -70,13 +77,8 @@ def test_what_is_under_way_is_cancelled_with_the_agent() -> None:
             cancelled.append(partition)
             raise
 
-    async def agent() -> None:
-        async with Turns(2) as turns:
-            for partition in range(3):
-                await turns.take(partition, partial(forever, partition))
-
     async def run() -> None:
-        task = asyncio.create_task(agent())
+        task = asyncio.ensure_future(in_order([(number, partial(forever, number)) for number in range(3)]))
         for _ in range(10):
             await asyncio.sleep(0)
         task.cancel()

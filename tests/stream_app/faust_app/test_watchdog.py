@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from protocols.errors import ServerError
-from stream_app.faust_app.watchdog import Watchdog
+from stream_app.faust_app.crash import Watchdog
 
 
 def test_too_many_checks_without_progress_are_an_error() -> None:
