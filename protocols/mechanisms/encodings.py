@@ -24,7 +24,6 @@ from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.mechanisms.widths import width_law
-from protocols.randomness.drawing import shift
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
@@ -267,7 +266,10 @@ class Direct(OneWidth):
         if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
-        return shift(cells, _shifts(self.k, noise.p, noise.q).sample(draws), self.k)
+        return self._shifted(cells, _shifts(self.k, noise.p, noise.q).sample(draws))
+
+    def _shifted(self, cells: Values, shifts: Column) -> Column:
+        return np.asarray((cells.astype(np.int64) + shifts) % self.k, dtype=shifts.dtype)
 
     def hide(
         self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
@@ -279,7 +281,7 @@ class Direct(OneWidth):
             return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
         exempt = np.zeros(len(own), dtype=np.int64), ~own
         table = _shifts(self.k, noise.p, noise.q, tuple(fakes.tolist()))
-        return shift(cells * own, table.sample(draws, exempt=exempt), self.k)
+        return self._shifted(cells * own, table.sample(draws, exempt=exempt))
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.memoise(memo, noise, draws)

@@ -12,9 +12,8 @@ from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.convolution import Convolution
 from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.drawing import invert
 from protocols.randomness.keystream import Draws
-from protocols.randomness.sampling import below
+from protocols.randomness.sampling import below, invert
 
 
 class PlanarRound(PlaceRound):
