@@ -11,14 +11,14 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Value
 from protocols.arrays.columns import Symbols
 from protocols.arrays.hash_counting import supports_of
 from protocols.mechanisms.channels import Among, Together
-from protocols.mechanisms.encodings import Direct, FakeKind, OneWidth, Tables, bit_flip
+from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import uniform
 
 
 @dataclass(frozen=True)
-class FreshHash(OneWidth):
+class FreshHash(Encoding):
     """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 2, OLH).
 
     A value is its number in digits of base g, a hash is as many digits, and it sends the value to their inner product
@@ -31,12 +31,7 @@ class FreshHash(OneWidth):
 
     k: int
     g: int
-    exclusive = False
     memoisable = False
-
-    @property
-    def most(self) -> int:
-        return self.k  # the hash 0 sends all values together
 
     @cached_property
     def digits(self) -> int:
@@ -51,20 +46,12 @@ class FreshHash(OneWidth):
         return int(self.g**self.digits)
 
     @property
-    def states(self) -> int:
-        return self.k
-
-    @property
     def detail(self) -> str:
         return f"g = {self.g}"
 
     @property
     def terms(self) -> dict[str, int | str]:
         return {"kind": "fresh", "g": self.g}
-
-    @property
-    def memo(self) -> Symbols:
-        return self.answer
 
     @property
     def answer(self) -> Symbols:
@@ -144,11 +131,6 @@ class FreshHash(OneWidth):
         hashes = drawn.astype(np.int64) @ powers
         symbols = Direct(self.g).memoise(self.hashed(hashes, cells), noise, draws)
         return (hashes * self.g + symbols).astype(self.answer.dtype)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        raise TypeError("answers with a fresh hash have no fakes; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         raise TypeError(NO_MEMO)

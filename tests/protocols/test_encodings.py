@@ -31,7 +31,7 @@ def test_any_two_values_collide_in_exactly_one_gth_of_the_family(g: int) -> None
     """In full: every pair of the largest domain, every hash."""
     family = Hashed(2, g).family
     k = (family - 1) // (g - 1)
-    hashes = Hashed(k, g).hashes
+    hashes = Hashed(k, g).sent
     assert hashes.shape == (family, k)
     together = sum((hashes == symbol).astype(np.int64).T @ (hashes == symbol) for symbol in range(g))
     assert family <= 256
@@ -40,7 +40,7 @@ def test_any_two_values_collide_in_exactly_one_gth_of_the_family(g: int) -> None
 
 @pytest.mark.parametrize("g", PRIMES)
 def test_every_value_is_sent_everywhere_alike(g: int) -> None:
-    hashes = Hashed(g + 1, g).hashes
+    hashes = Hashed(g + 1, g).sent
     for value in range(g + 1):
         assert (np.bincount(hashes[:, value], minlength=g) == len(hashes) // g).all()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from protocols.arrays.aliases import Column, Floats, Mask, Values
+from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.encodings import Direct, FakeKind, Tables
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Round
@@ -31,11 +31,6 @@ class Plane(Direct):
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return _placed(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        raise ValueError("places are not hidden among fakes")
 
 
 def _placed(noise: Round) -> PlaceRound:
