@@ -1,6 +1,5 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all, variance
 from analytics.estimation.noised import CellNoise, estimate_noised
@@ -8,7 +7,7 @@ from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
 from analytics.estimation.ratios import exact
 from analytics.estimation.shortening import decimals, shortened, shortened_consistent
-from analytics.estimation.votes import covariance, unbiased, with_votes
+from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
 
 __all__ = [
     "CellNoise",

@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.places import fit_places, spread_of
-from analytics.estimation.votes import mean_squares, unbiased
+from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel

@@ -27,10 +27,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, vote_variance
 from analytics.estimation.noised import CellNoise, noise_variance
-from analytics.estimation.votes import unbiased
+from analytics.estimation.votes import norm_sub, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel
 

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
 
-from analytics.estimation.consistent import norm_sub
+from analytics.estimation.votes import norm_sub
 from analytics.integrity.tails import (
     at_least,
     at_most,

@@ -1,15 +1,20 @@
-"""Combining the published reports of many periods, and adding what is known only later."""
+"""Combining the published reports of many periods, and adding what is known only later.
+
+The times of windows, in words.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 import numpy as np
 
 from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
 from analytics.windows.calendar import Window
 from protocols.arrays import Whole
+from protocols.survey import Calendar
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +91,14 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
         return attribute
     people = truth.people[attribute.name].astype(np.float64)
     return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
+
+
+_DAY_ZERO = date(1970, 1, 1)
+
+
+def window_ends(calendar: Calendar, first: int, last: int) -> tuple[date, date]:
+    """The first and the last day of a window of whole local days; otherwise when its first and last periods begin."""
+    if calendar.begins_day(first) and calendar.begins_day(last + 1):
+        days = calendar.day(first), calendar.day(last + 1) - 1
+        return _DAY_ZERO + timedelta(days[0]), _DAY_ZERO + timedelta(days[1])
+    return calendar.local(calendar.begin(first)), calendar.local(calendar.begin(last))

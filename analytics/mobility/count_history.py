@@ -14,8 +14,7 @@ from analytics.estimation.estimates import CONFIDENCE, Estimates
 from analytics.estimation.ratios import exact
 from analytics.mobility.model import Suppression
 from analytics.windows.calendar import Window
-from analytics.windows.first_reports import ByGap, first_reports
-from analytics.windows.presence_noise import noise_widths
+from analytics.windows.first_reports import ByGap, first_reports, noise_widths
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 

@@ -24,10 +24,10 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
-from analytics.mobility.output.parts import Part
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
     WINDOW,
+    Part,
     crosses_table,
     flows_table,
     groups_table,
