@@ -16,8 +16,6 @@ of an interval is z times the root of
 Groups are the sums of their cells, with intervals of their own from the same refits. `tests/analytics/test_places.py`
 measures how often the intervals cover.
 
-What stopping early removes from shares of places without showing it, on average over the map.
-
 Further steps show what stopping has removed, but not all of it where cells are small against the noise: they change
 nothing at places where too much and too little meet. There, intervals also have a part of the mean square of what they
 change in an area of the same shape, wherever it lies. It follows from the mean product of what they change in two cells

@@ -9,10 +9,9 @@ have i and 0 for all others:
 A group's vote is the sum of its members' votes. Intervals need only the mean square of the votes, from those inside the
 group and from those outside (PROTOCOLS 1). That holds for groups too: the covariance of supports is part of it.
 
-Consistent histograms: non-negative and summing to 1 (PROTOCOLS 6).
-
-They are published beside the unbiased estimates, never instead of them, and are not stored: only counts can be merged.
-Any leading dimensions are allowed; the last axis is the values.
+`norm_sub` makes estimates consistent: non-negative and summing to 1 (PROTOCOLS 6). Consistent histograms are published
+beside the unbiased estimates, never instead of them, and are not stored: only counts can be merged. Any leading
+dimensions are allowed; the last axis is the values.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
 The parameters are fitted to what lies before the test; the filter then takes in one period after the other.
 
-Scores of forecasts against what came: of points, of intervals, and of whole distributions.
-
-All forecasts are normal distributions. Against publications, errors contain the fresh noise of the publication itself:
-RMSE^2 against the truth is about RMSE^2 against publications less mean R.
+Forecasts are scored against what came: as points, as intervals, and as whole distributions. All forecasts are normal
+distributions. Against publications, errors contain the fresh noise of the publication itself: RMSE^2 against the truth
+is about RMSE^2 against publications less mean R.
 """
 
 from __future__ import annotations

@@ -4,11 +4,10 @@ Nelder and Mead's search over logarithms, from a fixed start and with a fixed nu
 no derivative that a rounding error could turn. A wide prior on the logarithms keeps those where they are that the
 series says nothing about.
 
-The parameters of a model: variances and the memory of the deviation, on a grid.
-
-A fit is rounded to the grid before it is used: variances to eighths of a power of two, relative to a scale that is a
-power of two itself, and the deviation's memory to a table. So two machines whose logarithms differ in the last digit
-have the same parameters, and a forecast can say in a few small integers which ones it used.
+Parameters are variances and the memory of the deviation, on a grid. A fit is rounded to the grid before it is used:
+variances to eighths of a power of two, relative to a scale that is a power of two itself, and the deviation's memory to
+a table. So two machines whose logarithms differ in the last digit have the same parameters, and a forecast can say in a
+few small integers which ones it used.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ The state is (level, deviation, c_1, s_1, ...). Harmonics are kept in coordinate
 the deviation changes from one period to the next without noise, and the turning is in the regressors. Turning does not
 change noise that is the same in all directions, so this is the model with rotating harmonics (Harvey, 1989).
 
-Which seasons a series has if nobody says: days, weeks and years, as far as it is long enough to show them.
+If nobody says which seasons a series has, they are days, weeks and years, as far as it is long enough to show them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The visitors of a window by one attribute, and what its role adds: rankings and dwell times.
-
-What the role of an attribute adds to its shares: the busiest areas, and dwell times.
-"""
+"""The visitors of a window by one attribute, and what its role adds: rankings and dwell times."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Combining the published reports of many periods, and adding what is known only later.
-
-The times of windows, in words.
-"""
+"""Combining the published reports of many periods, and adding what is known only later."""
 
 from __future__ import annotations
 

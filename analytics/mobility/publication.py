@@ -1,12 +1,8 @@
-"""What is published of a period: its windows, which of them are suppressed, and its smoothed shares.
-
-The shares of a period, smoothed with earlier periods: of all attributes, those together that are asked alike.
-"""
+"""What is published of a period: its windows, which of them are suppressed, and its smoothed shares."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
@@ -15,19 +11,16 @@ import numpy as np
 
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.noised import CellNoise
-from analytics.estimation.smoothing import BLOCK, smooth
+from analytics.estimation.smoothing import smooth
 from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
-from protocols.arrays import Whole
-from protocols.question import Question
 from protocols.survey import DAY, Survey
 
 FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
 MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
-
-Asked = tuple[Question, Whole, Whole]  # with its counts `[period, value]` and its answers `[period]`
+LONGEST_TRIANGLE = 31
 
 
 def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Window]]) -> dict[str, Estimates]:
@@ -37,7 +30,7 @@ def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Wi
     """
     periods = history.periods[-MOST_SMOOTHED:]
     visitors = float(history.visitors(Window(periods[-1], periods[-1])).value)
-    alike: defaultdict[tuple[Hashable, CellNoise | None, Hashable], list[Asked]] = defaultdict(list)
+    found: dict[str, Estimates] = {}
     for question in history.scheme.questions:
         if question.attribute.placed:  # shares of places are not sums over reports, which could be smoothed
             continue
@@ -47,26 +40,9 @@ def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Wi
             n[n < FEWEST_ERRORS * sqrt(noise.reports)] = 0
         n[[Window(t, t) in suppressed[question.name] for t in periods]] = 0
         if np.count_nonzero(n) >= 2 and n[-1]:
-            asked = question.name if question.faked else question.mechanism
-            alike[asked, noise, tuple((n > 0).tolist())].append((question, counts, n))
-    found: dict[str, Estimates] = {}
-    for (_, noise, _), group in alike.items():
-        at_once = max(1, BLOCK // group[0][0].k)
-        for first in range(0, len(group), at_once):
-            found |= _together(group[first : first + at_once], visitors, noise, history.scheme.survey.longitudinal)
+            memo_channel = question.memo_channel if history.scheme.survey.longitudinal else None
+            found[question.name] = smooth(counts, n, question.channel, memo_channel, visitors, noise)
     return found
-
-
-def _together(group: list[Asked], visitors: float, noise: CellNoise | None, longitudinal: bool) -> dict[str, Estimates]:
-    questions, counts, n = zip(*group, strict=True)
-    channel, memo_channel = questions[0].channel, questions[0].memo_channel if longitudinal else None
-    shares = smooth(
-        np.stack(counts, axis=1), np.stack(n, axis=1), channel, memo_channel, population=visitors, noise=noise
-    )
-    return {question.name: shares[place] for place, question in enumerate(questions)}
-
-
-LONGEST_TRIANGLE = 31
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,4 @@
-"""The mobility report of a period, made from counts.
-
-Gaps of returning visitors as they are published, where counts have noise.
-"""
+"""The mobility report of a period, made from counts."""
 
 from __future__ import annotations
 

@@ -9,8 +9,6 @@ counters by period and gap, every window up to the horizon is a sum. Counters ha
 and further dimensions are allowed, so the same functions count devices and histograms of devices. With a long horizon
 most gaps do not occur: a `ByGap` holds the counters of one period for the gaps that do.
 
-The error and the quantiles of sums of noised cells (PROTOCOLS 7).
-
 Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| / scale). A window adds up
 many cells, so its noise is a sum of such draws.
 """

@@ -7,10 +7,8 @@ from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget, Calibration, Channel
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import moved
-from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.mechanisms.places.displacement import PlanarRound, moved
+from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 

@@ -23,8 +23,7 @@ from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Trait
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
-from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-from protocols.mechanisms.widths import width_law
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round, width_law
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 

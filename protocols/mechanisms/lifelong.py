@@ -18,8 +18,7 @@ from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.arrays.counting import count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together, independent
 from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, Unary, bit_flip, drawn_alike
-from protocols.mechanisms.rounds import Flip, Round
-from protocols.mechanisms.widths import width_law
+from protocols.mechanisms.rounds import Flip, Round, width_law
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
 

@@ -3,9 +3,9 @@
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
 from protocols.survey.crosses import TIMES, Cross, Crossed
-from protocols.survey.durations import parse_duration
 from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
+from protocols.survey.names import parse_duration
 from protocols.survey.roles import dwell_times
 from protocols.survey.zones import TimeZone
 

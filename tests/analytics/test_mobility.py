@@ -18,8 +18,7 @@ from analytics.mobility import (
 )
 from analytics.mobility.output.value_tables import flows
 from analytics.windows import ByGap, Window
-from analytics.windows.first_reports import by_gap
-from analytics.windows.presence_noise import noise_error
+from analytics.windows.first_reports import by_gap, noise_error
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

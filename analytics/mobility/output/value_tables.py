@@ -1,8 +1,7 @@
 """The tables with a row for each value, made column by column: of values, of groups and of flows.
 
-They can have millions of rows, so each is made in parts of a limited number of rows.
-
-Parts of tables: some rows, in which a column that is the same in all of them takes no room.
+They can have millions of rows, so each is made in parts of a limited number of rows, in
+which a column that is the same in all of them takes no room.
 """
 
 from __future__ import annotations
