@@ -1,17 +1,16 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
-from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
+from analytics.estimation.consistent_shares import consistent_shares
 from analytics.estimation.estimates import estimate, estimate_all, variance
 from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
 from analytics.estimation.ratios import exact
-from analytics.estimation.shortening import decimals, shortened, shortened_consistent
+from analytics.estimation.shortening import decimals, shortened
 from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
 
 __all__ = [
     "CellNoise",
-    "ConsistentShares",
     "consistent_shares",
     "covariance",
     "decimals",
@@ -23,7 +22,6 @@ __all__ = [
     "fitted_places",
     "norm_sub",
     "shortened",
-    "shortened_consistent",
     "unbiased",
     "variance",
     "with_votes",

@@ -2,7 +2,7 @@
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
-from protocols.survey.crosses import TIMES, Cross, Crossed
+from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
 from protocols.survey.names import parse_duration
@@ -20,7 +20,6 @@ __all__ = [
     "Attribute",
     "Calendar",
     "Cross",
-    "Crossed",
     "Grid",
     "Solution",
     "Survey",
