@@ -2,11 +2,11 @@
 
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import axes_of
-from analytics.mobility.changes import with_changes
 from analytics.mobility.combining import (
     WindowTruth,
     combine,
     window_ends,
+    with_changes,
     with_lost_presence,
     with_shortfall,
     with_truth,

@@ -25,7 +25,7 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     """The report of a period: all windows that end with it, from the counts of the periods they cover.
 
     The period is the last of the history. Nothing in the report depends on later periods, on the reports of other
-    periods, or on what is known outside the counts: `analytics.mobility.combining` and `changes` add that. `estimated`
+    periods, or on what is known outside the counts: `analytics.mobility.combining` adds that. `estimated`
     are the answers of the period by attribute, if they were estimated before.
     """
     survey, publication = history.scheme.survey, Publication(history, estimated or {})

@@ -20,8 +20,7 @@ from typing import Literal
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole, Words
-from protocols.arrays.columns import Layout, PackedBits, Symbols
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round, width_law
 from protocols.randomness.keystream import Draws

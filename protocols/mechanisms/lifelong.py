@@ -14,8 +14,7 @@ from math import comb
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
-from protocols.arrays.columns import Layout, PackedBits, Symbols
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together, independent
 from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, Unary, bit_flip, drawn_alike
 from protocols.mechanisms.rounds import Flip, Round, width_law

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation.ratios import exact
+from analytics.estimation.estimates import exact
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import dwell, middle_values
 from protocols.survey import Attribute

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation.estimates import Estimates, quantile
-from analytics.estimation.ratios import exact, product, ratio
+from analytics.estimation.estimates import Estimates, exact, product, quantile, ratio
 from analytics.windows import first_reports
 from analytics.windows.first_reports import MANY, noise_error, noise_quantile
 

@@ -10,7 +10,7 @@ import pytest
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import InfeasibleError
 from protocols.mechanisms import Flip
-from protocols.mechanisms.builders.evolving import PRIMES
+from protocols.mechanisms.builders.hashing import PRIMES
 from protocols.mechanisms.catalogue import RECORDS, build
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
