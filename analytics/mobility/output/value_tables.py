@@ -7,9 +7,8 @@ which a column that is the same in all of them takes no room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, product
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,10 +23,8 @@ from analytics.mobility.model import (
     Changes,
     MobilityReport,
     Quantities,
-    Quantity,
     Shares,
     WindowReport,
-    quantities,
 )
 
 
@@ -68,28 +65,6 @@ def _repeated(entry: Any, kind: pa.DataType, rows: int) -> pa.Array:
 
 
 ARROW = ">"  # between origin and destination in the values of a transition attribute
-
-
-@dataclass(frozen=True)
-class Flows:
-    """One entry for each pair of an origin and a destination."""
-
-    origins: list[str]
-    destinations: list[str]
-    people: Quantities
-
-
-def flows(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> Flows | None:
-    """The origin-destination table, row by row; values without an origin and a destination are left out.
-
-    None if the attribute has another role, or no answers.
-    """
-    if asked.role != "transition" or attribute.values is None or visitors is None:
-        return None
-    pairs = [tuple(part.strip() for part in value.split(ARROW)) for value in asked.values]
-    places = np.array([place for place, pair in enumerate(pairs) if len(pair) == 2], dtype=np.intp)
-    people = attribute.values.people(visitors).estimates[places]
-    return Flows([pairs[at][0] for at in places], [pairs[at][1] for at in places], quantities(people))
 
 
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
@@ -139,31 +114,10 @@ CROSSES = pa.schema(
 FLOWS = pa.schema(WINDOW | ATTRIBUTE | {"origin": _TEXT, "destination": _TEXT, **_quantity("people")})
 
 
-def values_table(report: MobilityReport) -> Iterator[Part]:
-    """One row for each window, attribute and value."""
-    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.values, part.values))
-
-
-def groups_table(report: MobilityReport) -> Iterator[Part]:
-    """The same for groups of values."""
-    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.groups, part.groups))
-
-
-def flows_table(report: MobilityReport) -> Iterator[Part]:
-    """People from each origin to each destination."""
-    return _table(report, FLOWS, _of_flows)
-
-
-def crosses_table(report: MobilityReport) -> Iterator[Part]:
-    """One row for each pair of values of a cross; then for each pair of which one is, or both are, a group."""
-    return chain(
-        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
-        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.groups, group=True)),
-    )
-
-
-def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None, group: bool) -> Columns | None:
-    columns = _of_shares(window, (), shares) if asked.axes else None
+def of_pairs(window: WindowReport, asked: AskedAttribute, part: AttributeReport, group: bool) -> Columns | None:
+    """Each pair of values of a cross, or each pair of which one is, or both are, a group."""
+    shares = part.groups if group else part.values
+    columns = of_shares(window, (), shares) if asked.axes else None
     if columns is None or shares is None:
         return None
     first, second = asked.axes
@@ -175,7 +129,8 @@ def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None
     return columns | named | {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}
 
 
-def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+    """Shares of values, or of groups of values."""
     if shares is None or window.visitors is None:
         return None
     single = ("consistent", "consistent_low", "consistent_high", *_quantity("adjusted"), "truth")
@@ -190,11 +145,13 @@ def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None
     }
 
 
-def _of_flows(window: WindowReport, asked: AskedAttribute, attribute: AttributeReport) -> Columns | None:
-    found = flows(asked, attribute, window.visitors)
-    if found is None:
+def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """People from each origin to each destination; None if the attribute has another role, or no answers."""
+    if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
-    return {"origin": found.origins, "destination": found.destinations, **_shortened("people", found.people)}
+    pairs = [[place.strip() for place in value.split(ARROW)] for value in asked.values]
+    people = _shortened("people", part.values.people(window.visitors))
+    return {"origin": [pair[0] for pair in pairs], "destination": [pair[1] for pair in pairs], **people}
 
 
 def _parts(name: str, numbers: Quantities | Estimates | None) -> Columns:
@@ -216,7 +173,7 @@ def _changes(name: str, changes: Changes | None) -> Columns:
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def _table(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
+def by_value(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
     """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
     yield Part.without_rows(schema)
     asked = {attribute.name: attribute for attribute in report.attributes}
