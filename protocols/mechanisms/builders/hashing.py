@@ -17,6 +17,7 @@ from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.mechanisms.rounds import grr, sue
 
 PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+"""Lifelong hashes take those up to 13: beyond, their family is too small for two values."""
 MOST_HASHES = 1 << 23
 """16 bytes each are in memory while supports are counted, unless a counter for each hash and symbol takes less."""
 MOST_VALUES = 1_000_000
