@@ -146,12 +146,16 @@ def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None)
 
 
 def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
-    """People from each origin to each destination; None if the attribute has another role, or no answers."""
+    """People from each origin to each destination; values that do not name both are left out.
+
+    None if the attribute has another role, or no answers.
+    """
     if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
     pairs = [[place.strip() for place in value.split(ARROW)] for value in asked.values]
-    people = _shortened("people", part.values.people(window.visitors))
-    return {"origin": [pair[0] for pair in pairs], "destination": [pair[1] for pair in pairs], **people}
+    places = [place for place, pair in enumerate(pairs) if len(pair) == 2]
+    people = _parts("people", shortened(part.values.people(window.visitors).estimates[places]))
+    return {"origin": [pairs[at][0] for at in places], "destination": [pairs[at][1] for at in places], **people}
 
 
 def _parts(name: str, numbers: Quantities | Estimates | None) -> Columns:
