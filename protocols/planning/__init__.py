@@ -2,7 +2,7 @@
 
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import PrecisionPlan, told_apart, widest_interval
-from protocols.planning.presence import PresenceErrors
+from protocols.planning.presence import PresenceErrors, PresencePlan
 from protocols.planning.shares import SharesPlan
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Plan",
     "PrecisionPlan",
     "PresenceErrors",
+    "PresencePlan",
     "SharesPlan",
     "plan",
     "told_apart",
