@@ -25,12 +25,10 @@ class Respondent:
         self.scheme = scheme
         self.keyring = keyring
         self._survey = scheme.survey.id, scheme.fingerprint
-        nobody = keyring.draws(("sampled", *self._survey), np.empty(0, dtype=np.uint64))
-        self._sampled: tuple[Draws, Column] = nobody, np.empty(0, dtype=np.uint8)
 
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
-        return self._sampled_by_rows_of(self.keyring.draws(("sampled", *self._survey), devices))
+        return self.scheme.sampled.sample(self.keyring.draws(("sampled", *self._survey), devices))
 
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
@@ -90,23 +88,13 @@ class Respondent:
         words = self.keyring.draws(("token", *self._survey), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
-    def _sampled_by_rows_of(self, draws: Draws) -> Column:
-        """`sampled` of the devices of any draws. It is kept, because it is needed for every attribute of a report."""
-        known, sampled = self._sampled
-        if not np.array_equal(draws.devices, known.devices):
-            known = self.keyring.draws(("sampled", *self._survey), draws.devices.copy())
-            sampled = self.scheme.sampled.sample(known)
-            sampled.flags.writeable = False
-            self._sampled = known, sampled
-        return sampled
-
     def _first_round(self, question: Question, cells: Values, draws: Draws) -> Column:
         """Round 1 of the truth; of a fake where the device was given another attribute."""
         mechanism = question.mechanism
         kind = question.fake_kind
         if kind is None:
             return mechanism.memoise(cells, draws)
-        own = self._sampled_by_rows_of(draws) == self.scheme.place(question)
+        own = self.sampled(draws.devices) == self.scheme.place(question)
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:

@@ -1,18 +1,15 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
-from analytics.estimation.consistent import norm_sub
-from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
-from analytics.estimation.estimates import estimate, estimate_all, variance
+from analytics.estimation.consistent_shares import consistent_shares
+from analytics.estimation.estimates import estimate, estimate_all, exact, variance
 from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
-from analytics.estimation.ratios import exact
-from analytics.estimation.shortening import decimals, shortened, shortened_consistent
-from analytics.estimation.votes import covariance, unbiased, with_votes
+from analytics.estimation.shortening import decimals, shortened
+from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
 
 __all__ = [
     "CellNoise",
-    "ConsistentShares",
     "consistent_shares",
     "covariance",
     "decimals",
@@ -24,7 +21,6 @@ __all__ = [
     "fitted_places",
     "norm_sub",
     "shortened",
-    "shortened_consistent",
     "unbiased",
     "variance",
     "with_votes",

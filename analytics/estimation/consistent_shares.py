@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
-from analytics.estimation.votes import unbiased
+from analytics.estimation.votes import norm_sub, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 

@@ -19,9 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, quantile
-from analytics.estimation.votes import mean_squares, unbiased, with_votes
+from analytics.estimation.votes import mean_squares, norm_sub, unbiased, with_votes
 from protocols.arrays import Floats, Mask, Places
 from protocols.mechanisms import Channel, MatrixChannel
 from protocols.privacy import geometric_variance

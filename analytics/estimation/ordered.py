@@ -44,7 +44,7 @@ TINY = 1e-300
 def early_stopped(counts: NDArray[np.int64], channel: MatrixChannel) -> tuple[Floats, int]:
     """The histogram for `counts[value]` reports that name each value, and the number of steps. At least one report.
 
-    >>> from analytics.estimation.consistent import norm_sub
+    >>> from analytics.estimation.votes import norm_sub
     >>> from protocols.mechanisms.rounds import geometric
     >>> channel = MatrixChannel(geometric(20, 0.5).matrix)
     >>> bell = np.exp(-((np.arange(20) - 8) ** 2) / 18)

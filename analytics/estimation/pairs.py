@@ -16,9 +16,9 @@ from math import sqrt
 
 import numpy as np
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.consistent_shares import ConsistentShares
 from analytics.estimation.estimates import Estimates
+from analytics.estimation.votes import norm_sub
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, SupportChannel
 

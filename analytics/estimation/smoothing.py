@@ -27,16 +27,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent import norm_sub
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile, vote_variance
 from analytics.estimation.noised import CellNoise, noise_variance
-from analytics.estimation.votes import unbiased
+from analytics.estimation.votes import norm_sub, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel
 
 DRIFTS = np.concatenate([[0.0], np.logspace(-4, 3, 15)])  # variances of a step, in units of one estimate's variance
 JUMP, JUMP_PROBABILITY = 4.0, 0.3  # variance of a jump in the same units, and how often the newest step is one
-BLOCK = 1024  # values at once: the filter's arrays fit into the processor's cache
 
 
 def smooth(
@@ -44,15 +42,12 @@ def smooth(
     n: ArrayLike,
     channel: Channel,
     memo_channel: Channel | None,
-    *,
     population: float | None = None,
-    confidence: float = CONFIDENCE,
     noise: CellNoise | None = None,
 ) -> Estimates:
-    """Frequencies `[..., value]` of the last period, from `counts[period, ..., value]` and `n[period, ...]`.
+    """Frequencies `[value]` of the last period, from `counts[period, value]` and `n[period]`.
 
-    Earlier periods without reports are bridged; without reports in the last one nothing is known. Several attributes at
-    once must have reports in the same periods.
+    Earlier periods without reports are bridged; without reports in the last one nothing is known.
 
     `memo_channel` is that of the memos alone (Question.memo_channel); None for one-shot surveys, whose noise is all
     fresh. `population` is as for `estimate`, in the last period: the error is never larger than that of the unbiased
@@ -69,10 +64,10 @@ def smooth(
     [1.6, 1.7]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    if (n[-1] == 0).any():
+    if n[-1] == 0:
         return estimate(counts[-1], n[-1], channel)
-    known = np.flatnonzero((n > 0).reshape(len(n), -1).all(axis=1))
-    reports = n[known][..., None]
+    known = np.flatnonzero(n > 0)
+    reports = n[known, None]
     seen = unbiased(counts[known] / reports, channel)
     pooled = norm_sub(seen.mean(axis=0))
     between = pooled * (1 - pooled)
@@ -85,23 +80,20 @@ def smooth(
     if noise is not None:
         fresh_variance = fresh_variance + noise_variance(pooled, n[known], channel, noise)
         step = np.median(fresh_variance, axis=0) + memo / typical
-    level, spread = np.empty((2, *pooled.shape))
-    for first in range(0, channel.k, BLOCK):
-        block = ..., slice(first, first + BLOCK)
-        level[block], spread[block] = _filtered(seen[block], fresh_variance[block], step[block], np.diff(known))
+    level, spread = _filtered(seen, fresh_variance, step, np.diff(known))
     drawn = drawn_share(reports[-1], population)
     unbiased_variance = (total - drawn * between) / reports[-1]
     if noise is not None:
         unbiased_variance = unbiased_variance + noise_variance(pooled, n[-1], channel, noise)
     error = np.sqrt(np.minimum(spread + memo / reports[-1], unbiased_variance))
-    half_width = quantile(confidence) * error
+    half_width = quantile(CONFIDENCE) * error
     return Estimates(level, error, level - half_width, level + half_width)
 
 
 class _State(NamedTuple):
     """The level's mean and variance under each drift, and the logarithm of how well the drift has predicted so far.
 
-    All three have the shape [drift, ..., value].
+    All three have the shape [drift, value].
     """
 
     mean: Floats
@@ -120,7 +112,7 @@ class _State(NamedTuple):
 
 
 def _filtered(seen: Floats, noise: Floats, step: Floats, distances: np.ndarray) -> tuple[Floats, Floats]:
-    """The level in the last period and its variance, from estimates and their noise, `[period, ..., value]`.
+    """The level in the last period and its variance, from estimates and their noise, `[period, value]`.
 
     `step` is the unit of drifts and jumps, `distances` how many periods lie between successive estimates.
     """

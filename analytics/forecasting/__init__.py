@@ -4,8 +4,7 @@ from analytics.forecasting.backtesting import Scored, backtest
 from analytics.forecasting.bank import Bank, BankForecast, history_length, longest_between, refit_after
 from analytics.forecasting.predicting import MODEL, About, Forecast, adding_up, forecast, interval_ends, unexpected
 from analytics.forecasting.series import Series
-from analytics.forecasting.structure import Structure
-from analytics.forecasting.usual_seasons import check_enough, usual_seasons
+from analytics.forecasting.structure import Structure, check_enough, usual_seasons
 
 __all__ = [
     "MODEL",

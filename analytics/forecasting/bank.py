@@ -17,8 +17,7 @@ from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import ALERT, calibration
 from analytics.forecasting.series import CYCLES as NOISE_CYCLES
 from analytics.forecasting.series import UNSEASONAL, Series, future_noise
-from analytics.forecasting.structure import Structure
-from analytics.forecasting.usual_seasons import CYCLES, FEWEST_VALUES
+from analytics.forecasting.structure import CYCLES, FEWEST_VALUES, Structure
 from protocols.arrays import Floats, Mask
 
 FEWEST_HISTORY, MOST_HISTORY, HISTORY_CYCLES = 400, 3000, 8

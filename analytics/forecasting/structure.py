@@ -12,12 +12,15 @@
 The state is (level, deviation, c_1, s_1, ...). Harmonics are kept in coordinates that turn with them: then nothing but
 the deviation changes from one period to the next without noise, and the turning is in the regressors. Turning does not
 change noise that is the same in all directions, so this is the model with rotating harmonics (Harvey, 1989).
+
+If nobody says which seasons a series has, they are days, weeks and years, as far as it is long enough to show them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from fractions import Fraction
 from functools import cached_property
 from math import cos, pi, sin
@@ -25,7 +28,7 @@ from math import cos, pi, sin
 import numpy as np
 
 from protocols.arrays import Floats, Whole
-from protocols.errors import SettingsError
+from protocols.errors import ResultsError, SettingsError
 
 LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
 SHORTEST_HARMONICS, LONGER_HARMONICS, MODULATED = 8, 3, 2
@@ -104,3 +107,37 @@ class Structure:
 
     def _columns(self, place: int, number: int) -> int:
         return 1 if 2 * number == self.seasons[place] else 2  # the sine of half a turn is 0 in every period
+
+
+CYCLES = 2  # how often a season must have been seen
+FEWEST_VALUES = 20
+MOST_PERIODS = 2_000  # longer seasons have too many phases to be told from the level
+DAY, WEEK, YEAR = timedelta(days=1), timedelta(weeks=1), timedelta(days=365.25)
+
+
+def usual_seasons(step: timedelta, periods: int) -> Structure:
+    """The seasons of a series of so many periods of this length.
+
+    >>> usual_seasons(timedelta(minutes=30), 3456).seasons, usual_seasons(timedelta(days=1), 900).seasons
+    ((48, 336), (7, 365))
+    >>> usual_seasons(timedelta(days=1), 10).seasons, usual_seasons(timedelta(days=30.4375), 60).seasons
+    ((), (12,))
+    """
+    found = []
+    for cycle in (DAY, WEEK, YEAR):
+        season = round(cycle / step)
+        exact = cycle == YEAR or season * step == cycle
+        if exact and 2 <= season <= MOST_PERIODS and CYCLES * season <= periods:
+            found.append(season)
+    return Structure.of(found)
+
+
+def check_enough(what: str, known: int, structure: Structure) -> None:
+    """Refuse to forecast from too little."""
+    needed = max([FEWEST_VALUES, *(CYCLES * season for season in structure.seasons)])
+    if known < needed:
+        seasons = f" with seasons of {' and '.join(map(str, structure.seasons))} periods" if structure.seasons else ""
+        hint = "collect for longer, or leave out the longest season" if structure.seasons else "collect for longer"
+        raise ResultsError(
+            f"{what}: {known} values are too little to say anything; a forecast{seasons} needs {needed}", hint
+        )

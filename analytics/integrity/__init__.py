@@ -3,7 +3,7 @@
 from analytics.integrity.checks import ALPHA, Answers
 from analytics.integrity.flow import Closed, Flow, flow_of
 from analytics.integrity.robust import Robust, robust
-from analytics.integrity.verdict import AttributeIntegrity, CheckResult, Integrity, Verdict, integrity_of
+from analytics.integrity.verdict import AttributeIntegrity, CheckResult, Integrity, integrity_of
 
 __all__ = [
     "ALPHA",
@@ -14,7 +14,6 @@ __all__ = [
     "Flow",
     "Integrity",
     "Robust",
-    "Verdict",
     "flow_of",
     "integrity_of",
     "robust",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
 
-from analytics.estimation.consistent import norm_sub
+from analytics.estimation.votes import norm_sub
 from analytics.integrity.tails import (
     at_least,
     at_most,
@@ -34,7 +34,7 @@ from analytics.integrity.tails import (
     rare_counts,
     smallest_true,
 )
-from protocols.arrays import Floats, Mask, Whole
+from protocols.arrays import Floats, Whole
 from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 
 ALPHA = 0.01
@@ -116,15 +116,15 @@ def negativity_check(answers: Answers, level: float) -> Check:
     others = np.arange(len(low)) != np.argmax(shares)
     where = normal & others
 
-    def noticed(forged: Floats) -> Mask:
-        counts = n * (1 - forged)[:, None] * shares[where]
+    def noticed(forged: float) -> bool:
+        counts = n * (1 - forged) * shares[where]
         square, variance = half_square_moments((counts - n * low[where]) / spread[where])
-        total = square.sum(axis=1) - USUALLY * np.sqrt(variance.sum(axis=1))
-        return 2 * half_squares_tail(total, int(normal.sum())) <= level
+        total = float(square.sum() - USUALLY * np.sqrt(variance.sum()))
+        return bool(2 * half_squares_tail(total, int(normal.sum())) <= level)
 
     p = of_counts(answers.supports.astype(np.float64))
     if where.any():
-        return Check(p, smallest_true(noticed, len(low)))
+        return Check(p, smallest_true(noticed))
     lacking, least = np.where(others, shares, 1 - shares), np.where(others, low, 1 - high)
     return Check(p, _smallest(n, lacking, least, level / cells))
 

@@ -7,11 +7,9 @@ from collections.abc import Callable
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
 
-from protocols.arrays import Floats, Mask, Whole
+from protocols.arrays import Floats, Whole
 
 STEPS = 40  # of a bisection
-CELLS = 4096  # trials times values at once: with few values several trials cost hardly more than one
-MOST_TRIED = 7
 EXACT = 1e-6  # relative error of a share, of which three digits are published
 
 
@@ -41,26 +39,12 @@ def rare_counts(level: float, n: int, p: Floats) -> Whole:
     >>> rare_counts(0.3, 2, np.array([0.1, 0.5, 0.9])).tolist()
     [-1, 0, 1]
     """
-    low: Whole = np.full(p.shape, -1)
-    high: Whole = np.full(p.shape, n)
-    laws = np.arange(len(p))
-    tried = _at_once(len(p))
-    places = np.arange(1, tried + 1)[:, None]
-    counts = np.clip(_normal_count(level, n, p) + places - (tried + 1) // 2, low, high - 1)
-    while True:
-        rare = ((counts < 0) | (at_most(np.maximum(counts, 0), n, p) <= level)).sum(axis=0)
-        edges = np.vstack([low, counts, high])
-        low, high = edges[rare, laws], edges[rare + 1, laws]
-        if (high - low).max(initial=1) <= 1:
-            return low
-        counts = low + (high - low) * places // (tried + 1)
-
-
-def _normal_count(level: float, n: int, p: Floats) -> Whole:
-    """About the count that a binomial number exceeds with all but this chance (Cornish and Fisher)."""
-    z = float(scipy.special.ndtri(level))
-    count = n * p + z * np.sqrt(n * p * (1 - p)) + (z**2 - 1) * (1 - 2 * p) / 6 - 1
-    return np.asarray(np.floor(count), dtype=np.int64)
+    low, high = np.full(p.shape, -1), np.full(p.shape, n)
+    while (high - low).max(initial=1) > 1:
+        middle = (low + high + 1) // 2
+        rare = at_most(middle, n, p) <= level
+        low, high = np.where(rare, middle, low), np.where(rare, high, middle)
+    return low
 
 
 def mean_tail(mean: float, n: int, laws: Floats) -> float:
@@ -158,28 +142,18 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
     return square, np.maximum(fourth - square**2, 0)  # far from 0 the difference of two large numbers is rounded
 
 
-def smallest_true(test: Callable[[Floats], Mask], values: int = 1) -> float | None:
+def smallest_true(test: Callable[[float], bool]) -> float | None:
     """The smallest share at which a test is true, which stays true for larger ones; None if it is false even at 1.
 
-    The test is given several shares at once, and looks at so many values for each.
-
-    >>> round(smallest_true(lambda shares: shares > 0.123), 6)
+    >>> round(smallest_true(lambda share: share > 0.123), 6)
     0.123
     """
-    if not test(np.ones(1))[0]:
+    if not test(1.0):
         return None
-    tried = _at_once(values)
-    low, high, places = 0.0, 1.0, np.arange(1, tried + 1, dtype=np.float64)
+    low, high = 0.0, 1.0
     for _ in range(STEPS):
         if high - low < EXACT * low:
             break
-        shares = low + places * ((high - low) / (tried + 1))
-        found = test(shares)
-        first = int(np.argmax(found)) if found.any() else tried
-        low, high = float(shares[first - 1]) if first else low, float(shares[first]) if first < tried else high
+        middle = (low + high) / 2
+        low, high = (low, middle) if test(middle) else (middle, high)
     return high
-
-
-def _at_once(values: int) -> int:
-    """How many trials to make at once: the fewer, the more values each of them looks at."""
-    return max(1, min(MOST_TRIED, CELLS // max(values, 1)))

@@ -2,8 +2,15 @@
 
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import axes_of
-from analytics.mobility.changes import with_changes
-from analytics.mobility.combining import WindowTruth, combine, with_lost_presence, with_shortfall, with_truth
+from analytics.mobility.combining import (
+    WindowTruth,
+    combine,
+    window_ends,
+    with_changes,
+    with_lost_presence,
+    with_shortfall,
+    with_truth,
+)
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import (
     AskedAttribute,
@@ -17,10 +24,8 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.output.columns import explained
-from analytics.mobility.output.labels import window_ends
-from analytics.mobility.output.parts import Part
 from analytics.mobility.output.tables import tables, tables_in_parts
-from analytics.mobility.output.value_tables import PART_ROWS
+from analytics.mobility.output.value_tables import PART_ROWS, Part
 from analytics.mobility.report import mobility_report
 
 __all__ = [

@@ -1,15 +1,32 @@
-"""Combining the published reports of many periods, and adding what is known only later."""
+"""Combining the published reports of many periods, and adding what is known only later.
+
+Changes in percent between published windows, and against a baseline, are computed by readers of the reports: the window
+to compare with may lie further back than one report's horizon, and the baseline is the reader's choice. Only published
+numbers are compared, so a change reveals nothing about a suppressed window.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 import numpy as np
 
-from analytics.mobility.model import AttributeReport, MobilityReport, WindowReport
-from analytics.windows.calendar import Window
+from analytics.estimation.estimates import Estimates, ratio
+from analytics.mobility.model import (
+    PARTS,
+    AttributeReport,
+    Change,
+    Changes,
+    MobilityReport,
+    WindowReport,
+    measured,
+    quantities,
+)
+from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
+from protocols.survey import Calendar
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +103,113 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
         return attribute
     people = truth.people[attribute.name].astype(np.float64)
     return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
+
+
+_DAY_ZERO = date(1970, 1, 1)
+
+
+def window_ends(calendar: Calendar, first: int, last: int) -> tuple[date, date]:
+    """The first and the last day of a window of whole local days; otherwise when its first and last periods begin."""
+    if calendar.begins_day(first) and calendar.begins_day(last + 1):
+        days = calendar.day(first), calendar.day(last + 1) - 1
+        return _DAY_ZERO + timedelta(days[0]), _DAY_ZERO + timedelta(days[1])
+    return calendar.local(calendar.begin(first)), calendar.local(calendar.begin(last))
+
+
+def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:
+    """The report with every change between its windows; `baseline` are the periods that count as normal."""
+    published = {Window(w.first, w.last): w for w in report.windows if not w.suppressed}
+    if not published:
+        return report
+    known = range(min(w.first for w in published), max(w.last for w in published) + 1)
+    comparison = _Comparison(report.calendar, known, baseline)
+    visitors = {window: measured(shown.visitors)[None] for window, shown in published.items() if shown.visitors}
+    people = {asked.name: _people(published, asked.name) for asked in report.attributes}
+
+    def changed(shown: WindowReport) -> WindowReport:
+        window = Window(shown.first, shown.last)
+        if window not in visitors:
+            return shown
+        since = {name: _single(change) for name, change in comparison.changes(window, visitors).items()}
+        attributes = tuple(_updated(part, comparison.changes(window, people[part.name])) for part in shown.attributes)
+        return shown.model_copy(update={**since, "attributes": attributes})
+
+    return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
+
+
+@dataclass(frozen=True)
+class _Comparison:
+    """Which windows are compared: `known` are the periods of the report."""
+
+    calendar: Calendar
+    known: range
+    baseline: range | None
+
+    def changes(self, window: Window, published: Mapping[Window, Estimates]) -> dict[str, Changes | None]:
+        """The fields `change` and `baseline` of the numbers of a window; `published` has those of every window."""
+        if window not in published:
+            return {"change": None, "baseline": None}
+        return {"change": self._since_previous(window, published), "baseline": self._since_baseline(window, published)}
+
+    def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
+        """Against the previous comparable window."""
+        found = comparable(window, self.calendar, self.known)
+        if found is None or found[0] not in published:
+            return None
+        earlier, words = found
+        return _changes(published[window], published[earlier], earlier, words)
+
+    def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
+        """Against the median of the windows at the same time of the week (or of the day) within the baseline.
+
+        A window is not compared with itself, nor with what it shares periods with.
+        """
+        if self.baseline is None:
+            return None
+        others = [w for w in same_phase(window, self.calendar, self.baseline) if not w.overlaps(window)]
+        normal = [published[w] for w in others if w in published]
+        if not normal:
+            return None
+        words = f"the median of {len(normal)} comparable windows" if len(normal) > 1 else "the comparable window"
+        return _changes(published[window], _median(normal), Window(self.baseline[0], self.baseline[-1]), words)
+
+
+def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:
+    """The people by value of one attribute, in every window that has answers."""
+    shares = [
+        (window, shown.visitors, part.values)
+        for window, shown in published.items()
+        for part in shown.attributes
+        if part.name == name
+    ]
+    return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
+
+
+def _updated(attribute: AttributeReport, changes: Mapping[str, Changes | None]) -> AttributeReport:
+    if attribute.values is None:
+        return attribute
+    return attribute.model_copy(update={"values": attribute.values.model_copy(update=dict(changes))})
+
+
+def _single(changes: Changes | None) -> Change | None:
+    """The change of the only number of a row."""
+    if changes is None:
+        return None
+    return Change(percent=changes.percent.at(0), against=changes.against, first=changes.first, last=changes.last)
+
+
+def _median(parts: Sequence[Estimates]) -> Estimates:
+    """The median, with the mean of the errors and of the distances to the ends of the intervals.
+
+    That assumes that the parts share their noise: people who keep their memos nearly do.
+    """
+    value, error, low, high = (np.array([getattr(part, name) for part in parts]) for name in PARTS)
+    middle = np.median(value, axis=0)
+    down, up = (value - low).mean(axis=0), (high - value).mean(axis=0)
+    return Estimates(middle, error.mean(axis=0), middle - down, middle + up)
+
+
+def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> Changes:
+    by = ratio(now, then)
+    percent = Estimates((by.value - 1) * 100, by.error * 100, (by.low - 1) * 100, (by.high - 1) * 100)
+    return Changes(percent=quantities(percent), against=words, first=window.first, last=window.last)

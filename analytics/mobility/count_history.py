@@ -10,12 +10,10 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation.estimates import CONFIDENCE, Estimates
-from analytics.estimation.ratios import exact
+from analytics.estimation.estimates import CONFIDENCE, Estimates, exact
 from analytics.mobility.model import Suppression
 from analytics.windows.calendar import Window
-from analytics.windows.first_reports import ByGap, first_reports
-from analytics.windows.presence_noise import noise_widths
+from analytics.windows.first_reports import ByGap, first_reports, noise_widths
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 

@@ -4,7 +4,7 @@ All numbers belong to *windows*: runs of consecutive periods, of which a single 
 known, or not published, is null. Numbers by value are columns; `attributes` lists the names of the values, once.
 
 A report is published for each period, from counts alone. Fields "added by readers" depend on what is known later or
-elsewhere. They are null (or false) in published records; `combining` and `changes` fill them in.
+elsewhere. They are null (or false) in published records; `combining` fills them in.
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.columns import Column
-from analytics.estimation.estimates import Estimates
-from analytics.estimation.ratios import product
+from analytics.estimation.estimates import Estimates, product
 from analytics.integrity.verdict import Integrity
 from protocols.survey import Calendar, TimeZone
 

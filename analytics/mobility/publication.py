@@ -2,19 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from math import sqrt
+
+import numpy as np
 
 from analytics.estimation.estimates import Estimates
+from analytics.estimation.noised import CellNoise
+from analytics.estimation.smoothing import smooth
 from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
-from analytics.mobility.smoothed_shares import smoothed_shares
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
 from protocols.survey import DAY, Survey
 
+FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
+MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
 LONGEST_TRIANGLE = 31
+
+
+def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Window]]) -> dict[str, Estimates]:
+    """The shares in the last period, by attribute; of those that have answers in it, and in an earlier one.
+
+    Suppressed periods are left out, and periods whose number of answers is not known well enough for an estimate.
+    """
+    periods = history.periods[-MOST_SMOOTHED:]
+    visitors = float(history.visitors(Window(periods[-1], periods[-1])).value)
+    found: dict[str, Estimates] = {}
+    for question in history.scheme.questions:
+        if question.attribute.placed:  # shares of places are not sums over reports, which could be smoothed
+            continue
+        counts, n = history.by_period(question.name, periods)
+        noise = CellNoise.of(history.scheme, question.name)
+        if noise is not None:
+            n[n < FEWEST_ERRORS * sqrt(noise.reports)] = 0
+        n[[Window(t, t) in suppressed[question.name] for t in periods]] = 0
+        if np.count_nonzero(n) >= 2 and n[-1]:
+            memo_channel = question.memo_channel if history.scheme.survey.longitudinal else None
+            found[question.name] = smooth(counts, n, question.channel, memo_channel, visitors, noise)
+    return found
 
 
 @dataclass(frozen=True, eq=False)

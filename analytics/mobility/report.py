@@ -13,9 +13,7 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, UniqueVisitors, WindowReport, each_quantity, quantity
-from analytics.mobility.publication import Publication
-from analytics.mobility.smoothed_shares import MOST_SMOOTHED
-from analytics.mobility.suppression import merged_gaps
+from analytics.mobility.publication import MOST_SMOOTHED, Publication
 from analytics.windows.calendar import Window
 from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
@@ -27,7 +25,7 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     """The report of a period: all windows that end with it, from the counts of the periods they cover.
 
     The period is the last of the history. Nothing in the report depends on later periods, on the reports of other
-    periods, or on what is known outside the counts: `analytics.mobility.combining` and `changes` add that. `estimated`
+    periods, or on what is known outside the counts: `analytics.mobility.combining` adds that. `estimated`
     are the answers of the period by attribute, if they were estimated before.
     """
     survey, publication = history.scheme.survey, Publication(history, estimated or {})
@@ -158,3 +156,28 @@ def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
             "numbers of so few could be computed."
         )
     return tuple(notes)
+
+
+def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:
+    """Ranges of gaps (shortest, longest) that cover gaps 1, 2, ..., each with no visitors or at least `minimum`.
+
+    `counts[gap - 1]` are visitors. A rare gap is merged with longer ones; what is left over joins the last range.
+
+    >>> merged_gaps([40, 3, 9, 0, 25, 2], minimum=10)
+    [(1, 1), (2, 3), (4, 4), (5, 6)]
+    >>> merged_gaps([3, 4], minimum=10)
+    []
+    """
+    ranges: list[tuple[int, int]] = []
+    begin, gathered = 1, 0
+    for gap, count in enumerate(counts, start=1):
+        gathered += count
+        if gathered == 0 or gathered >= minimum:
+            ranges.append((begin, gap))
+            begin, gathered = gap + 1, 0
+    if gathered:
+        while ranges and sum(counts[ranges[-1][0] - 1 : ranges[-1][1]]) == 0:
+            ranges.pop()
+        if ranges:
+            ranges[-1] = (ranges[-1][0], len(counts))
+    return ranges

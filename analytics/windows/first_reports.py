@@ -8,6 +8,9 @@ counters by period and gap, every window up to the horizon is a sum. Counters ha
 
 and further dimensions are allowed, so the same functions count devices and histograms of devices. With a long horizon
 most gaps do not occur: a `ByGap` holds the counters of one period for the gaps that do.
+
+Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| / scale). A window adds up
+many cells, so its noise is a sum of such draws.
 """
 
 from __future__ import annotations
@@ -15,13 +18,16 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import ceil, exp, log2, sqrt
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Whole
+from analytics.estimation.estimates import quantile
+from protocols.arrays import Floats, Whole
+from protocols.privacy import geometric_variance
 
 Counters = NDArray[Any]
 
@@ -76,3 +82,38 @@ def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters
     if length < 1 or not 0 <= start <= len(periods) - length:
         raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(periods) - 1}")
     return np.asarray(sum(periods[start + later].at_least(later + 1) for later in range(length)))
+
+
+MANY = 1000  # cells in a sum whose noise counts as normal
+
+
+def noise_error(cells: int, scale: float) -> float:
+    """The standard deviation of the noise on a sum of this many cells."""
+    return sqrt(cells * geometric_variance(scale))
+
+
+def noise_widths(cells: NDArray[np.int64], scale: float, confidence: float) -> tuple[Floats, Floats]:
+    """Of sums of so many cells: the errors, and half the widths of the intervals."""
+    each = [(noise_error(one, scale), noise_quantile(one, scale, confidence)) for one in np.ravel(cells).tolist()]
+    errors, half_widths = np.array(each, dtype=np.float64).reshape(-1, 2).T
+    return errors.reshape(cells.shape), half_widths.reshape(cells.shape)
+
+
+@lru_cache(maxsize=4096)
+def noise_quantile(cells: int, scale: float, confidence: float) -> int:
+    """The smallest r such that the noise on a sum of this many cells lies between -r and r with this probability.
+
+    For few cells it is exact, computed through the characteristic function. The noise of many cells is normal to four
+    digits, and their exact distribution would need too much memory.
+
+    >>> noise_quantile(1, 1.0, 0.95), noise_quantile(1000, 1.0, 0.95)
+    (3, 84)
+    """
+    if cells >= MANY:
+        return ceil(quantile(confidence) * noise_error(cells, scale) - 0.5)
+    alpha = exp(-1 / scale)
+    size = 1 << max(6, int(log2(40 * (1 + noise_error(cells, scale)))) + 1)
+    turns = np.cos(2 * np.pi * np.arange(size // 2 + 1) / size)
+    chance = np.fft.irfft(((1 - alpha) ** 2 / (1 - 2 * alpha * turns + alpha**2)) ** cells, size)
+    within = chance[0] + 2 * np.cumsum(chance[1 : size // 2])
+    return int(np.searchsorted(np.concatenate([chance[:1], within]), confidence))

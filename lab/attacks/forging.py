@@ -48,7 +48,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     if isinstance(encoding, Hashed | FreshHash):
         chosen = random.integers(encoding.family, size=count)
         if isinstance(encoding, Hashed):
-            symbols = encoding.hashes[chosen, target]
+            symbols = encoding.sent[chosen, target]
         else:
             symbols = encoding.hashed(chosen, np.full(count, target))
         return np.asarray(chosen * encoding.g + symbols, dtype=encoding.answer.dtype)

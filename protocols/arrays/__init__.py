@@ -16,8 +16,7 @@ from protocols.arrays.aliases import (
     Whole,
     Words,
 )
-from protocols.arrays.columns import Layout, PackedBits, smallest_unsigned
-from protocols.arrays.counting import frozen
+from protocols.arrays.columns import Layout, PackedBits, frozen, smallest_unsigned
 
 __all__ = [
     "Bytes",

@@ -1,4 +1,4 @@
-"""How a column of memos or answers looks: one symbol a row, or one packed bit vector a row.
+"""Columns of memos or answers, one symbol a row, or one packed bit vector a row; and counting them by group.
 
 Both have a fixed number of bytes per row, in the memo store and on the wire, and both can check rows.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Bytes, Column, Mask, Whole
+from protocols.arrays.aliases import Bytes, Column, Counts, Mask, Whole
 
 
 @dataclass(frozen=True)
@@ -102,3 +102,58 @@ def smallest_unsigned(count: int) -> type[np.unsignedinteger[Any]]:
         if count - 1 <= np.iinfo(dtype).max:
             return dtype
     return np.uint64
+
+
+BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
+"""Of each byte, its bits."""
+
+
+def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
+    """counts[group, symbol] of a column of symbols; ValueError if one of either is out of range.
+
+    >>> count_symbols(np.array([0, 2, 2]), np.array([0, 0, 1]), 2, 3).tolist()
+    [[1, 0, 1], [0, 0, 1]]
+    """
+    if len(symbols) != len(groups) or not (_within(symbols, k) and _within(groups, size)):
+        raise ValueError(f"not one symbol of 0..{k - 1} and one group of 0..{size - 1} for each row")
+    cells = np.multiply(groups, k, dtype=np.int64)
+    cells += symbols.astype(np.int64, copy=False)
+    return np.bincount(cells, minlength=size * k).reshape(size, k)
+
+
+def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
+    """counts[group, bit] of a column of packed bit vectors; ValueError if a group is out of range.
+
+    >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
+    [[2, 1], [0, 1]]
+    """
+    if len(packed) != len(groups) or not _within(groups, size):
+        raise ValueError(f"not one group of 0..{size - 1} for each row")
+    first = np.multiply(groups, len(BITS), dtype=np.int64)
+    bytes_of = [np.bincount(first + column, minlength=size * len(BITS)).reshape(size, -1) for column in packed.T]
+    return np.concatenate([counts @ BITS for counts in bytes_of], axis=1)[:, :k]
+
+
+def count_ones(packed: Bytes, k: int) -> Counts:
+    """counts[c] of a column of vectors of k packed bits: how many have c bits set; ValueError if one has more than k.
+
+    >>> count_ones(np.array([[1], [3], [2]], dtype=np.uint8), 2).tolist()
+    [0, 2, 1]
+    """
+    counts = np.bincount(np.bitwise_count(packed).sum(axis=1, dtype=np.int64), minlength=k + 1)
+    if len(counts) > k + 1:
+        raise ValueError(f"a vector of {k} bits has more than {k} bits set")
+    return counts
+
+
+def _within(numbers: Whole, size: int) -> bool:
+    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < size)
+
+
+def frozen(column: Whole | Mask) -> Any:
+    """A read-only view, so that one compiled loop serves columns that may and may not be written to."""
+    if column.flags.c_contiguous and not column.flags.writeable:
+        return column
+    view = np.ascontiguousarray(column).view()
+    view.flags.writeable = False
+    return view

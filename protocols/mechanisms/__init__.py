@@ -4,13 +4,11 @@ from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
 from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Buckets, Hashed
-from protocols.mechanisms.mechanism import Budget, Calibration, Channel
+from protocols.mechanisms.lifelong import Hashed
+from protocols.mechanisms.mechanism import Calibration, Channel
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.losses import moved
-from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.mechanisms.places.displacement import PlanarRound, moved
+from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 
@@ -20,8 +18,6 @@ __all__ = [
     "NAMES",
     "RECORDS",
     "Area",
-    "Buckets",
-    "Budget",
     "Calibration",
     "Channel",
     "Direct",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, evolving, hashing, ordered, places, unary
+from protocols.mechanisms.builders import direct, hashing, ordered, places, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
@@ -25,8 +25,8 @@ RECORDS: dict[str, MechanismRecord] = {
         ordered.L_GEOMETRIC,
         places.GEO_GRID,
         places.GEO_TIGHT,
-        evolving.LOLOHA,
-        evolving.DBITFLIP,
+        hashing.LOLOHA,
+        hashing.DBITFLIP,
         direct.GRR_R,
         unary.SUE_Z,
         unary.SUE_R,

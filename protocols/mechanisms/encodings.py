@@ -12,19 +12,17 @@ Encodings with lifelong traits are in `lifelong`, the one with a new hash in eve
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole, Words
-from protocols.arrays.columns import Layout, PackedBits, Symbols
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Among, Together
-from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-from protocols.mechanisms.widths import width_law
-from protocols.randomness.drawing import shift
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round, width_law
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import Rows, Table, eight_bits
 
@@ -34,171 +32,85 @@ FakeKind = Literal["zero", "bare", "noisy"]
 one."""
 
 
-class Encoding(Protocol):
-    """The interface of encodings. `traits` are what a device keeps for life (its hash, its buckets), or None."""
+class Encoding(ABC):
+    """What an encoding does. `traits` are what a device keeps for life (its hash, its buckets), or None.
 
-    @property
-    def k(self) -> int: ...
-    @property
-    def exclusive(self) -> bool: ...
-    @property
-    def lifelong(self) -> bool:
-        """Whether devices have traits."""
-        ...
+    What is not abstract holds for encodings whose memo has the layout of the answer, that have no lifelong traits, and
+    whose answers are not told apart by how many values they support.
+    """
+
+    k: int
+    exclusive = False
+    lifelong = False
+    """Whether devices have traits."""
+    memoisable = True
+    """Whether answers can be memos: a trait that is new in every answer would be kept for life."""
 
     @property
     def trait_count(self) -> int:
         """How many values the trait has that every answer shows; 1: answers show none."""
-        ...
-
-    @property
-    def memoisable(self) -> bool:
-        """Whether answers can be memos: a trait that is new in every answer would be kept for life."""
-        ...
+        return 1
 
     @property
     def sent(self) -> Whole:
         """The cell of each value, in a row for each trait; TypeError if there are too many traits for rows."""
-        ...
+        return np.arange(self.k)[None, :]
 
     @property
     def most(self) -> int:
         """How many values an answer of a device can support."""
-        ...
+        return self.k
 
     @property
     def states(self) -> int:
         """How many memos a device can ever have."""
-        ...
+        return self.k
 
     @property
     def detail(self) -> str:
         """Its own parameter for people, such as "g = 3"; empty if it has none."""
-        ...
+        return ""
 
     @property
+    @abstractmethod
     def terms(self) -> dict[str, int | str]:
         """Its kind and its own parameter, as devices read them."""
-        ...
 
     @property
-    def memo(self) -> Layout: ...
+    def memo(self) -> Layout:
+        return self.answer
+
     @property
+    @abstractmethod
     def answer(self) -> Layout: ...
+
     def seen(self, flip: Flip) -> Flip:
         """The support channel of an answer whose column went through `flip`."""
-        ...
-
-    def together(self, flip: Flip) -> Together | None:
-        """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
-        ...
-
-    def among(self, flip: Flip) -> Among | None:
-        """The sum of `together` over a group, where that is quicker than one by one; else None."""
-        ...
-
-    def best_likelihoods(self, noise: Round) -> float:
-        """The sum over all answers of the largest likelihood that any value gives them, after `noise`."""
-        ...
-
-    def trait_tables(self) -> Tables:
-        """The integers that `traits` draws with."""
-        ...
-
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
-        """The integers that `memoise` draws with, or `hide` with fakes of this kind."""
-        ...
-
-    def report_tables(self, noise: Round) -> Tables:
-        """The integers that `perturb` draws with."""
-        ...
-
-    def traits(self, draws: Draws) -> Traits: ...
-    def cells(self, values: Values, traits: Traits) -> Values: ...
-    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        """Round 1: cells encoded, with noise."""
-        ...
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
-
-        `fakes` is the distribution of fake values; None for zero vectors.
-        """
-        ...
-
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        """Round 2."""
-        ...
-
-    def finish(self, column: Column, traits: Traits) -> Column: ...
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
-    @property
-    def widths(self) -> int:
-        """How many cells `count_widths` has: k + 1, or 0 where every answer supports one value."""
-        ...
-
-    def count_widths(self, answers: Column) -> Counts:
-        """How many answers support 0, 1 .. k values."""
-        ...
-
-    def width_laws(self, flip: Flip, own: float) -> Floats:
-        """The chances that an honest answer supports 0, 1 .. k values, in rows: the law of a survey is a mixture.
-
-        One row where the law does not depend on the value. With chance `own`, the answer is about a value at all.
-        """
-        ...
-
-    def memo_differs(self, first: Flip) -> float:
-        """The chance that the memos of two values of a device differ, after this round."""
-        ...
-
-    def answers_by_value(self, noise: Round) -> Floats | None:
-        """If every answer shows a trait of its own: the chance of each answer, by the value; else None."""
-        ...
-
-    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats] | None:
-        """If every answer shows a trait of its own: the chances of two answers of one device, and of two devices.
-
-        `[later, earlier]` of all pairs, or of those that are alike together. None where answers share a memo.
-        """
-        ...
-
-    def forged(self, targets: Places) -> tuple[float, float]:
-        """How many of some values an answer supports: at most, and on average over all answers that are possible."""
-        ...
-
-
-class Plain:
-    """What encodings share whose memo has the layout of the answer and that have no lifelong traits."""
-
-    k: int
-    lifelong = False
-    memoisable = True
-    trait_count = 1
-
-    @property
-    def sent(self) -> Whole:
-        return np.arange(self.k)[None, :]
-
-    def answers_by_value(self, noise: Round) -> Floats | None:
-        return None
-
-    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats] | None:
-        return None
-
-    def seen(self, flip: Flip) -> Flip:
         return flip
 
     def together(self, flip: Flip) -> Together | None:
+        """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
         return None
 
     def among(self, flip: Flip) -> Among | None:
+        """The sum of `together` over a group, where that is quicker than one by one; else None."""
         return None
 
+    @abstractmethod
+    def best_likelihoods(self, noise: Round) -> float:
+        """The sum over all answers of the largest likelihood that any value gives them, after `noise`."""
+
     def trait_tables(self) -> Tables:
+        """The integers that `traits` draws with."""
         return ()
+
+    @abstractmethod
+    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+        """The integers that `memoise` draws with, or `hide` with fakes of this kind."""
+
+    @abstractmethod
+    def report_tables(self, noise: Round) -> Tables:
+        """The integers that `perturb` draws with."""
 
     def traits(self, draws: Draws) -> Traits:
         return None
@@ -206,42 +118,77 @@ class Plain:
     def cells(self, values: Values, traits: Traits) -> Values:
         return values
 
+    @abstractmethod
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        """Round 1: cells encoded, with noise."""
+
+    def hide(
+        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
+    ) -> Column:
+        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
+
+        `fakes` is the distribution of fake values; None for zero vectors. A hash or buckets would show which attribute
+        is sampled.
+        """
+        raise TypeError("this encoding has no fakes; use smp or spl")
+
+    @abstractmethod
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        """Round 2."""
+
     def finish(self, column: Column, traits: Traits) -> Column:
         return column
 
+    @abstractmethod
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
 
-class OneWidth(Plain):
-    """What those of them share whose answers are not told apart by how many values they support."""
-
-    widths = 0
+    @property
+    def widths(self) -> int:
+        """How many cells `count_widths` has: k + 1, or 0 where every answer supports one value."""
+        return 0
 
     def count_widths(self, answers: Column) -> Counts:
+        """How many answers support 0, 1 .. k values."""
         return np.zeros(0, dtype=np.int64)
 
     def width_laws(self, flip: Flip, own: float) -> Floats:
+        """The chances that an honest answer supports 0, 1 .. k values, in rows: the law of a survey is a mixture.
+
+        One row where the law does not depend on the value. With chance `own`, the answer is about a value at all.
+        """
         return np.zeros((0, self.k + 1))
+
+    @abstractmethod
+    def memo_differs(self, first: Flip) -> float:
+        """The chance that the memos of two values of a device differ, after this round."""
+
+    def answers_by_value(self, noise: Round) -> Floats | None:
+        """If every answer shows a trait of its own: the chance of each answer, by the value; else None."""
+        return None
+
+    def fresh_pairs(self, noise: Round) -> tuple[Floats, Floats] | None:
+        """If every answer shows a trait of its own: the chances of two answers of one device, and of two devices.
+
+        `[later, earlier]` of all pairs, or of those that are alike together. None where answers share a memo.
+        """
+        return None
+
+    @abstractmethod
+    def forged(self, targets: Places) -> tuple[float, float]:
+        """How many of some values an answer supports: at most, and on average over all answers that are possible."""
 
 
 @dataclass(frozen=True)
-class Direct(OneWidth):
+class Direct(Encoding):
     """The value is the symbol."""
 
     k: int
     exclusive = True
     most = 1
-    detail = ""
 
     @property
     def terms(self) -> dict[str, int | str]:
         return {"kind": "direct"}
-
-    @property
-    def states(self) -> int:
-        return self.k
-
-    @property
-    def memo(self) -> Symbols:
-        return Symbols(self.k)
 
     @property
     def answer(self) -> Symbols:
@@ -267,7 +214,10 @@ class Direct(OneWidth):
         if isinstance(noise, MatrixRound):
             return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
-        return shift(cells, _shifts(self.k, noise.p, noise.q).sample(draws), self.k)
+        return self._shifted(cells, _shifts(self.k, noise.p, noise.q).sample(draws))
+
+    def _shifted(self, cells: Values, shifts: Column) -> Column:
+        return np.asarray((cells.astype(np.int64) + shifts) % self.k, dtype=shifts.dtype)
 
     def hide(
         self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
@@ -279,7 +229,7 @@ class Direct(OneWidth):
             return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
         exempt = np.zeros(len(own), dtype=np.int64), ~own
         table = _shifts(self.k, noise.p, noise.q, tuple(fakes.tolist()))
-        return shift(cells * own, table.sample(draws, exempt=exempt), self.k)
+        return self._shifted(cells * own, table.sample(draws, exempt=exempt))
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.memoise(memo, noise, draws)
@@ -295,28 +245,14 @@ class Direct(OneWidth):
 
 
 @dataclass(frozen=True)
-class Unary(Plain):
+class Unary(Encoding):
     """The value is the one bit set among k."""
 
     k: int
-    exclusive = False
-    detail = ""
-
-    @property
-    def most(self) -> int:
-        return self.k
 
     @property
     def terms(self) -> dict[str, int | str]:
         return {"kind": "unary"}
-
-    @property
-    def states(self) -> int:
-        return self.k
-
-    @property
-    def memo(self) -> PackedBits:
-        return PackedBits(self.k)
 
     @property
     def answer(self) -> PackedBits:
@@ -353,15 +289,15 @@ class Unary(Plain):
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
-        flips = eight_bits(flip.q).sample(draws, self.memo.bytes, spare=self.memo.spare)
+        flips = eight_bits(flip.q).sample(draws, self.answer.bytes, spare=self.answer.spare)
         if flip.p + flip.q != 1:  # ones are flipped with 1 - p, not with q
-            flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.memo.bytes))
+            flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.answer.bytes))
         return memo ^ flips
 
     def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
         """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
         flip = bit_flip(noise)
-        return eight_bits(flip.q, flip.p).sample(draws, self.memo.bytes, (cells, there), self.memo.spare)
+        return eight_bits(flip.q, flip.p).sample(draws, self.answer.bytes, (cells, there), self.answer.spare)
 
     @property
     def widths(self) -> int:

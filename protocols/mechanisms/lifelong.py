@@ -6,48 +6,38 @@ Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Traits, Values, Whole
-from protocols.arrays.columns import PackedBits, Symbols
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
+from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, count_ones, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, FakeKind, Tables, Unary, bit_flip, drawn_alike
-from protocols.mechanisms.rounds import Flip, Round
-from protocols.mechanisms.widths import width_law
+from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, Unary, bit_flip, drawn_alike
+from protocols.mechanisms.rounds import Flip, Round, width_law
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
 
 
-class Lifelong(ABC):
+class Lifelong(Encoding):
     """What both share: a cell is memoised and perturbed by an encoding without traits, `inner`."""
 
-    k: int
-    exclusive = False
     lifelong = True
-    memoisable = True
 
     @property
     @abstractmethod
     def inner(self) -> Direct | Unary: ...
 
     @property
+    def memo(self) -> Layout:
+        return self.inner.answer
+
+    @property
     def widths(self) -> int:
         return self.k + 1
-
-    def among(self, flip: Flip) -> None:
-        return None
-
-    def answers_by_value(self, noise: Round) -> None:
-        return None
-
-    def fresh_pairs(self, noise: Round) -> None:
-        return None
 
     def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
         return self.inner.memo_tables(noise, kind, fakes)
@@ -57,11 +47,6 @@ class Lifelong(ABC):
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         return self.inner.memoise(cells, noise, draws)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        raise TypeError("what a device keeps for life cannot hide which attribute is sampled; use smp or spl")
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         return self.inner.perturb(memo, noise, draws)
@@ -114,16 +99,12 @@ class Hashed(Lifelong):
         return {"kind": "hashed", "g": self.g}
 
     @property
-    def memo(self) -> Symbols:
-        return Symbols(self.g)
-
-    @property
     def answer(self) -> Symbols:
         return Symbols(self.family * self.g)
 
     @cached_property
-    def hashes(self) -> Whole:
-        """hashes[x, i]: where hash x sends value i."""
+    def sent(self) -> Whole:
+        """sent[x, i]: where hash x sends value i."""
         every = np.stack(np.unravel_index(np.arange(self.family), (self.g,) * self.digits), axis=1)
         leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
         points = every[leading == 1][: self.k]
@@ -139,7 +120,7 @@ class Hashed(Lifelong):
         """
 
         def joint(values: Floats, places: Places) -> Floats:
-            sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
+            sent = self.sent[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
             shared = values.sum()
             chances = np.einsum("v,xvy->xy", values, sent) * flip.gain + shared * flip.q + (1 - shared) / self.g
             some = sent[:, places]
@@ -150,30 +131,30 @@ class Hashed(Lifelong):
     def best_likelihoods(self, noise: Round) -> float:
         """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
         flip = bit_flip(noise)
-        reached = np.mean([len(np.unique(row)) for row in self.hashes])
+        reached = np.mean([len(np.unique(row)) for row in self.sent])
         return float(reached * flip.p + (self.g - reached) * flip.q)
 
     def trait_tables(self) -> Tables:
-        return uniform(self.family).integers, self.hashes.astype(np.uint64)
+        return uniform(self.family).integers, self.sent.astype(np.uint64)
 
     def traits(self, draws: Draws) -> Traits:
         return uniform(self.family).sample(draws).astype(np.int64)
 
     def cells(self, values: Values, traits: Traits) -> Values:
-        return np.asarray(self.hashes[traits, values])
+        return np.asarray(self.sent[traits, values])
 
     def finish(self, column: Column, traits: Traits) -> Column:
         return (np.asarray(traits) * self.g + column).astype(self.answer.dtype)
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         counts = count_symbols(answers, groups, size, self.family * self.g).reshape(size, self.family, self.g)
-        by_value = np.take_along_axis(counts, np.broadcast_to(self.hashes, (size, *self.hashes.shape)), axis=2)
+        by_value = np.take_along_axis(counts, np.broadcast_to(self.sent, (size, *self.sent.shape)), axis=2)
         return np.asarray(by_value.sum(axis=1))
 
     @cached_property
     def width_of(self) -> Whole:
         """How many values each answer supports: the values that its hash sends to its symbol."""
-        return np.asarray((self.hashes[:, :, None] == np.arange(self.g)).sum(axis=1).ravel())
+        return np.asarray((self.sent[:, :, None] == np.arange(self.g)).sum(axis=1).ravel())
 
     def count_widths(self, answers: Column) -> Counts:
         symbols = count_symbols(answers, np.zeros(len(answers), dtype=np.uint8), 1, self.family * self.g)[0]
@@ -182,20 +163,16 @@ class Hashed(Lifelong):
         return counts
 
     def width_laws(self, flip: Flip, own: float) -> Floats:
-        sent = self.hashes[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
+        sent = self.sent[:, :, None] == np.arange(self.g)  # [hash, value, symbol]
         chances = np.where(sent, flip.p, flip.q) / self.family
         laws = [np.bincount(self.width_of, chances[:, value].ravel(), self.k + 1) for value in range(self.k)]
         return np.unique(np.round(laws, 15), axis=0)
-
-    @property
-    def sent(self) -> Whole:
-        return self.hashes
 
     def memo_differs(self, first: Flip) -> float:
         return (1 - 1 / self.g) * self.inner.memo_differs(first)
 
     def forged(self, targets: Places) -> tuple[float, float]:
-        sent = self.hashes[:, targets]
+        sent = self.sent[:, targets]
         best = max((sent == symbol).sum(axis=1).max() for symbol in range(self.g))
         return float(best), len(targets) / self.g
 
@@ -234,10 +211,6 @@ class Buckets(Lifelong):
     @property
     def terms(self) -> dict[str, int | str]:
         return {"kind": "buckets", "d": self.d}
-
-    @property
-    def memo(self) -> PackedBits:
-        return PackedBits(self.d)
 
     @property
     def answer(self) -> PackedBits:
@@ -279,7 +252,7 @@ class Buckets(Lifelong):
 
     def finish(self, column: Column, traits: Traits) -> Column:
         bits = np.zeros((len(column), self.k), dtype=np.uint8)
-        np.put_along_axis(bits, np.asarray(traits), self.memo.unpack(column), axis=1)
+        np.put_along_axis(bits, np.asarray(traits), self.inner.answer.unpack(column), axis=1)
         return self.answer.pack(bits)
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import Encoding
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
@@ -81,13 +81,7 @@ class Mechanism:
         return SupportChannel(self.k, encoding.seen(noise), encoding.exclusive, share, fake, together, among)
 
 
-class Builder(Protocol):
-    """Makes a mechanism for k values and a budget; `parameter` is what the mechanism's record says."""
-
-    def __call__(self, k: int, budget: Budget, parameter: int | None = None) -> Mechanism: ...
-
-
-class PlaceBuilder(Protocol):
-    """Makes a mechanism for the places of an area; budgets are per cell side."""
-
-    def __call__(self, area: Area, budget: Budget) -> Mechanism: ...
+Builder = Callable[[int, Budget, int | None], Mechanism]
+"""Makes a mechanism for k values and a budget; the last argument is the parameter that the mechanism's record names."""
+PlaceBuilder = Callable[[Area, Budget], Mechanism]
+"""Makes a mechanism for the places of an area; budgets are per cell side."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan
-from protocols.planning.precision import standard_error
+from protocols.planning.precision import PlanModel, standard_error
 from protocols.planning.presence import PresencePlan
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss, in_words
@@ -23,10 +22,8 @@ IDENTIFYING_BITS = 32  # of a memo that is sent as it is
 Found = Iterator[tuple[str, str]]
 
 
-class Caution(BaseModel):
+class Caution(PlanModel):
     """Something about this survey that is easily overlooked."""
-
-    model_config = ConfigDict(frozen=True)
 
     code: str
     text: str

@@ -8,14 +8,12 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf, log2
 
-from pydantic import BaseModel, ConfigDict
-
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import MatrixRound
-from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_values
-from protocols.privacy.tracking import trackability
+from protocols.planning.precision import PlanModel
+from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.model import MAX_EPS
@@ -24,11 +22,7 @@ RATIOS = (1.5, 2.0, 3.0, 4.0)  # of eps_inf to eps_1
 CURVED = 256  # values of an ordered attribute up to which other budgets are calculated: each needs its own matrix
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class LinkPlan(_Model):
+class LinkPlan(PlanModel):
     """By how much two reports of one device are alike, among `devices`.
 
     `first_guess` is the chance that the best guess of which earlier report is the same device's is right; `luck` that
@@ -45,7 +39,7 @@ class LinkPlan(_Model):
     trackability_for_ever: float | None
 
 
-class WiderPlan(_Model):
+class WiderPlan(PlanModel):
     """The same attribute with the same eps_1 and another eps_inf."""
 
     ratio: float
@@ -54,7 +48,7 @@ class WiderPlan(_Model):
     first_guess: float
 
 
-class CrowdPlan(_Model):
+class CrowdPlan(PlanModel):
     """What links reports, against what a crowd of `devices` hides.
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the

@@ -9,19 +9,18 @@ from collections.abc import Mapping
 from math import ceil, inf, sqrt
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
-from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.displacement import moved
 from protocols.mechanisms.places.fitting import is_tight
-from protocols.mechanisms.places.losses import moved
+from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
-from protocols.planning.precision import mean_variance, standard_error
+from protocols.planning.precision import PlanModel, PrecisionPlan, mean_variance, standard_error
 from protocols.planning.presence import PresencePlan, presence_plan
 from protocols.planning.shares import SharesPlan, shares_plan
 from protocols.planning.ways import WayPlan, budgets_in_words, ways
@@ -35,11 +34,7 @@ LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between 
 ANY = (2, 10, 100)  # linked reports of any two histories that the plan shows
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class GuaranteePlan(_Model):
+class GuaranteePlan(PlanModel):
     """What observers can learn, between histories of each relation.
 
     `constant` and `any` are by number of linked reports (with one_in: of consecutive periods whose reports are linked),
@@ -61,31 +56,17 @@ class GuaranteePlan(_Model):
     any_without_cap: dict[int, Loss] | None
     neighbours_per_report: dict[str, float]
     neighbours_for_ever: dict[str, float]
-    places: dict[str, tuple[PlaceLoss, ...]] = {}  # by attribute of places: losses between places so far apart
+    places: dict[str, tuple[PlaceLoss, ...]]  # by attribute of places: losses between places so far apart
 
 
-class NoisePlan(_Model):
+class NoisePlan(PlanModel):
     """The probabilities of one round: keep with p, hit any other with q; None where a matrix is needed."""
 
     p: float | None
     q: float | None
 
 
-class PrecisionPlan(_Model):
-    """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
-
-    `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
-    because memos repeat. `devices_needed` for the wanted error, at the worse of both.
-    """
-
-    reports: float
-    if_nobody: float
-    if_half: float
-    at_best: float | None
-    devices_needed: int
-
-
-class DisplacementPlan(_Model):
+class DisplacementPlan(PlanModel):
     """How far a report is from the place, in metres: on average, in half of the cases, and in 95 of 100.
 
     `memo` is how far the memo is, on average, which averaging any number of reports cannot beat; None without memos.
@@ -97,7 +78,7 @@ class DisplacementPlan(_Model):
     memo: float | None
 
 
-class AttributePlan(_Model):
+class AttributePlan(PlanModel):
     """One attribute: which mechanism, why, and what it means."""
 
     name: str
@@ -119,7 +100,7 @@ class AttributePlan(_Model):
     displacement: DisplacementPlan | None = None
 
 
-class Plan(_Model):
+class Plan(PlanModel):
     """Mechanisms, guarantees, precision and risks of a survey."""
 
     survey: str

@@ -5,15 +5,36 @@ from __future__ import annotations
 from math import exp, sqrt
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict
 
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.mechanism import Channel
-from protocols.mechanisms.places.channel import PlanarChannel
+from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
+
+
+class PlanModel(BaseModel):
+    """A part of a plan."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class PrecisionPlan(PlanModel):
+    """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
+
+    `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
+    because memos repeat. `devices_needed` for the wanted error, at the worse of both.
+    """
+
+    reports: float
+    if_nobody: float
+    if_half: float
+    at_best: float | None
+    devices_needed: int
 
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:

@@ -4,34 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import ceil, hypot, sqrt
-from typing import Protocol
 
-from pydantic import BaseModel, ConfigDict
-
+from protocols.planning.precision import PlanModel, PrecisionPlan
 from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.scheme import Scheme
 
 USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
 
 
-class Precision(Protocol):
-    """The precision of an attribute's shares, if counts were exact."""
-
-    @property
-    def reports(self) -> float: ...
-    @property
-    def if_nobody(self) -> float: ...
-    @property
-    def if_half(self) -> float: ...
-
-
-class PresenceErrors(BaseModel):
+class PresenceErrors(PlanModel):
     """Standard errors of a share of one attribute, as for exact counts but with the noise on counts.
 
     `largest` is how many values a report may support, `scale` that of the noise on the supports of each value.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     largest: int
     scale: float
@@ -45,13 +30,11 @@ class PresenceErrors(BaseModel):
         return self.if_half >= USELESS
 
 
-class PresencePlan(BaseModel):
+class PresencePlan(PlanModel):
     """How `presence_epsilon` is divided between reports by gap and supports, and what results from it.
 
     `scale` is that of the noise on reports by gap, `visitors` the standard error of the visitors of a period.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     epsilon: float
     reports_epsilon: float
@@ -61,7 +44,7 @@ class PresencePlan(BaseModel):
     attributes: dict[str, PresenceErrors]
 
 
-def presence_plan(scheme: Scheme, precisions: Mapping[str, Precision], error: float) -> PresencePlan | None:
+def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error: float) -> PresencePlan | None:
     """The plan of a survey's noise on counts, for a wanted standard error of shares; None where counts are exact."""
     noise, horizon = scheme.presence, scheme.survey.horizon
     if noise is None:

@@ -10,22 +10,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from math import ceil, sqrt
 
-from pydantic import BaseModel, ConfigDict
-
 from protocols.errors import SettingsError
-from protocols.planning.precision import mean_variance, standard_error
+from protocols.planning.precision import PlanModel, mean_variance, standard_error
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 
-class SharePlan(BaseModel):
+class SharePlan(PlanModel):
     """One question. `even` is the share of people with each value if all are alike, `error` its standard error.
 
     `proposed` is the share of devices with which the wanted error needs the fewest devices, `proposed_error` the error
     at that share with the planned number of devices.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     name: str
     values: int
@@ -37,10 +33,8 @@ class SharePlan(BaseModel):
     proposed_error: float
 
 
-class SharesPlan(BaseModel):
+class SharesPlan(PlanModel):
     """All questions but those about places, and how many devices reach all wanted errors at the proposed shares."""
-
-    model_config = ConfigDict(frozen=True)
 
     questions: tuple[SharePlan, ...]
     devices_needed: int

@@ -9,12 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
-from pydantic import BaseModel, ConfigDict
-
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, Use
-from protocols.planning.precision import standard_error
+from protocols.planning.precision import PlanModel, standard_error
 from protocols.privacy.loss import Loss
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
@@ -25,13 +23,11 @@ TURNS = (1, 7, 30)  # one_in
 WIDER = 2  # times eps: the eps_inf of memos beside fresh noise
 
 
-class WayPlan(BaseModel):
+class WayPlan(PlanModel):
     """One way to ask. `any` is by number of consecutive periods, between any two histories.
 
     `errors` are the standard errors of the share of a value that no device has, in one period, by attribute.
     """
-
-    model_config = ConfigDict(frozen=True)
 
     terms: str
     declared: bool

@@ -1,15 +1,13 @@
 """What reports reveal: losses and the histories they hold between, amplification, and the risk of single reports."""
 
-from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trait_values
+from protocols.privacy.crowd import Evidence, evidence, hidden_bits, memo_trackability, trait_values
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
-from protocols.privacy.linking import first_guess, memos_of, of_the_value, pair_information, pairs_of
-from protocols.privacy.loss import Loss, PlaceLoss, Relation, in_words
+from protocols.privacy.linking import first_guess, memos_of, of_the_value, pairs_of
+from protocols.privacy.loss import Loss, PlaceLoss, in_words
 from protocols.privacy.presence import PresenceNoise, geometric_variance
-from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess
-from protocols.privacy.tracking import memo_trackability
-from protocols.privacy.widths import width_laws
+from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess, width_laws
 
 __all__ = [
     "Evidence",
@@ -17,7 +15,6 @@ __all__ = [
     "Loss",
     "PlaceLoss",
     "PresenceNoise",
-    "Relation",
     "attribute_guess",
     "evidence",
     "first_guess",
@@ -31,7 +28,6 @@ __all__ = [
     "memo_trackability",
     "memos_of",
     "of_the_value",
-    "pair_information",
     "pairs_of",
     "trait_values",
     "value_guess",

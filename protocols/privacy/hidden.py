@@ -11,18 +11,25 @@ so every loss is a maximum over the possible pairs (L_j(y|v), L_j(y|v')):
     one attribute changes    (high + R) / (high e^-loss + R), with R the others' smallest L: both numbers as large as
                              they get at the same answer, the one that names the rarest fake value
     all may change           sum of first / sum of second, a fractional maximisation over possible pairs
+
+How much the sampled attribute may spend depends on the guarantee:
+
+    tuple        e' is the declared eps: two tuples that differ everywhere are separated by exactly e'
+    published    ln(d (e^eps - 1) + 1), as printed, which holds for one attribute and equal domains only
+    attribute    the e' at which the exact loss where one attribute changes, the worst of them, is the declared eps
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
-from math import exp, inf, log
+from math import exp, expm1, inf, log, log1p
 
 import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.portable import round_down
 from protocols.privacy.linked import SymbolOdds, bit_odds, loss, symbol_odds
 from protocols.question import Question
 
@@ -137,3 +144,50 @@ def _diluted(high: float, spent: float, rest: float) -> float:
 def _log_sum(logs: list[float]) -> float:
     top = max(logs, default=-inf)
     return top + log(sum(exp(x - top) for x in logs)) if logs else -inf
+
+
+Budgets = tuple[float, float | None]
+Ask = Callable[[Budgets], Sequence[Question]]  # the questions at budgets (e' for ever, e' of one report)
+
+
+def amplified(eps: float, attributes: int) -> float:
+    """The budget of the sampled attribute as printed.
+
+    >>> round(amplified(1.0, 4), 4)
+    2.0635
+    """
+    return round_down(log1p(attributes * expm1(eps)))
+
+
+def calibrated(declared: Budgets, ask: Ask) -> Budgets:
+    """The budgets at which the worst attribute's exact loss is the declared one: of the memos, then of one report.
+
+    The memos come first: what they lose depends on round 1 only, whereas a report's fakes went through both rounds.
+    """
+    forever, one = declared
+
+    def excess_for_ever(e: float) -> float:
+        return max(attribute_losses(ask((e, None)), 1, fresh=False)) - forever
+
+    high = 2 * forever
+    while excess_for_ever(high) < 0:
+        high *= 2
+    spent = round_down(root(excess_for_ever, forever, high))
+    if one is None:
+        return spent, None
+
+    def excess_of_one_report(e: float) -> float:
+        return max(attribute_losses(ask((spent, e)), 1, fresh=False)) - one
+
+    return spent, round_down(root(excess_of_one_report, one / 2, spent))
+
+
+def root(function: Callable[[float], float], low: float, high: float) -> float:
+    """The argument between `low` and `high`, at which `function` has opposite signs, where it is zero.
+
+    >>> round(root(lambda x: x * x - 2, 0, 2), 12)
+    1.414213562373
+    """
+    from scipy.optimize import brentq  # takes over a second to import
+
+    return float(brentq(function, low, high, xtol=1e-16, rtol=1e-15))

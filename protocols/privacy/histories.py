@@ -19,7 +19,7 @@ the first value alone, so any two histories are as far apart as two constant one
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import product
 from math import inf, log, prod
 
@@ -50,20 +50,16 @@ def second_round_loss(mechanism: Mechanism) -> float:
     return mechanism.encoding.memo.count * one_bit
 
 
-def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[float, bool]:
+def any_loss(mechanism: Mechanism, t: int) -> tuple[float, bool]:
     """The largest log-ratio between any two histories of t linked reports, and whether that is exact (or a bound).
-
-    For many reports a cap above 1 changes nothing: the bound is the one without a cap.
 
     >>> from protocols.mechanisms.catalogue import build
     >>> from protocols.mechanisms.mechanism import Budget
     >>> mechanism = build("l-grr", 3, Budget(1.0, 0.5))
     >>> [(round(figure, 3), exact) for figure, exact in (any_loss(mechanism, t) for t in (1, 2, 100))]
     [(0.5, True), (1.251, True), (135.113, False)]
-    >>> round(any_loss(mechanism, 100, cap=1)[0], 3)
-    1.0
     """
-    if t == 1 or cap == 1:
+    if t == 1:
         return loss(mechanism, t), True
     if mechanism.second is None:
         return inf, True
@@ -71,9 +67,9 @@ def any_loss(mechanism: Mechanism, t: int, cap: int | None = None) -> tuple[floa
         flips = mechanism.first, mechanism.second
         states, memo = mechanism.encoding.states, mechanism.encoding.memo
         if isinstance(memo, PackedBits):
-            return _enumerated_bits(*flips, memo.count, states, t, cap), True
+            return _enumerated_bits(*flips, memo.count, states, t), True
         # Where a device cannot be in every cell (fewer values than hashes), going through all cells is a bound.
-        return _enumerated_symbols(*flips, memo.count, t, cap), states == memo.count
+        return _enumerated_symbols(*flips, memo.count, t), states == memo.count
     return t * second_round_loss(mechanism), False
 
 
@@ -96,7 +92,7 @@ def held(history: History, cap: int | None) -> History:
 
 
 @lru_cache(maxsize=4096)
-def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int, cap: int | None) -> float:
+def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int) -> float:
     """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently."""
 
     def likelihood(answers: History, history: History) -> float:
@@ -113,16 +109,17 @@ def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int, cap: in
     widest = 0.0
     for answers in _patterns(t, symbols):
         named = max(answers) + 1
-        likelihoods = [likelihood(answers, history) for history in _histories(t, min(symbols, named + t), cap)]
+        likelihoods = [likelihood(answers, history) for history in product(range(min(symbols, named + t)), repeat=t)]
         widest = max(widest, log(max(likelihoods) / min(likelihoods)))
     return widest
 
 
 @lru_cache(maxsize=4096)
-def _enumerated_bits(first: Flip, second: Flip, bits: int, states: int, t: int, cap: int | None) -> float:
+def _enumerated_bits(first: Flip, second: Flip, bits: int, states: int, t: int) -> float:
     """Answers are bits. Given both histories, every bit's answers are chosen independently."""
     answers = list(product((0, 1), repeat=t))
 
+    @cache
     def likelihoods(history: History, bit: int) -> list[float]:
         return [
             prod(
@@ -135,24 +132,16 @@ def _enumerated_bits(first: Flip, second: Flip, bits: int, states: int, t: int, 
             for seen in answers
         ]
 
-    cache: dict[tuple[History, int], list[float]] = {}
-
-    def cached(history: History, bit: int) -> list[float]:
-        key = history, bit
-        if key not in cache:
-            cache[key] = likelihoods(history, bit)
-        return cache[key]
-
     def widest(one: History, other: History) -> float:
         named = {cell for cell in (*one, *other) if cell < bits}
         unnamed = bits - len(named)
-        total = sum(_log_ratio(cached(one, bit), cached(other, bit)) for bit in named)
-        return total + (unnamed * _log_ratio(cached(one, -1), cached(other, -1)) if unnamed else 0.0)
+        total = sum(_log_ratio(likelihoods(one, bit), likelihoods(other, bit)) for bit in named)
+        return total + (unnamed * _log_ratio(likelihoods(one, -1), likelihoods(other, -1)) if unnamed else 0.0)
 
     return max(
         widest(one, other)
-        for one in {held(pattern, cap) for pattern in _patterns(t, states)}
-        for other in _histories(t, min(states, max(one) + 1 + t), cap)
+        for one in _patterns(t, states)
+        for other in product(range(min(states, max(one) + 1 + t)), repeat=t)
     )
 
 
@@ -181,8 +170,3 @@ def _patterns(t: int, most: int) -> Iterator[History]:
             yield from extend((*start, label))
 
     return extend(())
-
-
-def _histories(t: int, cells: int, cap: int | None) -> set[History]:
-    """All histories over some cells, as a device with this cap reports them."""
-    return {held(history, cap) for history in product(range(cells), repeat=t)}

@@ -20,7 +20,7 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.places.losses import rate_after
+from protocols.mechanisms.places.displacement import rate_after
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound, end_evidence
 

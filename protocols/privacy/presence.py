@@ -22,7 +22,7 @@ from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.channels import MatrixChannel, SupportChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
-from protocols.mechanisms.widths import with_own_bit
+from protocols.mechanisms.rounds import with_own_bit
 from protocols.question import Question
 
 CELLS_PER_PRESENCE = 3

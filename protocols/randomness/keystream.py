@@ -20,32 +20,23 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property, lru_cache
+from math import gcd
 
 import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+from numpy.lib.stride_tricks import sliding_window_view
 
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
-from protocols.arrays.counting import frozen
 from protocols.errors import SettingsError
-from protocols.randomness.drawing import (
-    NEIGHBOURS,
-    Starts,
-    blocks_alone,
-    counter_blocks,
-    extremes,
-    further_blocks,
-)
-from protocols.randomness.memory import memory
 
 BLOCK = 16
 KEY = 16  # bytes: AES-256 would take half as long again
-MOST = (1 << 63) - 1
 MIN_SECRET = 16
-PART = 1 << 20  # bytes of blocks at a time: they stay in a core's cache, and the memory is reused
+NEIGHBOURS = 8
+"""Devices whose words share blocks: as many as a block has words of 16 bits."""
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
-WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `parts` and `extra`
+WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `words` and `further`
 
 
 class Keyring:
@@ -83,13 +74,13 @@ class Keyring:
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
-        tweaks = frozen(tweak) if isinstance(tweak, np.ndarray) else _repeated(tweak, len(devices))
-        return Draws(self.key(purpose), frozen(np.asarray(devices, dtype=np.uint64)), tweaks)
+        tweaks = np.broadcast_to(np.asarray(tweak, dtype=np.uint32), len(devices))
+        return Draws(self.key(purpose), np.asarray(devices, dtype=np.uint64), tweaks)
 
 
 @dataclass(frozen=True)
 class Draws:
-    """A keystream bound to devices and tweaks, row by row. Read it through `blocks`, `parts` or `extra`."""
+    """A keystream bound to devices and tweaks, row by row. Read it through `blocks`, `words` or `further`."""
 
     key: bytes = field(repr=False)
     devices: Devices
@@ -100,10 +91,8 @@ class Draws:
     def __len__(self) -> int:
         return len(self.devices)
 
-    @cached_property
-    def extremes(self) -> tuple[int, int, bool]:
-        """The lowest and the highest device, and whether they are numbered in a row."""
-        return extremes(self.devices)
+    def __getitem__(self, rows: slice) -> Draws:
+        return replace(self, devices=self.devices[rows], tweaks=self.tweaks[rows])
 
     def fork(self, lane: int) -> Draws:
         """The same rows, fresh bits: each lane is independent of every other."""
@@ -111,71 +100,45 @@ class Draws:
 
     def blocks(self, count: int) -> Bytes:
         """`count` blocks of 16 bytes for each row."""
-        counters = counter_blocks(self.devices, self.tweaks, self._from(WHOLE), count)
-        return self._encrypt(counters).reshape(len(self), count * BLOCK)
+        return self._encrypt(WHOLE, self.devices[:, None], self.tweaks[:, None], np.arange(count))
 
-    def parts(self, count: int) -> Iterator[tuple[int, ShortWords, Starts]]:
-        """`count` uniform 16-bit words for each row, some rows at a time: the first, their words, where these begin.
+    def words(self, count: int) -> ShortWords:
+        """`count` uniform 16-bit words for each row.
 
-        The words are there until the thread asks for others.
+        Where many neighbours are present, their whole streams are encrypted; otherwise only the blocks that each needs.
         """
-        one_tweak = self.tweaks.strides == (0,) and len(self) > 0
-        low, _, in_a_row = self.extremes if one_tweak else (0, MOST, False)
-        step = max(NEIGHBOURS, PART // (2 * count if in_a_row else BLOCK * blocks_alone(count)))
-        for first in range(0, len(self), step):
-            rows = slice(first, first + step)
-            devices, tweaks = self.devices[rows], self.tweaks[rows]
-            if in_a_row:
-                yield (
-                    first,
-                    *self._whole_streams(devices, tweaks, count, low + first, low + first + len(devices) - 1, True),
-                )
-            else:
-                yield first, *self._words(devices, tweaks, count, one_tweak)
+        groups, blocks = self.devices >> np.uint64(3), blocks_alone(count)
+        if len(self) and self.tweaks.strides == (0,):  # the same tweak for all
+            low, high = int(groups.min()), int(groups.max())
+            if (high - low + 1) * count <= len(self) * blocks:
+                streams = np.uint64(low) + np.arange(high - low + 1, dtype=np.uint64)[:, None]
+                whole = self._encrypt(SHARED, streams, self.tweaks[:1, None], np.arange(count))
+                return np.asarray(whole.view("<u2").reshape(-1, count)[self.devices - np.uint64(NEIGHBOURS * low)])
+        first = (self.devices & np.uint64(7)).astype(np.int64) * count  # of the device's words in the stream
+        own = self._encrypt(SHARED, groups[:, None], self.tweaks[:, None], (first >> 3)[:, None] + np.arange(blocks))
+        return np.asarray(sliding_window_view(own.view("<u2"), count, axis=1)[np.arange(len(self)), first & 7])
 
-    def _words(self, devices: Devices, tweaks: Whole, count: int, one_tweak: bool) -> tuple[ShortWords, Starts]:
-        """Words of these devices: whole streams where many neighbours are present, else only the blocks they need."""
-        blocks = blocks_alone(count)
-        low, high, _ = extremes(devices) if one_tweak else (0, MOST, False)
-        if (high // NEIGHBOURS - low // NEIGHBOURS + 1) * count <= len(devices) * blocks:
-            return self._whole_streams(devices, tweaks, count, low, high, False)
-        room = memory.array("counters", 2 * len(devices) * blocks, "<u8")
-        counters = counter_blocks(devices, tweaks, self._from(SHARED), blocks, count, room)
-        return self._short_words(counters), Starts(devices, 0, NEIGHBOURS * blocks, NEIGHBOURS - 1)
+    def further(self, rows: Places, places: Places) -> Words:
+        """64 further bits for some words, each named by its row and its place among the words of the row."""
+        drawn = self._encrypt(FURTHER, self.devices[rows, None], self.tweaks[rows, None], places[:, None])
+        return drawn.view("<u8")[:, 0]
 
-    def _whole_streams(
-        self, devices: Devices, tweaks: Whole, count: int, low: int, high: int, in_a_row: bool
-    ) -> tuple[ShortWords, Starts]:
-        """The words of all devices from `low` to `high`; where these are numbered in a row, only theirs."""
-        group, groups = low // NEIGHBOURS, high // NEIGHBOURS - low // NEIGHBOURS + 1
-        numbers, one = np.uint64(group) + np.arange(groups, dtype=np.uint64), np.broadcast_to(tweaks[:1], groups)
-        room = memory.array("counters", 2 * groups * count, "<u8")
-        words = self._short_words(counter_blocks(numbers, one, self._from(SHARED), count, 0, room))
-        if not in_a_row:
-            return words, Starts(devices, NEIGHBOURS * group, 0, MOST)
-        start = low % NEIGHBOURS * count
-        return words[start : start + len(devices) * count], Starts(devices, 0, count, 0)
-
-    def _short_words(self, counters: Words) -> ShortWords:
-        return self._encrypt(counters, memory.array("words", counters.nbytes + BLOCK - 1, np.uint8)).view("<u2")
-
-    def extra(self, left: Places, count: int) -> Words:
-        """64 further bits for some words, each named by its place among the `count` words of all rows."""
-        counters = further_blocks(self.devices, self.tweaks, self._from(FURTHER), left, count)
-        return self._encrypt(counters).view("<u8")[::2]
-
-    def _from(self, lane: int) -> int:
-        return (self.lane + lane) * LANE
-
-    def _encrypt(self, counters: Words, room: Bytes | None = None) -> Bytes:
+    def _encrypt(self, lane: int, devices: Devices, tweaks: Whole, numbers: Whole) -> Bytes:
+        """The blocks of counters (device, tweak | number << 32) of a lane, a row for each device."""
+        first = (self.lane + lane) * LANE
+        counters = np.empty((*np.broadcast_shapes(devices.shape, numbers.shape), 2), dtype="<u8")
+        counters[..., 0] = devices
+        counters[..., 1] = tweaks.astype(np.uint64) | (numbers + first).astype(np.uint64) << np.uint64(32)
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
-        flat = counters.reshape(-1)
-        out = np.empty(flat.nbytes + BLOCK - 1, dtype=np.uint8) if room is None else room  # as OpenSSL asks for
-        memory.cipher(self.key[:KEY]).update_into(flat.view(np.uint8).data, out.data)
-        return out[: flat.nbytes]
+        cipher = Cipher(algorithms.AES(self.key[:KEY]), modes.ECB()).encryptor()
+        stream = cipher.update(counters.reshape(-1).view(np.uint8).data)
+        return np.frombuffer(stream, dtype=np.uint8).reshape(len(counters), BLOCK * counters.shape[1])
 
 
-@lru_cache(maxsize=64)
-def _repeated(tweak: int, rows: int) -> Whole:
-    """One tweak for all rows, stored once, as by numpy's `broadcast_to`; read-only."""
-    return np.ndarray((rows,), np.dtype("<u4"), int(tweak).to_bytes(4, "little"), strides=(0,))
+def blocks_alone(count: int) -> int:
+    """How many blocks hold `count` words in a row, whichever of the neighbours they belong to.
+
+    >>> blocks_alone(1), blocks_alone(4), blocks_alone(13)
+    (1, 1, 3)
+    """
+    return -(-(NEIGHBOURS - gcd(NEIGHBOURS, count) + count) // NEIGHBOURS)

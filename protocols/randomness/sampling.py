@@ -11,21 +11,21 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Whole, Words
+from protocols.arrays.aliases import Column, Floats, Mask, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
-from protocols.arrays.counting import frozen
-from protocols.randomness.drawing import Exempt, clear, invert, look_up, resolve
 from protocols.randomness.keystream import Draws
-from protocols.randomness.memory import memory
 
 Probabilities = Sequence[float] | Floats
+Exempt = tuple[Whole, Mask]
+"""For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
 
 SLOTS = 1 << 16
 WORD = 1 << 64
+AT_ONCE = 1 << 18  # symbols that are drawn together: their words stay in a core's cache
 
 
 class Table:
@@ -68,17 +68,31 @@ class Table:
         """
         if count is None:
             return self.sample(draws, 1, exempt, spare).reshape(-1)
-        out: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
-        if exempt is not None:
-            exempt = frozen(exempt[0]), frozen(exempt[1])
-        left, found = memory.array("left", out.size, np.intp), 0
-        for first, words, starts in draws.parts(count):
-            found = look_up(self._slots, self.filled, words, starts, exempt, first, out, left, found)
-        if found:
-            resolve(self._cuts, left[:found], draws.extra(left[:found], count), exempt, out)
+        symbols: Column = np.empty((len(draws), count), dtype=self._slots.dtype)
+        step = max(1, AT_ONCE // count)
+        for first in range(0, len(draws), step):
+            rows = slice(first, first + step)
+            some = None if exempt is None else (exempt[0][rows], exempt[1][rows])
+            symbols[rows] = self._drawn(draws[rows], count, some)
         if spare:
-            clear(out, spare)
-        return out
+            symbols[:, -1] &= ~symbols.dtype.type(spare)
+        return symbols
+
+    def _drawn(self, draws: Draws, count: int, exempt: Exempt | None) -> Column:
+        words = draws.words(count)
+        symbols: Column = self._slots[0].take(words)
+        if exempt is not None:
+            own = np.flatnonzero(exempt[1])
+            places, kinds = np.divmod(exempt[0][own], 8)
+            symbols[own, places] = self._slots[1 + kinds, words[own, places]]
+        if self.filled < SLOTS:
+            rows, places = np.divmod(np.flatnonzero(words >= self.filled), count)
+            kinds = np.zeros(len(rows), dtype=np.int64)
+            if exempt is not None:
+                cells, there = exempt[0][rows], exempt[1][rows]
+                kinds = (there & (cells // 8 == places)) * (1 + cells % 8)
+            symbols[rows, places] = invert(self._cuts, kinds, draws.further(rows, places))
+        return symbols
 
     def exact(self, kind: int = 0) -> list[Fraction]:
         """The probabilities of this table, exactly."""
@@ -116,6 +130,22 @@ def eight_bits(q: float, p: float | None = None) -> Table:
     """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
     own = [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)] if p is not None else []
     return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
+
+
+def invert(cuts: Words, rows: Whole, words: Words) -> Column:
+    """The symbol of each word: how many cuts of its row it is not below.
+
+    >>> cuts = np.array([[10, 20], [5, 6]], dtype=np.uint64)
+    >>> invert(cuts, np.array([0, 1]), np.array([10, 4], dtype=np.uint64)).tolist()
+    [1, 0]
+    """
+    symbols: Column = np.empty(len(words), dtype=smallest_unsigned(cuts.shape[1] + 1))
+    order = np.argsort(rows, kind="stable")
+    ends = np.searchsorted(rows, np.arange(len(cuts) + 1), sorter=order)
+    for row, (first, last) in enumerate(pairwise(ends.tolist())):
+        some = order[first:last]
+        symbols[some] = np.searchsorted(cuts[row], words[some], side="right")
+    return symbols
 
 
 def digest(integers: Words) -> str:

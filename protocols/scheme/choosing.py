@@ -15,8 +15,8 @@ from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
-from protocols.privacy.amplification import Ask, Budgets, amplified, calibrated
 from protocols.privacy.crowd import evidence
+from protocols.privacy.hidden import Ask, Budgets, amplified, calibrated
 from protocols.privacy.linking import pair_information
 from protocols.privacy.risk import attribute_guess
 from protocols.question import Question

@@ -1,13 +1,12 @@
 """The survey model: attributes, values, budgets, periods, and the declared terms."""
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
-from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, micros
-from protocols.survey.crosses import TIMES, Cross, Crossed
-from protocols.survey.durations import parse_duration
+from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, TimeZone, micros
+from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
+from protocols.survey.names import parse_duration
 from protocols.survey.roles import dwell_times
-from protocols.survey.zones import TimeZone
 
 __all__ = [
     "DAY",
@@ -20,7 +19,6 @@ __all__ = [
     "Attribute",
     "Calendar",
     "Cross",
-    "Crossed",
     "Grid",
     "Solution",
     "Survey",

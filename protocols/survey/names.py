@@ -1,15 +1,17 @@
-"""Strings of a survey: names that are compared byte for byte, and text for people.
+"""Strings of a survey: names that are compared byte for byte, text for people, and durations (`15m`, `1h`, `1d`).
 
-Both are brought to Unicode's composed form (NFC), so that an é typed in two ways is one é, and neither may hold
-characters that no screen shows or no file can store.
+Names and text are brought to Unicode's composed form (NFC), so that an é typed in two ways is one é, and neither may
+hold characters that no screen shows or no file can store.
 """
 
 from __future__ import annotations
 
+import re
 import unicodedata
+from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
 
 MAX_NAME = 200
 _UNFIT = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of surrogate pairs, line and paragraph separators
@@ -64,3 +66,44 @@ Name = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}),  # as written in YAML: yes, 12:30 and 1.0 are names
 ]
 Text = Annotated[str, Field(max_length=10_000), AfterValidator(clean_words)]
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+_PATTERN = r"^[0-9]{1,9}[smhdw]$"
+
+
+def parse_duration(text: Any) -> timedelta:
+    """A timedelta from text such as `90m`.
+
+    >>> parse_duration("36h")
+    datetime.timedelta(days=1, seconds=43200)
+    """
+    if isinstance(text, timedelta) and text >= timedelta(0) and not text % timedelta(seconds=1):
+        return text
+    if not isinstance(text, str) or not re.fullmatch(_PATTERN, text):
+        raise ValueError("not a duration; write a whole number and s, m, h, d or w, such as 15m or 1d")
+    seconds = int(text[:-1]) * _UNITS[text[-1]]
+    if seconds > timedelta.max.total_seconds():
+        raise ValueError("longer than time is counted; write less")
+    return timedelta(seconds=seconds)
+
+
+def format_duration(duration: timedelta) -> str:
+    """The shortest text that parses back.
+
+    >>> format_duration(timedelta(hours=36)), format_duration(timedelta(0))
+    ('36h', '0s')
+    """
+    seconds = int(duration.total_seconds())
+    for unit, size in reversed(_UNITS.items()):
+        if seconds and seconds % size == 0:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(parse_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": _PATTERN, "examples": ["15m", "1h", "1d"]}),
+]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
-from protocols.survey.durations import parse_duration
+from protocols.survey.names import parse_duration
 
 ARROW: Final = ">"
 ROLES: Final = {

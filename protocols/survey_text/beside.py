@@ -13,8 +13,7 @@ from pydantic import ValidationError
 from protocols.arrays.aliases import Floats, Mask
 from protocols.errors import SurveyError
 from protocols.survey.attribute import FILE_PATTERN, Attribute
-from protocols.survey.cells import runs_of
-from protocols.survey.grid import Grid
+from protocols.survey.grid import Grid, runs_of
 from protocols.survey.model import Survey
 
 ReadBeside = Callable[[str], str]  # the name of a file beside the survey's -> its text; raises SurveyError

@@ -7,9 +7,7 @@ once. Anchors and tags are refused.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import yaml
@@ -19,7 +17,6 @@ NULL = "tag:yaml.org,2002:null"
 MAX_TEXT = 1 << 20
 MAX_PARTS = 75_000
 """The largest attribute has 65,536 values. So many take a second or two to read; a text with more is not begun."""
-MAX_DEPTH = 100
 
 
 class NotPlain(ValueError):
@@ -48,87 +45,56 @@ def read_yaml(text: str) -> Document:
     """
     if len(text) > MAX_TEXT:
         raise NotPlain(f"{len(text)} characters; at most {MAX_TEXT} are read")
-    if text.count(",") + text.count("\n") > MAX_PARTS:
+    if text.count(",") + text.count("\n") >= MAX_PARTS:
         raise NotPlain(f"more than {MAX_PARTS} lines and values")
+    lines: dict[Path, int] = {}
     try:
-        return _Reader(yaml.parse(text, Loader=yaml.SafeLoader)).document()
+        node = yaml.compose(text, Loader=_Loader)
+        return Document(None if node is None else _read(node, (), lines), lines)
     except yaml.MarkedYAMLError as error:
         where = "" if error.problem_mark is None else f"line {error.problem_mark.line + 1}: "
         raise NotPlain(f"{where}not YAML: {error.problem or error.context}") from None
+    except RecursionError:
+        raise NotPlain("not YAML: nested too deeply") from None
     except (yaml.YAMLError, ValueError, OverflowError) as error:
         raise error if isinstance(error, NotPlain) else NotPlain(f"not YAML: {error}") from None
 
 
-class _Reader:
-    """Makes data of the parser's events, which are read one by one: a text with too many ends early."""
+class _Loader(yaml.SafeLoader):
+    """Refuses anchors that are used again: what they stand for could be many times as large as the text."""
 
-    def __init__(self, events: Iterator[yaml.Event]) -> None:
-        self._events = islice(events, MAX_PARTS)
-        self._lines: dict[Path, int] = {}
-        self._depth = 0
-
-    def document(self) -> Document:
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                data = self._read(self._next(), ())
-                self._next()  # the end of the document
-                if not isinstance(more := self._next(), yaml.StreamEndEvent):
-                    raise NotPlain(f"line {_line(more)}: not YAML: a second document begins")
-                return Document(data, self._lines)
-        return Document()
-
-    def _read(self, event: yaml.Event, path: Path) -> Any:
-        line = _line(event)
-        self._lines[path] = line
-        if isinstance(event, yaml.AliasEvent):
-            raise NotPlain(f"line {line}: an anchor is used again; write it out")
-        _refuse_tag(event, line)
-        if isinstance(event, yaml.ScalarEvent):
-            return None if _is_null(event) else event.value
-        self._depth += 1
-        if self._depth > MAX_DEPTH:
-            raise NotPlain(f"line {line}: not YAML: nested too deeply")
-        data = self._mapping(path) if isinstance(event, yaml.MappingStartEvent) else self._sequence(path)
-        self._depth -= 1
-        return data
-
-    def _sequence(self, path: Path) -> list[Any]:
-        data: list[Any] = []
-        while not isinstance(event := self._next(), yaml.SequenceEndEvent):
-            data.append(self._read(event, (*path, len(data))))
-        return data
-
-    def _mapping(self, path: Path) -> dict[str, Any]:
-        data: dict[str, Any] = {}
-        while not isinstance(event := self._next(), yaml.MappingEndEvent):
-            line = _line(event)
-            if not isinstance(event, yaml.ScalarEvent):
-                raise NotPlain(f"line {line}: a key that is not one word; put it in quotes")
-            _refuse_tag(event, line)
-            key: str = event.value
-            if key in data:
-                raise NotPlain(f"line {line}: {key!r} is there twice; keep one")
-            data[key] = self._read(self._next(), (*path, key))
-            self._lines[(*path, key)] = line
-        return data
-
-    def _next(self) -> yaml.Event:
-        event = next(self._events, None)
-        if event is None:
-            raise NotPlain(f"more than {MAX_PARTS} lines and values")
-        return event
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+            raise NotPlain(f"line {_line(event)}: an anchor is used again; write it out")
+        return super().compose_node(parent, index)
 
 
-def _line(event: yaml.Event) -> int:
-    return 0 if event.start_mark is None else event.start_mark.line + 1
+def _read(node: yaml.Node, path: Path, lines: dict[Path, int]) -> Any:
+    """The data of a node; notes the line of each part."""
+    lines[path] = _line(node)
+    _refuse_tag(node)
+    if isinstance(node, yaml.ScalarNode):
+        return None if node.tag == NULL else node.value
+    if isinstance(node, yaml.SequenceNode):
+        return [_read(part, (*path, place), lines) for place, part in enumerate(node.value)]
+    data: dict[str, Any] = {}
+    for key, value in node.value:
+        line = _line(key)
+        if not isinstance(key, yaml.ScalarNode):
+            raise NotPlain(f"line {line}: a key that is not one word; put it in quotes")
+        _refuse_tag(key)
+        if key.value in data:
+            raise NotPlain(f"line {line}: {key.value!r} is there twice; keep one")
+        data[key.value] = _read(value, (*path, key.value), lines)
+        lines[(*path, key.value)] = line
+    return data
 
 
-def _is_null(event: yaml.ScalarEvent) -> bool:
-    plain = event.implicit[0] and event.value in ("", "~", "null", "Null", "NULL")
-    return plain or event.tag == NULL
+def _line(part: yaml.Node | yaml.Event) -> int:
+    return 0 if part.start_mark is None else part.start_mark.line + 1
 
 
-def _refuse_tag(event: yaml.Event, line: int) -> None:
-    tag: str | None = getattr(event, "tag", None)
-    if tag is not None and not tag.startswith("tag:yaml.org,2002:"):
-        raise NotPlain(f"line {line}: the tag {tag} is not supported; leave it out")
+def _refuse_tag(node: yaml.Node) -> None:
+    if not node.tag.startswith("tag:yaml.org,2002:"):
+        raise NotPlain(f"line {_line(node)}: the tag {node.tag} is not supported; leave it out")

@@ -15,9 +15,8 @@ from protocols.wire.content import (
     partition_of,
 )
 from protocols.wire.frame import ROW_REASONS, Frame, decode_frame, encode_frame, join_frames, most_rows, row_faults
-from protocols.wire.header import Lookup, Named, ReportHeader, named
+from protocols.wire.header import Lookup, Named, ReportHeader, named, read_json
 from protocols.wire.report import ReportRow, decode_report, encode_report, read_report, row_of, rows_frame
-from protocols.wire.strict_json import read_json
 
 __all__ = [
     "CLOCK",

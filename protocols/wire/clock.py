@@ -14,8 +14,7 @@ from typing import Any
 from protocols.survey.calendar import MAX_PERIOD, micros
 from protocols.survey.model import Survey
 from protocols.wire.content import Reason, Reject
-from protocols.wire.header import read_hex, read_id
-from protocols.wire.strict_json import read_object, write_object
+from protocols.wire.header import read_hex, read_id, read_object, write_object
 
 MAX_CLOCK_BYTES = 4096
 

@@ -15,8 +15,7 @@ from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.content import Reason, Reject
 from protocols.wire.frame import Frame
-from protocols.wire.header import Lookup, ReportHeader, read_hex
-from protocols.wire.strict_json import read_object, write_object
+from protocols.wire.header import Lookup, ReportHeader, read_hex, read_object, write_object
 
 MAX_REPORT_BYTES = 256 << 10
 _KEYS = {"survey", "fingerprint", "period", "token", "gap", "answers"}

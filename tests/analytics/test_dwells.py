@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation.ratios import exact
+from analytics.estimation.estimates import exact
 from analytics.mobility.answers import Answers
-from analytics.mobility.roles import dwell, middle_values
+from analytics.mobility.attributes import dwell, middle_values
 from protocols.survey import Attribute
 from tests.helpers.crowd import counts_of, scheme_of
 

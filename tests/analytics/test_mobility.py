@@ -16,10 +16,9 @@ from analytics.mobility import (
     with_lost_presence,
     with_truth,
 )
-from analytics.mobility.output.value_tables import flows
+from analytics.mobility.output.value_tables import of_flows
 from analytics.windows import ByGap, Window
-from analytics.windows.first_reports import by_gap
-from analytics.windows.presence_noise import noise_error
+from analytics.windows.first_reports import by_gap, noise_error
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -146,9 +145,9 @@ def test_dwell_is_summarised_by_mean_and_quartiles(report: MobilityReport) -> No
 
 def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport) -> None:
     window = report.window(8, 8)
-    found = flows(report.asked("transition"), window.attribute("transition"), window.visitors)
-    assert found and len(set(zip(found.origins, found.destinations, strict=True))) == len(found.people.value) == 16
-    assert flows(report.asked("area"), window.attribute("area"), window.visitors) is None
+    found = of_flows(window, report.asked("transition"), window.attribute("transition"))
+    assert found and len(set(zip(found["origin"], found["destination"], strict=True))) == len(found["people"]) == 16
+    assert of_flows(window, report.asked("area"), window.attribute("area")) is None
 
 
 def test_smoothed_shares_stand_beside_the_unbiased_ones_of_single_periods(report: MobilityReport) -> None:

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from analytics.estimation.consistent import norm_sub
-from analytics.estimation.estimates import Estimates
+from analytics.estimation.estimates import Estimates, exact
 from analytics.estimation.pairs import Margin, Table, fitted_pairs, two_way_norm_sub
-from analytics.estimation.ratios import exact
+from analytics.estimation.votes import norm_sub
 from analytics.mobility import Answers
 from protocols.arrays import Floats
 from protocols.mechanisms import SupportChannel

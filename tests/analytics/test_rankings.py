@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.mobility.roles import rank
+from analytics.mobility.attributes import rank
 
 
 def among(spread: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from analytics.estimation.estimates import Estimates, quantile
-from analytics.estimation.ratios import exact, product, ratio
-from analytics.windows import presence_noise
-from analytics.windows.presence_noise import MANY, noise_error, noise_quantile
+from analytics.estimation.estimates import Estimates, exact, product, quantile, ratio
+from analytics.windows import first_reports
+from analytics.windows.first_reports import MANY, noise_error, noise_quantile
 
 TRIALS = 20_000
 
@@ -64,7 +63,7 @@ def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
     scale: float, confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = noise_quantile.__wrapped__(MANY, scale, confidence)
-    monkeypatch.setattr(presence_noise, "MANY", MANY + 1)
+    monkeypatch.setattr(first_reports, "MANY", MANY + 1)
     assert many == pytest.approx(noise_quantile.__wrapped__(MANY, scale, confidence), rel=5e-4, abs=1)
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 import pytest
 
-from analytics.estimation import estimate, smoothing
+from analytics.estimation import estimate
 from analytics.estimation.estimates import Estimates, variance
 from analytics.estimation.smoothing import smooth
-from analytics.mobility import CountHistory, MobilityReport, mobility_report, smoothed_shares
+from analytics.mobility import CountHistory, MobilityReport, mobility_report
 from analytics.windows import ByGap
 from analytics.windows.first_reports import by_gap
 from lab.seeded_keyrings import seeded_keyring
@@ -164,46 +163,6 @@ def test_without_reports_in_the_last_period_nothing_is_known(n: list[int]) -> No
     question = scheme_of("{name: a, values: [x, y], mechanism: l-grr}").question("a")
     counts = np.array(n)[:, None] * [0.6, 0.4]
     assert np.isnan(smooth(counts, n, question.channel, question.memo_channel).value).all()
-
-
-def test_values_are_smoothed_in_blocks_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    question = scheme_of("{name: a, range: {last: 99}, mechanism: l-osue}").question("a")
-    counts, n = np.random.default_rng(1).binomial(1000, 0.3, (9, 100)), np.full(9, 1000)
-    whole = smooth(counts, n, question.channel, question.memo_channel)
-    monkeypatch.setattr(smoothing, "BLOCK", 7)
-    blocks = smooth(counts, n, question.channel, question.memo_channel)
-    assert np.array_equal(whole.value, blocks.value) and np.array_equal(whole.error, blocks.error)
-
-
-def test_attributes_that_are_asked_alike_are_smoothed_together_with_the_same_result(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    alike = ", ".join(f"{{name: {name}, values: [x, y], mechanism: l-grr}}" for name in "abd")
-    scheme = scheme_of(
-        f"{alike}, {{name: c, range: {{last: 4}}, mechanism: l-osue}}", "eps_inf: 2, eps_1: 1, horizon: 4"
-    )
-    rng = np.random.default_rng(1)
-    n = {name: rng.integers(500, 900, 4) for name in "abcd"}
-    n["d"][1] = 0  # bridged, so it is not like the others
-    counts = {q.name: rng.binomial(n[q.name][:, None], 0.4, (4, q.k)) for q in scheme.questions}
-    reports, supports = (
-        {name: [ByGap(np.array([4]), row[None]) for row in rows] for name, rows in table.items()}
-        for table in (n, counts)
-    )
-    together: list[int] = []
-
-    def noted(*given: Any, **more: Any) -> Estimates:
-        together.append(given[0].shape[1])
-        return smooth(*given, **more)
-
-    monkeypatch.setattr(smoothed_shares, "smooth", noted)
-    found = smoothed_shares.smoothed_shares(CountHistory(scheme, 0, reports, supports), dict.fromkeys("abcd", ()))
-    assert sorted(together) == [1, 1, 2] and found.keys() == set("abcd")
-    people = float(sum(answers[-1] for answers in n.values()))
-    for q in scheme.questions:
-        alone = smooth(counts[q.name], n[q.name], q.channel, q.memo_channel, population=people)
-        for part in ("value", "error", "low", "high"):
-            assert getattr(found[q.name], part) == pytest.approx(getattr(alone, part), rel=1e-12)
 
 
 # What is published.

@@ -156,7 +156,7 @@ def per_trait(question: Question) -> list[tuple[float, Floats, Floats, Floats | 
         return [(1.0, _symbols(first, k), _symbols(second, k), fake)]
     if isinstance(encoding, Hashed):
         g = encoding.g
-        return [(1 / encoding.family, _symbols(first, g)[row], _symbols(second, g), None) for row in encoding.hashes]
+        return [(1 / encoding.family, _symbols(first, g)[row], _symbols(second, g), None) for row in encoding.sent]
     if isinstance(encoding, FreshHash):  # every report has a hash of its own, and nothing is memoised
         digits = np.array(list(product(range(encoding.g), repeat=encoding.digits)))
         chances = [_symbols(first, encoding.g)[digits[:k] @ row % encoding.g] / len(digits) for row in digits]

@@ -153,7 +153,7 @@ def _supports(scheme: Scheme, values: NDArray[np.int64], seed: int, period: int 
         return np.unpackbits(said, axis=1, count=question.k, bitorder="little")
     if isinstance(encoding, Hashed):
         number, symbol = np.divmod(said.astype(np.int64), encoding.g)
-        return (encoding.hashes.astype(np.uint8)[number] == symbol[:, None].astype(np.uint8)).view(np.uint8)
+        return (encoding.sent.astype(np.uint8)[number] == symbol[:, None].astype(np.uint8)).view(np.uint8)
     if isinstance(encoding, FreshHash):
         number, symbol = np.divmod(said.astype(np.int64), encoding.g)
         vectors = np.array(list(product(range(encoding.g), repeat=encoding.digits)), dtype=np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from protocols.wire.strict_json import read_object
+from protocols.wire.header import read_object
 
 
 def decode_terms(data: bytes) -> Scheme:

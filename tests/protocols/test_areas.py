@@ -17,12 +17,10 @@ from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.channel import PlanarChannel
-from protocols.mechanisms.places.displacement import PlanarRound
+from protocols.mechanisms.places.displacement import PlanarRound, rate_after
 from protocols.mechanisms.places.fitting import composed, is_tight, largest_second, weighed
 from protocols.mechanisms.places.law import ANYWHERE
-from protocols.mechanisms.places.losses import rate_after
-from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.planning import plan
 from protocols.privacy import in_words
 from protocols.scheme import Scheme

@@ -15,13 +15,13 @@ import pytest
 from hearsay.terminal import console
 from protocols.arrays import compiling
 
-SHIFT = """
+MOVE = """
 import numpy as np
-from protocols.randomness.drawing_loops import shift
-for dtype in (np.uint8, np.uint16):
-    shifts = np.array([0, 1], dtype=dtype)
-    shift(np.array([1, 2]), shifts, 3)
-    assert shifts.tolist() == [1, 0], (dtype, shifts)
+from analytics.forecasting.filtering import move
+for dtype in (np.float32, np.float64):
+    x, p = np.array([4, 2], dtype=dtype), np.eye(2, dtype=dtype)
+    move(x, p, np.ones(2), 0.5)
+    assert x.tolist() == [4, 1] and p.tolist() == [[2, 0], [0, 1.25]], (dtype, x, p)
 """
 
 
@@ -29,7 +29,7 @@ for dtype in (np.uint8, np.uint16):
 def test_processes_that_compile_at_once_all_compute_right(tmp_path: Path) -> None:
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
     for _ in range(2):  # the first ones compile, the second ones load what the first ones kept
-        running = [subprocess.Popen([sys.executable, "-c", SHIFT], env=environment) for _ in range(2)]
+        running = [subprocess.Popen([sys.executable, "-c", MOVE], env=environment) for _ in range(2)]
         assert [process.wait(240) for process in running] == [0, 0]
 
 

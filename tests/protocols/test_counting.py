@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.arrays.counting import count_bits, count_ones, count_symbols
+from protocols.arrays.columns import count_bits, count_ones, count_symbols
 
 
 @given(st.integers(0, 300), st.integers(1, 70), st.integers(1, 5), st.integers(0, 1 << 30))

@@ -10,13 +10,12 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lab.seeded_keyrings import seeded_keyring
-from protocols.arrays import hash_counting
 from protocols.arrays.aliases import Column, Counts
-from protocols.arrays.hash_counting import supports_of
+from protocols.mechanisms import fresh
 from protocols.mechanisms.builders.hashing import MOST_HASHES
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.encodings import bit_flip
-from protocols.mechanisms.fresh import FreshHash
+from protocols.mechanisms.fresh import FreshHash, supports_of
 from protocols.mechanisms.mechanism import Budget
 from protocols.respondent import Respondent
 from tests.helpers.mechanism_checks import answers_of
@@ -52,12 +51,12 @@ def test_answers_that_are_none_are_refused() -> None:
 
 def test_answers_that_are_too_many_for_one_transform_are_counted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     answers = np.random.default_rng(1).integers(7**3, size=100).astype(np.uint16)
-    monkeypatch.setattr(hash_counting, "MOST_AT_ONCE", 7)
+    monkeypatch.setattr(fresh, "MOST_AT_ONCE", 7)
     assert np.array_equal(supports_of(answers, 7, 2, 49), plain(answers, 7, 2, 49))
 
 
 def test_sums_that_are_not_near_whole_numbers_are_no_supports(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hash_counting, "_transformed", lambda answers, g, digits: np.full(g**digits, 0.3 * g))
+    monkeypatch.setattr(fresh, "_transformed", lambda answers, g, digits: np.full(g**digits, 0.3 * g))
     with pytest.raises(ArithmeticError, match="not near whole numbers"):
         supports_of(np.array([1], dtype=np.uint8), 3, 2, 9)
 

@@ -98,7 +98,7 @@ def test_the_terms_have_the_offsets_so_that_nobody_else_looks_them_up(monkeypatc
     survey = survey_in("Europe/Paris", "2026-01-01T00:00:00+01:00")
     scheme = Scheme(survey)
     assert survey.declared_terms["time_zone"]["offsets"][1] == [1774746000, 7200]
-    monkeypatch.setattr("protocols.survey.zones.ZoneInfo", None)
+    monkeypatch.setattr("protocols.survey.calendar.ZoneInfo", None)
     assert decode_terms(scheme.terms).fingerprint == scheme.fingerprint
     assert Survey.model_validate_json(survey.model_dump_json()) == survey
 

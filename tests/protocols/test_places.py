@@ -16,9 +16,9 @@ from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.channel import PlanarChannel
 from protocols.mechanisms.places.displacement import PlanarRound
 from protocols.mechanisms.places.law import ANYWHERE, cuts
+from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.planning import plan
 from protocols.privacy import in_words
 from protocols.respondent import Respondent

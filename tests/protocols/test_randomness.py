@@ -102,7 +102,7 @@ def test_purposes_devices_tweaks_and_lanes_share_no_bits() -> None:
     seen = {
         int(half)
         for stream in streams
-        for drawn in (stream.blocks(4), next(stream.parts(16))[1], stream.extra(np.arange(4), 4))
+        for drawn in (stream.blocks(4), stream.words(16), stream.further(np.zeros(4, dtype=np.intp), np.arange(4)))
         for half in drawn.reshape(-1).view("<u8")
     }
     assert len(seen) == (8 + 4 + 4) * len(streams)  # a block has two halves, a device alone has 16 words of a stream

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from protocols.errors import SurveyError
 from protocols.survey import Survey, parse_duration
-from protocols.survey.durations import format_duration
+from protocols.survey.names import format_duration
 from protocols.survey_text import parse_survey
 
 GOOD: dict[str, Any] = {

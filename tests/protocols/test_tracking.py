@@ -10,8 +10,7 @@ import pytest
 
 from protocols.arrays import Floats
 from protocols.planning import plan
-from protocols.privacy.crowd import evidence
-from protocols.privacy.tracking import trackability
+from protocols.privacy.crowd import evidence, trackability
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers
 from tests.helpers.surveys import of_size, scheme_with

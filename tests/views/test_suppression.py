@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from analytics.mobility import MobilityReport, combine, with_changes
-from analytics.mobility.suppression import merged_gaps
+from analytics.mobility.report import merged_gaps
 from protocols.scheme import Scheme
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts

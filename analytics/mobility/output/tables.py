@@ -16,7 +16,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
+from itertools import chain
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
@@ -24,14 +25,17 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
-from analytics.mobility.output.parts import Part
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
+    CROSSES,
+    FLOWS,
+    SHARES,
     WINDOW,
-    crosses_table,
-    flows_table,
-    groups_table,
-    values_table,
+    Part,
+    by_value,
+    of_flows,
+    of_pairs,
+    of_shares,
 )
 
 _PLAIN: dict[Any, pa.DataType] = {
@@ -81,12 +85,12 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
     return {
         "visitors": _table(visitors, _types(WindowReport)),
         "gaps": _table(gaps, WINDOW | _types(Gaps)),
-        "values": values_table(report),
-        "groups": groups_table(report),
+        "values": by_value(report, SHARES, lambda window, asked, part: of_shares(window, asked.values, part.values)),
+        "groups": by_value(report, SHARES, lambda window, asked, part: of_shares(window, asked.groups, part.groups)),
         "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
         "dwell": _table(dwells, WINDOW | ATTRIBUTE | _types(Dwell)),
-        "flows": flows_table(report),
-        "crosses": crosses_table(report),
+        "flows": by_value(report, FLOWS, of_flows),
+        "crosses": chain(*(by_value(report, CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
     }
 
 

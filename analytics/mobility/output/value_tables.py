@@ -1,14 +1,15 @@
 """The tables with a row for each value, made column by column: of values, of groups and of flows.
 
-They can have millions of rows, so each is made in parts of a limited number of rows.
+They can have millions of rows, so each is made in parts of a limited number of rows, in
+which a column that is the same in all of them takes no room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import chain, product
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,36 +23,48 @@ from analytics.mobility.model import (
     Changes,
     MobilityReport,
     Quantities,
-    Quantity,
     Shares,
     WindowReport,
-    quantities,
 )
-from analytics.mobility.output.parts import Part
+
+
+class Part(NamedTuple):
+    """Some rows of a table: of each column an array, or the entry that all rows have."""
+
+    rows: int
+    columns: Mapping[str, pa.Array | pa.Scalar]
+
+    @staticmethod
+    def of(table: pa.Table) -> Part:
+        return Part(len(table), {name: table[name].combine_chunks() for name in table.column_names})
+
+    @staticmethod
+    @lru_cache(maxsize=64)
+    def without_rows(schema: pa.Schema) -> Part:
+        return Part.of(schema.empty_table())
+
+    @property
+    def schema(self) -> pa.Schema:
+        return pa.schema({name: column.type for name, column in self.columns.items()})
+
+    def table(self) -> pa.Table:
+        """The rows with all columns.
+
+        >>> Part(2, {"a": pa.array([1, 2]), "b": pa.scalar("x")}).table().to_pylist()
+        [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
+        """
+        columns = self.columns.values()
+        arrays = [_repeated(c.as_py(), c.type, self.rows) if isinstance(c, pa.Scalar) else c for c in columns]
+        return pa.table(arrays, schema=self.schema)
+
+
+@lru_cache(maxsize=64)
+def _repeated(entry: Any, kind: pa.DataType, rows: int) -> pa.Array:
+    """Arrays that are the same in many parts, such as those of nulls, are made once."""
+    return pa.repeat(pa.scalar(entry, kind), rows)
+
 
 ARROW = ">"  # between origin and destination in the values of a transition attribute
-
-
-@dataclass(frozen=True)
-class Flows:
-    """One entry for each pair of an origin and a destination."""
-
-    origins: list[str]
-    destinations: list[str]
-    people: Quantities
-
-
-def flows(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None) -> Flows | None:
-    """The origin-destination table, row by row; values without an origin and a destination are left out.
-
-    None if the attribute has another role, or no answers.
-    """
-    if asked.role != "transition" or attribute.values is None or visitors is None:
-        return None
-    pairs = [tuple(part.strip() for part in value.split(ARROW)) for value in asked.values]
-    places = np.array([place for place, pair in enumerate(pairs) if len(pair) == 2], dtype=np.intp)
-    people = attribute.values.people(visitors).estimates[places]
-    return Flows([pairs[at][0] for at in places], [pairs[at][1] for at in places], quantities(people))
 
 
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
@@ -101,31 +114,10 @@ CROSSES = pa.schema(
 FLOWS = pa.schema(WINDOW | ATTRIBUTE | {"origin": _TEXT, "destination": _TEXT, **_quantity("people")})
 
 
-def values_table(report: MobilityReport) -> Iterator[Part]:
-    """One row for each window, attribute and value."""
-    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.values, part.values))
-
-
-def groups_table(report: MobilityReport) -> Iterator[Part]:
-    """The same for groups of values."""
-    return _table(report, SHARES, lambda window, asked, part: _of_shares(window, asked.groups, part.groups))
-
-
-def flows_table(report: MobilityReport) -> Iterator[Part]:
-    """People from each origin to each destination."""
-    return _table(report, FLOWS, _of_flows)
-
-
-def crosses_table(report: MobilityReport) -> Iterator[Part]:
-    """One row for each pair of values of a cross; then for each pair of which one is, or both are, a group."""
-    return chain(
-        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.values, group=False)),
-        _table(report, CROSSES, lambda window, asked, part: _of_pairs(window, asked, part.groups, group=True)),
-    )
-
-
-def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None, group: bool) -> Columns | None:
-    columns = _of_shares(window, (), shares) if asked.axes else None
+def of_pairs(window: WindowReport, asked: AskedAttribute, part: AttributeReport, group: bool) -> Columns | None:
+    """Each pair of values of a cross, or each pair of which one is, or both are, a group."""
+    shares = part.groups if group else part.values
+    columns = of_shares(window, (), shares) if asked.axes else None
     if columns is None or shares is None:
         return None
     first, second = asked.axes
@@ -137,7 +129,8 @@ def _of_pairs(window: WindowReport, asked: AskedAttribute, shares: Shares | None
     return columns | named | {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}
 
 
-def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+    """Shares of values, or of groups of values."""
     if shares is None or window.visitors is None:
         return None
     single = ("consistent", "consistent_low", "consistent_high", *_quantity("adjusted"), "truth")
@@ -152,11 +145,17 @@ def _of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None
     }
 
 
-def _of_flows(window: WindowReport, asked: AskedAttribute, attribute: AttributeReport) -> Columns | None:
-    found = flows(asked, attribute, window.visitors)
-    if found is None:
+def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """People from each origin to each destination; values that do not name both are left out.
+
+    None if the attribute has another role, or no answers.
+    """
+    if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
-    return {"origin": found.origins, "destination": found.destinations, **_shortened("people", found.people)}
+    pairs = [[place.strip() for place in value.split(ARROW)] for value in asked.values]
+    places = [place for place, pair in enumerate(pairs) if len(pair) == 2]
+    people = _parts("people", shortened(part.values.people(window.visitors).estimates[places]))
+    return {"origin": [pairs[at][0] for at in places], "destination": [pairs[at][1] for at in places], **people}
 
 
 def _parts(name: str, numbers: Quantities | Estimates | None) -> Columns:
@@ -178,7 +177,7 @@ def _changes(name: str, changes: Changes | None) -> Columns:
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def _table(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
+def by_value(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
     """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
     yield Part.without_rows(schema)
     asked = {attribute.name: attribute for attribute in report.attributes}

@@ -1,20 +1,79 @@
-"""A round of noise on places: displaced by the law, moved to the nearest cell inside (PROTOCOLS 10)."""
+"""A round of noise on places: displaced by the law, moved to the nearest cell inside (PROTOCOLS 10).
+
+Shares of cells go through it as through a convolution over the grid. And what such noise reveals, per cell side of
+distance, and how far it moves a place.
+"""
 
 from __future__ import annotations
 
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from math import ceil, inf
 
 import numpy as np
+from numpy.typing import NDArray
 
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.convolution import Convolution
-from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts
+from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts, weights
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.drawing import invert
+from protocols.mechanisms.rounds import Round
 from protocols.randomness.keystream import Draws
-from protocols.randomness.sampling import below
+from protocols.randomness.sampling import below, invert
+
+NEGLIGIBLE = 36.0  # e^-36: displacements that are rarer are folded onto the largest one that is not
+
+
+@dataclass(frozen=True, eq=False)
+class Convolution:
+    """One round, ready to be applied: the transform of its law, and how far it reaches."""
+
+    shape: tuple[int, int]  # of the grid: rows, columns
+    reach: tuple[int, int]
+    size: tuple[int, int]  # of the transforms
+    law: NDArray[np.complex128]
+
+    @classmethod
+    def of(cls, columns: int, rows: int, rate: float) -> Convolution:
+        return _prepared(columns, rows, rate)
+
+    def forward(self, plane: Floats) -> Floats:
+        (rows, columns), (up, across) = self.shape, self.reach
+        spread = np.fft.irfft2(np.fft.rfft2(plane, self.size) * self.law, self.size)
+        spread = spread[..., : rows + 2 * up, : columns + 2 * across]
+        inside = spread[..., up : up + rows, across : across + columns].copy()
+        sides = spread[..., up : up + rows, :]
+        inside[..., 0] += sides[..., :across].sum(axis=-1)
+        inside[..., -1] += sides[..., across + columns :].sum(axis=-1)
+        for edge, outside in ((0, spread[..., :up, :]), (-1, spread[..., up + rows :, :])):
+            beyond = outside.sum(axis=-2)
+            inside[..., edge, :] += beyond[..., across : across + columns]
+            inside[..., edge, 0] += beyond[..., :across].sum(axis=-1)
+            inside[..., edge, -1] += beyond[..., across + columns :].sum(axis=-1)
+        every = ANYWHERE / WORD
+        return np.asarray(
+            np.maximum(inside, 0) * (1 - every * rows * columns) + every * plane.sum(axis=(-1, -2), keepdims=True)
+        )
+
+    def backward(self, plane: Floats) -> Floats:
+        (rows, columns), (up, across) = self.shape, self.reach
+        padded = np.pad(plane, [(0, 0)] * (plane.ndim - 2) + [(up, up), (across, across)], mode="edge")
+        gathered = np.fft.irfft2(np.fft.rfft2(padded, self.size) * self.law, self.size)
+        inside = gathered[..., 2 * up : 2 * up + rows, 2 * across : 2 * across + columns]
+        every = ANYWHERE / WORD
+        return np.asarray(inside * (1 - every * rows * columns) + every * plane.sum(axis=(-1, -2), keepdims=True))
+
+
+@lru_cache(maxsize=16)
+def _prepared(columns: int, rows: int, rate: float) -> Convolution:
+    from scipy.fft import next_fast_len  # scipy takes long to import
+
+    furthest = ceil(NEGLIGIBLE / rate)
+    up, across = min(rows - 1, furthest), min(columns - 1, furthest)
+    law = weights(across + 1, up + 1, rate)
+    size = next_fast_len(rows + 2 * up, real=True), next_fast_len(columns + 2 * across, real=True)
+    return Convolution((rows, columns), (up, across), size, np.fft.rfft2(law / law.sum(), size))
 
 
 class PlanarRound(PlaceRound):
@@ -106,3 +165,45 @@ class PlanarRound(PlaceRound):
         column = (column + across - (self.columns - 1)).clip(0, self.columns - 1)
         found = np.where(drawn == table.shape[1], below(self.cells, words[:, 1]), row * self.columns + column)
         return np.asarray(found.astype(smallest_unsigned(self.cells)))
+
+
+def rate_after(first: Round, second: Round | None, t: float = 1) -> float:
+    """What one cell side of distance costs, at most, after t linked reports from one memo; infinity: for ever.
+
+    It is never more than the memo costs. Where round 1 moves all cells alike, t reports cost at most t times the rate
+    of round 2; elsewhere only one report is known to cost less than the memo.
+
+    >>> memo, fresh = PlanarRound(9, 9, 2.0), PlanarRound(9, 9, 0.7, through=0.6)
+    >>> [rate_after(memo, fresh, t) for t in (1, 2, 10)], rate_after(memo, None)
+    ([0.6, 1.4, 2.0], 2.0)
+    """
+    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if second is None or t == inf or (t > 1 and not first.carries):
+        return first.rate
+    return min(first.rate, second.through if t == 1 else t * second.rate)
+
+
+def moved(first: Round, second: Round | None = None) -> tuple[Floats, Floats]:
+    """How far reports are from their places: distances in cell sides, ascending, and their chances.
+
+    On a whole grid as if it had no border; inside an area over all its cells alike.
+
+    >>> far, chances = moved(PlanarRound(199, 199, 0.2))
+    >>> round(float(far @ chances), 1), round(float(far**2 @ chances))
+    (10.0, 150)
+    """
+    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if isinstance(first, PlanarRound):
+        law = first.chances
+        if isinstance(second, PlanarRound):
+            size = 2 * law.shape[0] - 1, 2 * law.shape[1] - 1
+            law = np.fft.irfft2(np.fft.rfft2(law, size) * np.fft.rfft2(second.chances, size), size)
+        up, across = (np.arange(size) - size // 2 for size in law.shape)
+        return _by_distance(up[:, None] ** 2 + across**2, law)
+    return _by_distance(first.area.squares, (first.matrix if second is None else first.matrix @ second.matrix))
+
+
+def _by_distance(squares: Whole, chances: Floats) -> tuple[Floats, Floats]:
+    far, place = np.unique(squares.ravel(), return_inverse=True)
+    found = np.bincount(place, chances.ravel())
+    return np.sqrt(far), np.asarray(found / found.sum(), dtype=np.float64)

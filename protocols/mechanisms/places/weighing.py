@@ -19,8 +19,8 @@ from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.law import ANYWHERE, WORD, falling
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.drawing import invert
 from protocols.randomness.keystream import Draws
+from protocols.randomness.sampling import invert
 
 UNIT = 1 << 30  # a mass of 1
 _BITS = 52

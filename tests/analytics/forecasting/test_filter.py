@@ -7,8 +7,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 from analytics.forecasting.filtering import log_likelihood, predict, update_many
-from analytics.forecasting.fitting import Fit
-from analytics.forecasting.parameters import Parameters
+from analytics.forecasting.fitting import Fit, Parameters
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 

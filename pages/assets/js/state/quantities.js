@@ -17,7 +17,7 @@ export function entry(columns, place) {
   return { value: at(columns.value), error: at(columns.error), low: at(columns.low), high: at(columns.high) };
 }
 
-// Left times right, estimated independently: as analytics/estimation/ratios.py has it.
+// Left times right, estimated independently: as analytics/estimation/estimates.py has it.
 export function product(left, right) {
   if (!isKnown(left) || !isKnown(right)) return UNKNOWN;
   const value = left.value * right.value;
