@@ -43,12 +43,9 @@ class Recorder:
         self._rule, self._buckets = rule, dict(buckets or {})
         if self._buckets and min(self._buckets.values()) != 0:
             refuse("settings", "no bucket begins with 0 events", "name what stands for nothing happening")
-        self._weights: dict[str, float] = {}
-        self._last: str | None = None
-        self._events = 0
-        if state is not None:
-            self._weights = {str(value): float(weight) for value, weight in state["weights"].items()}
-            self._last, self._events = state["last"], int(state["events"])
+        before = state or {"weights": {}, "last": None, "events": 0}
+        self._weights: dict[str, float] = dict(before["weights"])
+        self._last, self._events = before["last"], before["events"]
 
     @property
     def state(self) -> dict[str, Any]:
@@ -57,25 +54,20 @@ class Recorder:
     def add(self, value: object = "", seconds: float = 0.0) -> None:
         """An event; `seconds` is how long it lasted, for the rule `longest`."""
         self._events += 1
-        if self._rule == "count":
+        if self._rule == "count" or (self._rule == "first" and self._weights):
             return
-        name = str(value)
-        if self._rule in ("first", "last"):
-            self._weights.setdefault(name if self._last is None else next(iter(self._weights)), 1.0)
-        else:
-            self._weights[name] = self._weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
-        self._last = name
+        if self._rule == "last":
+            self._weights.clear()
+        self._last = str(value)
+        weight = seconds if self._rule == "longest" else 1.0
+        self._weights[self._last] = self._weights.get(self._last, 0.0) + weight
 
     @property
     def value(self) -> str | None:
         """What `send` is to be given."""
         if self._rule == "count":
             return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
-        if not self._weights:
-            return None
-        if self._rule == "first":
-            return next(iter(self._weights))
-        return self._last if self._rule == "last" else max(self._weights, key=self._weights.__getitem__)
+        return self._last if self._rule == "last" else max(self._weights, key=self._weights.__getitem__, default=None)
 
     def clear(self) -> None:
         self._weights.clear()

@@ -1,7 +1,7 @@
 """The state of a device: one JSON document in one SQLite file. Every change is durable before anything is sent.
 
     {"format": 3, "day": last day, "keys": {id: key}, "kept": {id and purpose: key of version 0.1},
-     "surveys": {id: Joined as a dictionary}, "charges": [[day, survey, question, amount], ...]}
+     "surveys": {id: what was joined}, "charges": [[day, survey, question, amount], ...]}
 
 It has no list of memos: that would be a list of true values. Cells are stored only where a cap needs them. What is
 deleted is overwritten; flash memory may keep old pages nevertheless.
@@ -15,18 +15,18 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable
+from typing import Callable
 
 from hearsay_device.draws import derived
 from hearsay_device.errors import DeviceError, refuse
+from hearsay_device.limits import Document
 from hearsay_device.respondent import Respondent
-from hearsay_device.terms import read_terms
+from hearsay_device.terms import Terms, read_terms
 
 FORMAT = 3
 PATIENCE_SECONDS = 30
 Entropy = Callable[[str], bytes]
 """32 bytes for a name. A device takes them from the system, a test from anywhere."""
-Document = dict[str, Any]
 
 
 class State:
@@ -61,9 +61,9 @@ class State:
             return
         document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
         if tables:
-            document = _moved(self._base, document, entropy)
-            for table in tables:
-                self._base.execute(f"drop table {table}")
+            _moved(self._base, document, entropy)
+        for table in tables:
+            self._base.execute(f"drop table {table}")
         self._base.execute("create table state (document text not null)")
         self._base.execute("insert into state values (?)", (json.dumps(document),))
 
@@ -106,34 +106,26 @@ def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
             return bytes.fromhex(kept)
         if known not in document["keys"]:
             document["keys"][known] = entropy(known).hex()
-        return derived(bytes.fromhex(document["keys"][known]), *purpose)[:16]
+        return derived(bytes.fromhex(document["keys"][known]), *purpose)
 
     return key
 
 
-def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Document:
-    """The document of a file of version 0.1, which has one secret for life.
+def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
+    """Put into the document what a file of version 0.1 has, which has one secret for life.
 
     Memos stay what they are: the keys that they were drawn with are kept, and the secret is not.
     """
     form, secret = base.execute("select format, secret from device").fetchone()
     if form != 2:
-        return {**document, "format": form}
-
-    def keep(known: str, purpose: str, *old: str) -> None:
-        document["kept"][f"{known} {purpose}"] = derived(secret, *old)[:16].hex()
-
+        refuse("state", "the file is of another release of hearsay", "use that release, or a new file")
     columns = "id, fingerprint, terms, answers, settled, delivered"
     for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
         with suppress(DeviceError):  # terms that this version does not answer
             terms = read_terms(bytes(data))
-            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
-            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
-            for name in (question.name for question in terms.questions):
-                for purpose in ("memo", "trait"):
-                    old = (purpose, survey, fingerprint, name)
-                    keep(f"{survey} {name}", purpose, *old)
-                    keep(survey, f"{purpose} {survey} {name}", *old)
+            _keep_keys(document, secret, terms)
+            respondent = Respondent(terms, key_of(document, entropy), listed=True)
+            respondent.draw_keys()
             cells: dict[str, list[int]] = {}
             for name, cell in base.execute(
                 "select attribute, cell from cells where survey = ? order by place", (survey,)
@@ -142,23 +134,31 @@ def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Do
             stays = base.execute("select attribute, cell from stays where survey = ?", (survey,))
             begin = 0 if settled is None else settled + 1
             owed = base.execute("select period, report, says from owed where survey = ?", (survey,))
-            respondent = Respondent(terms, key_of(document, entropy), listed=True)
-            respondent.draw_keys()
-            asked = respondent.asked
+            first = document["day"] if answers else None
             document["surveys"][survey] = {
                 "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
                 "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin,
                 "settled": settled, "attempted": delivered, "cells": cells, "stays": dict(stays.fetchall()),
-                "asked": {each.id: each.line(answers, document["day"] if answers else None) for each in asked},
+                "asked": {each.id: each.line(answers, first) for each in respondent.asked},
                 "owed": [
                     {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
                      "not_before": 0, "attempted": True, "refused": False}
                     for period, report, says in owed
                 ],
             }  # fmt: skip
-            document["charges"] += [
-                [document["day"], survey, each.id, answers * each.constant if each.fresh else each.cost(answers)]
-                for each in asked
-                if answers
-            ]
-    return document
+            for each in respondent.asked if answers else ():
+                document["charges"].append([document["day"], survey, each.id, each.cost(answers)])
+
+
+def _keep_keys(document: Document, secret: bytes, terms: Terms) -> None:
+    def keep(known: str, purpose: str, *old: str) -> None:
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
+
+    survey, fingerprint = terms.id, terms.fingerprint
+    keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
+    keep(f"{survey} turn", "turn", "place", survey, fingerprint)
+    for question in terms.questions:
+        for purpose in ("memo", "trait"):
+            old = (purpose, survey, fingerprint, question.name)
+            keep(f"{survey} {question.name}", purpose, *old)
+            keep(survey, f"{purpose} {survey} {question.name}", *old)
