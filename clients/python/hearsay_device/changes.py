@@ -14,10 +14,10 @@ from typing import Any, Callable, NamedTuple
 from hearsay_device.calendar import DAY
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import refuse
-from hearsay_device.limits import WEEK, YEAR, Document, Limits, answers_in, charge
+from hearsay_device.limits import WEEK, YEAR, Ledger, Limits
 from hearsay_device.losses import shared_bits
 from hearsay_device.respondent import Asked, Respondent
-from hearsay_device.state import Entropy, key_of
+from hearsay_device.state import Document, Entropy, key_of
 from hearsay_device.terms import Terms, read_terms
 
 LONGEST_DELAY = 2.0  # seconds between settling and sending, so that how long settling took does not show
@@ -38,12 +38,12 @@ class Report(NamedTuple):
     unlisted: tuple[str, ...] = ()
 
 
-class Change:
+class Change(Ledger):
     """The document of a device in change. What is refused may leave it half changed: then it is not stored."""
 
     def __init__(self, document: Document, limits: Limits, now: Callable[[], float], entropy: Entropy) -> None:
-        self.document, self._limits, self._now, self._entropy = document, limits, now, entropy
-        self.surveys: dict[str, Joined] = document["surveys"]
+        super().__init__(document)
+        self._limits, self._now, self._entropy = limits, now, entropy
 
     def joined(self, survey: str) -> tuple[Joined, Terms]:
         joined = self.surveys.get(survey, {"terms": None})
@@ -54,15 +54,10 @@ class Change:
     def join(self, terms: Terms, data: bytes, pinned: bool, credential: bool | None) -> None:
         """Keep terms that were verified; what they may charge in a year is reserved if they are `pinned`."""
         new: Joined = {
-            "settled": None,
-            "attempted": None,
-            "listed": False,
-            "cells": {},
-            "stays": {},
-            "asked": {},
-            "terms": None,
-        }
-        before = self.surveys.get(terms.id, {**new, "fingerprint": terms.fingerprint})
+            "settled": None, "attempted": None, "listed": False, "cells": {}, "stays": {}, "asked": {}, "terms": None,
+            "fingerprint": terms.fingerprint,
+        }  # fmt: skip
+        before = self.surveys.get(terms.id, new)
         if before["fingerprint"] != terms.fingerprint:
             refuse("changed", f"the terms of survey {terms.id!r} have changed", "do not answer it")
         if before["terms"] is not None:
@@ -74,14 +69,14 @@ class Change:
         respondent.draw_keys()
         for each in asked:
             line = joined["asked"].setdefault(each.id, each.line())
-            line["reserved"] = each.cost(answers_in(YEAR, terms)) if pinned else 0.0
+            line["reserved"] = each.cost(terms.answers_in(YEAR)) if pinned else 0.0
         self._refuse_linked(terms.id)
         self.pass_days()
         # What comes next must fit: one answer, and with a credential those of a week.
-        trial, more = deepcopy(self.document), answers_in(WEEK, terms) - 1 if credential else 0
+        trial, more = Ledger(deepcopy(self.document)), terms.answers_in(WEEK) - 1 if credential else 0
         for each in asked:
-            charge(trial, terms.id, each)
-            trial["charges"] += [[trial["day"], terms.id, each.id, 0.0]] * more
+            trial.charge(terms.id, each)
+            trial.document["charges"] += [[self.document["day"], terms.id, each.id, 0.0]] * more
         self._limits.check(terms.id, trial)
 
     def settle(self, survey: str, values: Values, credential: bool | None) -> Report:
@@ -104,8 +99,8 @@ class Change:
         asked = respondent.asked if respondent.answers_in(period) else []
         self.pass_days()
         for each in asked:
-            charge(self.document, survey, each)
-        self._limits.check(survey, self.document)
+            self.charge(survey, each)
+        self._limits.check(survey, self)
         key = bytes.fromhex(joined["key"])
         for _ in range(period - joined["key_period"]):
             key = next_key(key)
@@ -122,24 +117,16 @@ class Change:
             seen = {"gap": f"{terms.horizon if settled is None else min(terms.horizon, period - settled):04x}"}
         else:
             seen = {"flags": f"{terms.calendar.flags(period, settled, terms.units):02x}"}
+        token = f"{first or second | 1:016x}"  # not zero, and the same for every attempt
         content = {
-            "survey": survey,
-            "fingerprint": terms.fingerprint,
-            "period": f"{period:08x}",
-            "token": f"{first or second | 1:016x}",  # not zero, and the same for every attempt
-            **seen,
+            "survey": survey, "fingerprint": terms.fingerprint, "period": f"{period:08x}", "token": token, **seen,
             "answers": answers,
-        }
+        }  # fmt: skip
         delay = LONGEST_DELAY * int.from_bytes(self._entropy(f"delay {survey} {period}")[:8], "little") / 2**64
         owed = {
-            "period": period,
-            "report": json.dumps(content, separators=(",", ":")),
-            "says": says,
-            "unlisted": unlisted,
-            "not_before": self._now() + delay,
-            "attempted": False,
-            "refused": False,
-        }
+            "period": period, "report": json.dumps(content, separators=(",", ":")), "says": says, "unlisted": unlisted,
+            "not_before": self._now() + delay, "attempted": False, "refused": False,
+        }  # fmt: skip
         joined["owed"].append(owed)
         joined.update(settled=period, key=next_key(key).hex(), key_period=period + 1)
         return report_of(owed)

@@ -207,7 +207,9 @@ class Device:
         """
         with self._change() as change:
             change.pass_days()
-            return self._limits.explain(change.document)
+            found = change.explain()
+            found["year"]["limit"] = self._limits.year
+            return found
 
     def check(self, terms: bytes, possible: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
         """For tests of an app: which of its possible values a survey does not list, by attribute.

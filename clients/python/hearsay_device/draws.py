@@ -13,10 +13,7 @@ from hashlib import sha256
 from itertools import accumulate
 from struct import pack, unpack
 
-SLOTS = 1 << 16
-WORD = 1 << 64
-LANE = 1 << 24  # block numbers of a lane
-WHOLE, SHARED, FURTHER = range(3)
+SLOTS, WORD = 1 << 16, 1 << 64
 
 
 def parts(*texts: str) -> bytes:
@@ -35,31 +32,30 @@ def next_key(key: bytes) -> bytes:
 
 
 class Draws:
-    """The random bits of one AES key and one tweak."""
+    """The random bits of one AES key and one tweak; other lanes have other bits."""
 
     def __init__(self, key: bytes, tweak: int = 0, lane: int = 0) -> None:
         self._key, self._tweak, self._lane = key, tweak, lane
 
     def fork(self, lane: int) -> Draws:
-        """The same key and tweak, other bits."""
-        return Draws(self._key, self._tweak, self._lane + 3 * lane)
+        return Draws(self._key, self._tweak, lane)
 
     def longs(self, count: int) -> tuple[int, ...]:
         """Numbers of 64 bits, two to a block."""
-        return unpack(f"<{count}Q", self._blocks(WHOLE, 0, -(-count // 2))[: 8 * count])
+        return unpack(f"<{count}Q", self._blocks(0, 0, -(-count // 2))[: 8 * count])
 
     def words(self, count: int) -> tuple[int, ...]:
         """Numbers of 16 bits, eight to a block."""
-        return unpack(f"<{count}H", self._blocks(SHARED, 0, -(-count // 8))[: 2 * count])
+        return unpack(f"<{count}H", self._blocks(1, 0, -(-count // 8))[: 2 * count])
 
     def further(self, place: int) -> int:
         """64 further bits for the word at a place."""
-        return int.from_bytes(self._blocks(FURTHER, place, 1)[:8], "little")
+        return int.from_bytes(self._blocks(2, place, 1)[:8], "little")
 
-    def _blocks(self, lane: int, first: int, count: int) -> bytes:
+    def _blocks(self, kind: int, first: int, count: int) -> bytes:
         from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # when it is first needed
 
-        start = (self._lane + lane) * LANE + first
+        start = ((3 * self._lane + kind) << 24) + first
         counters = b"".join(pack("<QII", 0, self._tweak, start + i) for i in range(count))
         # ECB over counters that all differ is AES-CTR, read in any order.
         cipher = Cipher(algorithms.AES(self._key), modes.ECB()).encryptor()
@@ -69,7 +65,7 @@ class Draws:
 class Table:
     """One distribution over symbols, or a few of them (kinds) that are drawn with the same words.
 
-    >>> Table([0.75, 0.25]).digest == Table([3.0, 1.0]).digest
+    >>> Table([0.75, 0.25]).digest() == Table([3.0, 1.0]).digest()
     True
     """
 
@@ -85,7 +81,6 @@ class Table:
             for each, slots, total in zip(weights, self._slots, totals)
         ]
 
-    @property
     def digest(self) -> str:
         return digest([[*slots, *cut] for slots, cut in zip(self._slots, self._cuts)])
 
@@ -94,10 +89,9 @@ class Table:
         found = []
         for place, word in enumerate(draws.words(count)):
             kind = exempt[1] if place == exempt[0] else 0
-            if word < self._filled:
-                found.append(bisect_right(self._ends[kind], word))
-            else:
-                found.append(bisect_right(self._cuts[kind], draws.further(place)))
+            inside = word < self._filled
+            ends, drawn = (self._ends, word) if inside else (self._cuts, draws.further(place))
+            found.append(bisect_right(ends[kind], drawn))
         return found
 
     def one(self, draws: Draws, kind: int = 0) -> int:
@@ -112,8 +106,15 @@ def uniform(count: int) -> Table:
 @lru_cache(maxsize=64)
 def eight_bits(q: float, p: float | None = None) -> Table:
     """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
-    own = [] if p is None else [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)]
-    return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
+    kinds = [[q] * 8] + [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8) if p is not None]
+    distributions = []
+    for bits in kinds:
+        chances, scale = [1], 1
+        for one, whole in (bit.as_integer_ratio() for bit in bits):
+            chances = [rest * (whole - one) for rest in chances] + [rest * one for rest in chances]
+            scale *= whole
+        distributions.append([chance / scale for chance in chances])  # a quotient of whole numbers is rounded once
+    return Table(*distributions)
 
 
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
@@ -142,16 +143,5 @@ def whole_numbers(floats: Sequence[float]) -> list[int]:
 
 def cuts(weights: Sequence[int]) -> list[int]:
     """Where [0, 2^64) is cut so that piece i has weights[i] of it."""
-    total = sum(weights)
-    if total == 0:
-        return [0] * (len(weights) - 1)
+    total = sum(weights) or WORD
     return [min(WORD - 1, (2 * running * WORD + total) // (2 * total)) for running in accumulate(weights[:-1])]
-
-
-def _independent(bits: Sequence[float]) -> list[float]:
-    """The distribution of a byte whose bits are 1 with these probabilities, each chance rounded once."""
-    found, scale = [1], 1
-    for one, whole in (bit.as_integer_ratio() for bit in bits):
-        found = [rest * (whole - one) for rest in found] + [rest * one for rest in found]
-        scale *= whole
-    return [chance / scale for chance in found]  # a quotient of whole numbers is rounded once

@@ -7,20 +7,95 @@
     fresh     the same with a new hash in every report   olh
     buckets   d of the k bits, the same d for life       dbitflip
 
-Memos and answers are whole numbers: a symbol, or bits of which bit i is that of value i.
+Memos and answers are whole numbers: a symbol, or bits of which bit i is that of value i. A round of noise makes a memo
+of a cell, a second one an answer of the memo; rounds on places are in places.py.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from functools import cached_property
 from operator import mul
 from typing import TYPE_CHECKING, Any
 
-from hearsay_device.draws import Draws, Table, below, digest, uniform
+from hearsay_device.checks import keys, need, number
+from hearsay_device.draws import Draws, Table, below, cuts, digest, eight_bits, uniform, whole_numbers
 
 if TYPE_CHECKING:
     from hearsay_device.questions import Question
+
+
+class Flip:
+    """A round that supports its input with p, and anything else with q: one of `size` symbols, or with `bits` a bit.
+
+    One of symbols is a shift by 0 with p, by each other amount with q: so one table serves all symbols. `fakes` are the
+    shares of symbols that are drawn with the same words instead. Round 1 of bits makes those of a cell: its own is 1
+    with p, all others with q.
+    """
+
+    def __init__(self, given: Any, size: int, bits: bool, fakes: Sequence[float] = ()) -> None:
+        keys(given, "p q", "probabilities")
+        self.p, self.q, self._size, self._bits, self._fakes = given["p"], given["q"], size, bits, fakes
+        need(number(self.p) and number(self.q) and 0 < self.q < self.p < 1, "probabilities")
+        total = 1.0 if bits else self.p + (size - 1) * self.q
+        need(abs(total - 1) < 1e-9, "probabilities")
+        self.drawn = self.p / total, self.q / total  # a table draws shares of the sum of what it is given
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        if self._bits:
+            return [eight_bits(self.q, self.p)]
+        shifts = [self.p] + [self.q] * (self._size - 1)
+        return [Table(shifts, self._fakes) if self._fakes else Table(shifts)]
+
+    def one(self, cell: int, draws: Draws) -> int:
+        if not self._bits:
+            return (cell + self.tables[0].one(draws)) % self._size
+        return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
+
+    def _sample(self, table: int, draws: Draws, exempt: tuple[int, int] = (0, 0)) -> int:
+        drawn = bytes(self.tables[table].sample(draws.fork(table), -(-self._size // 8), exempt))
+        return int.from_bytes(drawn, "little") & (1 << self._size) - 1
+
+
+class SecondFlip(Flip):
+    """Round 2: a bit that is 0 becomes one drawn with q, a bit that is 1 one drawn with p."""
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        if not self._bits:
+            return super().tables
+        return [eight_bits(self.q)] if self.p + self.q == 1 else [eight_bits(self.q), eight_bits(self.p)]
+
+    def one(self, memo: int, draws: Draws) -> int:
+        if not self._bits:
+            return super().one(memo, draws)
+        drawn = [self._sample(table, draws) for table in range(len(self.tables))]
+        return memo ^ drawn[0] if len(drawn) == 1 else (drawn[0] & ~memo) | (drawn[1] & memo)
+
+
+class Matrix:
+    """A round over ordered values: entries by distance, `ends` in the columns of both ends, `inside` between."""
+
+    def __init__(self, given: Any, k: int) -> None:
+        keys(given, "ends inside", "probabilities")
+        ends, inside = given["ends"], given["inside"]
+        need(k <= 1024 and len(ends) == k and len(inside) == (k - 1 if k > 2 else 0), "values")
+        need(all(number(each) and 0 <= each < 1 for each in (*ends, *inside)), "probabilities")
+        need(ends[0] > 0 and (k == 2 or inside[0] > 0), "probabilities")
+        self.size, self.numbers, self.tables = k, [*ends, *inside], [self]
+        self._whole = whole_numbers(self.numbers)  # of one scale, which cuts do not depend on
+
+    def row(self, symbol: int, numbers: Sequence[Any]) -> list[Any]:
+        columns = range(self.size)
+        return [numbers[abs(symbol - each) + self.size * (0 < each < self.size - 1)] for each in columns]
+
+    def digest(self) -> str:
+        return digest([cuts(self.row(symbol, self._whole)) for symbol in range(self.size)])
+
+    def one(self, symbol: int, draws: Draws) -> int:
+        return bisect_right(cuts(self.row(symbol, self._whole)), draws.longs(1)[0])
 
 
 class Encoding:
@@ -31,7 +106,6 @@ class Encoding:
         self._digits = hash_digits(question.kind, question.k, question.size)
         self._hashes = question.size**self._digits
 
-    @property
     def digests(self) -> dict[str, list[str]]:
         """Of all tables, by what they are drawn for."""
         first, second, traits = [*self._of.first.tables], self._of.second, []
@@ -41,15 +115,14 @@ class Encoding:
             first.append(self._fakes)
         if self._kind == "hashed":
             mapped = [[self.cell(value, trait) for value in range(self._k)] for trait in range(self._hashes)]
-            traits = [uniform(self._hashes).digest, digest(mapped)]
+            traits = [uniform(self._hashes).digest(), digest(mapped)]
         if self._kind == "buckets":
             traits = [digest([range(self._k - self._size + 1, self._k + 1)], flat=True)]
-        again = [] if second is None else second.tables
-        return {"traits": traits, "first": [each.digest for each in first], "second": [each.digest for each in again]}
+        rounds = {"first": first, "second": [] if second is None else second.tables}
+        return {"traits": traits, **{part: [each.digest() for each in tables] for part, tables in rounds.items()}}
 
     @cached_property
     def _fakes(self) -> Table:
-        """The values of fakes that get noise of their own."""
         return Table(self._of.fake_shares)
 
     @cached_property
@@ -66,10 +139,8 @@ class Encoding:
         """What a device keeps for life and shows: the hash of `hashed`, the values that `buckets` hold."""
         if self._kind == "hashed":
             return uniform(self._hashes).one(draws)
-        if self._kind != "buckets":
-            return None
         held: list[int] = []
-        for last, long in enumerate(draws.longs(self._size), self._k - self._size):
+        for last, long in enumerate(draws.longs(self._size if self._kind == "buckets" else 0), self._k - self._size):
             pick = below(last + 1, long)  # Floyd's algorithm: every set is equally likely
             held.append(last if pick in held else pick)
         return sorted(held)
@@ -87,10 +158,8 @@ class Encoding:
         fakes, hash_ = None if own else self._of.fakes, []
         if fakes == "bare":
             return int(self._of.first.tables[0].one(draws, 1))
-        if fakes == "noisy":
-            cell = self._fakes.one(draws.fork(2))
-        if fakes == "zero":
-            cell = self._size
+        if fakes is not None:
+            cell = self._fakes.one(draws.fork(2)) if fakes == "noisy" else self._size
         if self._kind == "fresh":
             hash_ = uniform(self._size).sample(draws.fork(1), self._digits)
             cell = sum(map(mul, hash_, self._written(cell))) % self._size
@@ -108,25 +177,23 @@ class Encoding:
         return order[memo] if self._kind == "direct" else memo, trait
 
     def perturb(self, memo: int, draws: Draws) -> int:
-        """Round 2."""
         return memo if self._of.second is None else int(self._of.second.one(memo, draws))
 
     def finish(self, answer: int, trait: Any) -> bytes:
         """The bytes of an answer: those of all bits, or the fewest of 1, 2, 4 or 8 that hold every symbol."""
         if self._of.bits:
-            said = sum(1 << value for value in self.supports(answer, trait))
-            return said.to_bytes(-(-self._k // 8), "little")
-        symbols = self._hashes * self._size if self._of.parameter else self._k
+            return sum(1 << value for value in self.supports(answer, trait)).to_bytes(-(-self._k // 8), "little")
+        symbols = self._hashes * self._size
         said = trait * self._size + answer if self._kind == "hashed" else answer
         return said.to_bytes(next(size for size in (1, 2, 4, 8) if symbols <= 1 << 8 * size), "little")
 
     def supports(self, answer: int, trait: Any) -> list[int]:
         """The values that an answer speaks for."""
+        values = range(self._k)
         if self._kind == "hashed":
-            return [value for value in range(self._k) if self.cell(value, trait) == answer]
+            return [value for value in values if self.cell(value, trait) == answer]
         if self._kind == "fresh":
             hash_, symbol = self._written(answer // self._size), answer % self._size
-            values = range(self._k)
             return [each for each in values if sum(map(mul, hash_, self._written(each))) % self._size == symbol]
         said = _ones(answer) if self._of.bits else [answer]
         return [trait[place] for place in said] if self._kind == "buckets" else said
@@ -140,5 +207,4 @@ def hash_digits(kind: str, k: int, g: int) -> int:
 
 
 def _ones(bits: int) -> list[int]:
-    """Which bits are 1."""
     return [i for i, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]

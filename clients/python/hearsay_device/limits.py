@@ -5,11 +5,11 @@ The document of a device has a line for each thing that a survey asks, and charg
 
 from __future__ import annotations
 
+from collections import namedtuple
 from collections.abc import Iterator
 from math import exp, inf, isfinite
-from typing import Any, NamedTuple
+from typing import Any
 
-from hearsay_device.calendar import DAY
 from hearsay_device.errors import refuse
 from hearsay_device.losses import SLACK, loss, report_loss
 from hearsay_device.respondent import Asked
@@ -17,18 +17,12 @@ from hearsay_device.terms import Terms, read_terms
 
 YEAR, WEEK = 365, 7  # days
 MOST_OF_YEAR = 0.75  # of the limit `year`, for one survey
-Document = dict[str, Any]
 Line = dict[str, Any]
 
 
-class _Numbers(NamedTuple):
-    report: float = 1.1
-    value: float = 3.0
-    year: float = 12.0
-    week: float = 10.0
-    ratio: float = 0.8
-    shortest: int = 3600
-    horizon: int = 31
+_Numbers = namedtuple(
+    "_Numbers", "report value year week ratio shortest horizon", defaults=(1.1, 3.0, 12.0, 10.0, 0.8, 3600, 31)
+)
 
 
 class Limits(_Numbers):
@@ -61,36 +55,15 @@ class Limits(_Numbers):
                        f"do not answer it; the app can change `{name}` of its limits")  # fmt: skip
         self._within("report", terms.id, report_loss(terms), "one report may reveal")
 
-    def check(self, survey: str, document: Document) -> None:
-        """Refuse what would exceed a limit: the document is as it would be afterwards."""
-        self._within("year", survey, committed(document, survey), "its charges of a year are", MOST_OF_YEAR)
-        total = sum(committed(document, each) for each in document["surveys"])
+    def check(self, survey: str, ledger: Ledger) -> None:
+        """Refuse what would exceed a limit: the ledger is as it would be afterwards."""
+        self._within("year", survey, ledger.committed(survey), "its charges of a year are", MOST_OF_YEAR)
+        total = sum(map(ledger.committed, ledger.surveys))
         self._within("year", survey, total, "with those of other surveys, the charges of a year are")
-        for name in read_by(document, survey):
-            self._within("value", survey, told_about(document, name), f"what is told about {name!r} in a year is")
-        if document["surveys"][survey]["credential"]:
-            told = told_in_a_week(document)
-            self._within("week", survey, told, "the reports of a week, linked by a credential, tell")
-
-    def explain(self, document: Document) -> dict[str, Any]:
-        """What reports may tell, for the person whose device it is."""
-        asking: dict[str, list[str]] = {}
-        for survey, question, _ in sorted(_lines(document), key=lambda line: line[0]):
-            asking.setdefault(question, []).append(survey)
-        surveys, charges = document["surveys"], recent(document)
-        joined = {survey: surveys[survey]["terms"] for survey in surveys if surveys[survey]["terms"] is not None}
-        return {
-            "report": {survey: chance(report_loss(read_terms(terms.encode()))) for survey, terms in joined.items()},
-            "value": {name: chance(told_about(document, name)) for name in read_by(document, *surveys)},
-            "year": {
-                "answers": len(charges),
-                "charged": sum(amount for *_, amount in charges),
-                "committed": sum(committed(document, survey) for survey in surveys),
-                "limit": self.year,
-            },
-            "week": "whoever knows which reports are yours can see that and when your answer changed",
-            "shared": [each for each in asking.values() if len(each) > 1],
-        }
+        for name in ledger.read_by(survey):
+            self._within("value", survey, ledger.about(name), f"what is told about {name!r} in a year is")
+        if ledger.surveys[survey]["credential"]:
+            self._within("week", survey, ledger.week(), "the reports of a week, linked by a credential, tell")
 
     def _within(self, name: str, survey: str, spent: float, what: str, share: float = 1.0) -> None:
         limit = getattr(self, name) * share
@@ -99,63 +72,89 @@ class Limits(_Numbers):
                    "do not answer it; or raise the limit, if the person agrees")  # fmt: skip
 
 
-def charge(document: Document, survey: str, asked: Asked) -> None:
-    """Note one more answer and what it costs. Surveys that share a question have the same memos of it."""
-    shared = asked._replace(cap=inf)
-    before = shared.cost(_memos(document, asked.id))
-    line = document["surveys"][survey]["asked"][asked.id]
-    line["answers"] += 1
-    line["first"] = document["day"] if line["first"] is None else line["first"]
-    amount = asked.constant if asked.fresh else shared.cost(_memos(document, asked.id)) - before
-    document["charges"] = [*recent(document), [document["day"], survey, asked.id, amount]]
+class Ledger:
+    """What surveys were charged and have reserved, in the document of a device."""
 
+    def __init__(self, document: dict[str, Any]) -> None:
+        self.document, self.surveys = document, document["surveys"]
 
-def recent(document: Document, days: int = YEAR) -> list[list[Any]]:
-    """The charges of the last year, or of so many days."""
-    return [each for each in document["charges"] if each[0] > document["day"] - days]
+    def charge(self, survey: str, asked: Asked) -> None:
+        """Note one more answer and what it costs. Surveys that share a question have the same memos of it."""
+        line, day, shared = self.surveys[survey]["asked"][asked.id], self.document["day"], asked._replace(cap=inf)
+        costs = []
+        for more in (0, 1):
+            line["answers"] += more
+            costs.append(shared.cost(sum(min(each["answers"], each["cap"]) for each in self._sharing(asked.id))))
+        line["first"] = day if line["first"] is None else line["first"]
+        amount = asked.constant if asked.fresh else costs[1] - costs[0]
+        self.document["charges"] = [*self.charges(), [day, survey, asked.id, amount]]
 
+    def charges(self, days: int = YEAR) -> list[list[Any]]:
+        """Those of the last year, or of so many days."""
+        return [each for each in self.document["charges"] if each[0] > self.document["day"] - days]
 
-def answers_in(days: int, terms: Terms) -> int:
-    """How often a survey is answered in so many days."""
-    return -(-days * DAY // (terms.calendar.period * terms.one_in))
+    def committed(self, survey: str) -> float:
+        """What a survey was charged in the last year, or has reserved, whichever is more."""
+        reserved = sum(float(line["reserved"]) for line in self.surveys[survey]["asked"].values())
+        return max(sum(float(amount) for _, of, _, amount in self.charges() if of == survey), reserved)
 
+    def about(self, name: str) -> float:
+        """All reports about a value of the app that stays as it is, of questions first charged in the last year."""
+        total, constants = 0.0, {}
+        for survey, question, line in self._lines():
+            if name not in line["reads"]:
+                continue
+            if line["fresh"]:
+                spent = sum(amount for _, *of, amount in self.charges() if of == [survey, question])
+                total += max(line["reserved"], spent)
+                continue
+            firsts = [each["first"] for each in self._sharing(question) if each["first"] is not None]
+            if min(firsts) > self.document["day"] - YEAR if firsts else line["reserved"]:
+                constants[question] = float(line["constant"])
+        return total + sum(constants.values())
 
-def committed(document: Document, survey: str) -> float:
-    """What a survey was charged in the last year, or has reserved, whichever is more."""
-    reserved = sum(float(line["reserved"]) for line in document["surveys"][survey]["asked"].values())
-    return max(sum(float(amount) for _, of, _, amount in recent(document) if of == survey), reserved)
+    def week(self) -> float:
+        """What the reports of the last seven days tell whoever can link them by a credential."""
+        total = 0.0
+        for survey, question, line in self._lines():
+            if self.surveys[survey]["credential"]:
+                answers = sum(of == [survey, question] for _, *of, _ in self.charges(WEEK))
+                held = line["cap"] == 1 and not line["fresh"]  # then all answers tell together what one does
+                total += line["link"] * (min(1, answers) if held else answers)
+        return total
 
+    def explain(self) -> dict[str, Any]:
+        """What all reports may tell, for the person whose device it is."""
+        asking: dict[str, list[str]] = {}
+        for survey, question, _ in sorted(self._lines(), key=lambda line: line[0]):
+            asking.setdefault(question, []).append(survey)
+        terms = {survey: joined["terms"] for survey, joined in self.surveys.items() if joined["terms"] is not None}
+        charges = self.charges()
+        return {
+            "report": {survey: chance(report_loss(read_terms(text.encode()))) for survey, text in terms.items()},
+            "value": {name: chance(self.about(name)) for name in self.read_by(*self.surveys)},
+            "year": {
+                "answers": len(charges),
+                "charged": sum(amount for *_, amount in charges),
+                "committed": sum(map(self.committed, self.surveys)),
+            },
+            "week": "whoever knows which reports are yours can see that and when your answer changed",
+            "shared": [each for each in asking.values() if len(each) > 1],
+        }
 
-def told_about(document: Document, name: str) -> float:
-    """All reports about a value of the app that stays as it is, of questions first charged in the last year."""
-    total, constants = 0.0, {}
-    for survey, question, line in _lines(document):
-        if name not in line["reads"]:
-            continue
-        if line["fresh"]:
-            charged = (amount for _, *of, amount in recent(document) if of == [survey, question])
-            total += max(line["reserved"], sum(charged))
-            continue
-        firsts = [each["first"] for each in _sharing(document, question) if each["first"] is not None]
-        if min(firsts) > document["day"] - YEAR if firsts else line["reserved"]:
-            constants[question] = float(line["constant"])
-    return total + sum(constants.values())
+    def read_by(self, *surveys: str) -> list[str]:
+        """The names of the app's values that surveys ask for."""
+        return sorted({name for survey, _, line in self._lines() if survey in surveys for name in line["reads"]})
 
+    def _lines(self) -> Iterator[tuple[str, str, Line]]:
+        """Survey, question and line of all that is asked."""
+        for survey, joined in self.surveys.items():
+            for question, line in joined["asked"].items():
+                yield survey, question, line
 
-def told_in_a_week(document: Document) -> float:
-    """What the reports of the last seven days tell whoever can link them by a credential."""
-    total = 0.0
-    for survey, question, line in _lines(document):
-        if document["surveys"][survey]["credential"]:
-            answers = sum(of == [survey, question] for _, *of, _ in recent(document, WEEK))
-            held = line["cap"] == 1 and not line["fresh"]  # then all answers tell together what one does
-            total += line["link"] * (min(1, answers) if held else answers)
-    return total
-
-
-def read_by(document: Document, *surveys: str) -> list[str]:
-    """The names of the app's values that surveys ask for."""
-    return sorted({name for survey, _, line in _lines(document) if survey in surveys for name in line["reads"]})
+    def _sharing(self, question: str) -> list[Line]:
+        """The lines of all surveys that ask a question and have memos of it."""
+        return [line for _, known, line in self._lines() if known == question and not line["fresh"]]
 
 
 def chance(spent: float) -> float:
@@ -165,20 +164,3 @@ def chance(spent: float) -> float:
     (0.75, 0.95)
     """
     return 1 / (1 + exp(-spent))
-
-
-def _lines(document: Document) -> Iterator[tuple[str, str, Line]]:
-    """Survey, question and line of all that is asked."""
-    for survey, joined in document["surveys"].items():
-        for question, line in joined["asked"].items():
-            yield survey, question, line
-
-
-def _sharing(document: Document, question: str) -> list[Line]:
-    """The lines of all surveys that ask a question and have memos of it."""
-    return [line for _, known, line in _lines(document) if known == question and not line["fresh"]]
-
-
-def _memos(document: Document, question: str) -> int:
-    """How many memos of a question the answers so far can have brought about."""
-    return sum(min(line["answers"], line["cap"]) for line in _sharing(document, question))

@@ -5,17 +5,15 @@ Every figure is exact or too large, never too small, up to the 2^-64 to which ta
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import comb, inf, log, log2
 from operator import mul
 from typing import NamedTuple
 
-from hearsay_device.encodings import hash_digits
+from hearsay_device.encodings import Flip, Matrix, hash_digits
 from hearsay_device.errors import refuse
 from hearsay_device.questions import Question
-from hearsay_device.rounds import Flip, Matrix
 from hearsay_device.terms import Terms
 
 SLACK = 1 + 1e-9
@@ -75,19 +73,21 @@ def link(question: Question) -> float:
 
 
 def report_loss(terms: Terms) -> float:
-    """One report, between any two histories."""
-    return _over(terms, [loss(question, 1).whole for question in terms.questions])
+    """One report, between any two histories. Losses of attributes that are all answered add up."""
+    losses = [loss(question, 1).whole for question in terms.questions]
+    return sum(losses) if terms.solution == "spl" else max(losses)
 
 
 def require_within_budgets(terms: Terms) -> None:
     """Refuse terms whose numbers reveal more than the budgets that they declare."""
-    others, fits = [question for question in terms.questions if question.kind != "plane"], True
-    for t, budget in zip((1, inf), terms.budgets or ()):
-        fits = fits and _over(terms, [loss(question, t).unit for question in others]) <= budget * SLACK
+    fits = []
     for question in terms.questions:
         one, ever = question.sources[0].rates
-        fits = fits and (question.kind != "plane" or question.first.rate <= (ever or one or 0.0) * SLACK)
-    if not fits:
+        fits.append(question.kind != "plane" or question.first.rate <= (ever or one or 0.0) * SLACK)
+    for t, budget in zip((1, inf), terms.budgets or ()):
+        losses = [loss(question, t).unit for question in terms.questions if question.kind != "plane"]
+        fits.append((sum if terms.solution == "spl" else max)(losses) <= budget * SLACK)
+    if not all(fits):
         refuse("losses", f"survey {terms.id!r}: its numbers reveal more than it declares", "do not answer it")
 
 
@@ -106,36 +106,31 @@ def shared_bits(one: Question, other: Question) -> float:
         same = apart + (a.p - a.q) * (b.p - b.q) / m
         return float(traits + m * same * log2(m * m * same) + m * (m - 1) * apart * log2(m * m * apart))
     ones = one.first.q + (one.first.p - one.first.q) / one.k
+
+    def said(chance: float, bit: bool) -> float:
+        return chance if bit else 1 - chance
+
     common = 0.0
     for x, y in product((False, True), repeat=2):
-        both = ones * _said(a.p, x) * _said(b.p, y) + (1 - ones) * _said(a.q, x) * _said(b.q, y)
-        alone = _said(ones * a.p + (1 - ones) * a.q, x) * _said(ones * b.p + (1 - ones) * b.q, y)
+        both = ones * said(a.p, x) * said(b.p, y) + (1 - ones) * said(a.q, x) * said(b.q, y)
+        alone = said(ones * a.p + (1 - ones) * a.q, x) * said(ones * b.p + (1 - ones) * b.q, y)
         common += both * log2(both / alone)
     return traits + m * common
-
-
-def _said(chance: float, bit: bool) -> float:
-    return chance if bit else 1 - chance
-
-
-def _over(terms: Terms, losses: Sequence[float]) -> float:
-    """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
-    return sum(losses) if terms.solution == "spl" else max(losses, default=0.0)
 
 
 @lru_cache(maxsize=64)
 def _matrix_loss(first: Matrix, second: Matrix | None) -> Loss:
     """Neighbours' losses add up to a bound for any two values, which geometric noise attains."""
-    matrix = first.rows()
+    rounds = []
+    for each in [first] if second is None else [first, second]:
+        rows = [each.row(symbol, each.numbers) for symbol in range(each.size)]
+        rounds.append([[entry / total for entry in row] for row, total in zip(rows, map(sum, rows))])
+    matrix = rounds[0]
     if second is not None:
-        columns = list(zip(*second.rows()))
+        columns = list(zip(*rounds[1]))
         matrix = [[sum(map(mul, row, column)) for column in columns] for row in matrix]
-    rising = [_steepest(other, row) for row, other in zip(matrix, matrix[1:])]
-    falling = [_steepest(row, other) for row, other in zip(matrix, matrix[1:])]
-    return Loss(max(sum(rising), sum(falling)), max(*rising, *falling))
-
-
-def _steepest(row: Sequence[float], other: Sequence[float]) -> float:
-    """The largest log-ratio of two rows, apart from what never occurs."""
-    ratios = (log((one - ROUNDING) / (two + ROUNDING)) for one, two in zip(row, other) if one > 2 * ROUNDING)
-    return max(ratios, default=0.0)
+    ways = []
+    for pairs in (zip(matrix, matrix[1:]), zip(matrix[1:], matrix)):  # upwards and downwards
+        ratios = [[(a - ROUNDING) / (b + ROUNDING) for a, b in zip(*rows) if a > 2 * ROUNDING] for rows in pairs]
+        ways.append([log(max(each, default=1.0)) for each in ratios])
+    return Loss(max(map(sum, ways)), max(map(max, ways)))

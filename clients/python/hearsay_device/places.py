@@ -20,32 +20,23 @@ MOST_CELLS = 1 << 16
 ANYWHERE = 1 << 24  # of 2^64: the chance of each cell to be reported whatever the truth is
 KEPT = 0.75  # cell sides from the middle of its last cell within which a device stays in it
 _INVERSE_LN2 = 1.4426950408889634
-_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
 _COEFFICIENTS = list(accumulate(range(1, 18), lambda before, i: before / -i, initial=1.0))
 _MERIDIAN, _ECCENTRICITY = 6367449.145823415, 0.08181919084262149  # of WGS 84, and Krüger's series for it
 _ALPHA = (0.0008377318206303529, 7.608527714248998e-7, 1.1976380015605232e-9, 2.4433761945220637e-12)
 
 
 class Grid:
-    """Square cells in metres, numbered row by row."""
+    """Square cells in metres, numbered row by row; `widest` is the largest distance of two, in cell sides."""
 
     def __init__(self, given: Any) -> None:
         keys(given, "at cell columns crs origin rows", "grid")
         self.columns, self.rows = (whole(given[key], 2, MOST_CELLS // 2, key) for key in ("columns", "rows"))
+        self.widest = hypot(self.columns - 1, self.rows - 1)
         self.cell, self.crs = given["cell"], text(given.get("crs", "local"))
         self.at, self.origin = given.get("at"), given.get("origin", (0.0, 0.0))
         need(self.columns * self.rows <= MOST_CELLS and number(self.cell) and self.cell > 0, "grid")
         pairs = [given[key] for key in ("at", "origin") if key in given]
         need(all(isinstance(pair, list) and len(pair) == 2 and all(map(number, pair)) for pair in pairs), "grid")
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return tuple(f"x{column}y{row}" for row in range(self.rows) for column in range(self.columns))
-
-    @property
-    def widest(self) -> float:
-        """The largest distance of two cells, in cell sides."""
-        return hypot(self.columns - 1, self.rows - 1)
 
     def cell_of(self, given: Mapping[str, Any], last: int | None) -> int | None:
         """The cell of a position: the last one while the device is near its middle; None if it is no position."""
@@ -93,7 +84,7 @@ class Grid:
 class Move:
     """A round that displaces the cells of a grid, all alike; a cell side costs `rate`. It is its own table."""
 
-    def __init__(self, given: Any, grid: Grid) -> None:
+    def __init__(self, given: Any, grid: Any) -> None:
         keys(given, "rate", "rate")
         self.rate, self._grid, self.tables = given["rate"], grid, [self]
         need(number(self.rate) and 0.05 <= self.rate <= 20, "rate")
@@ -101,12 +92,18 @@ class Move:
     @cached_property
     def _cuts(self) -> list[int]:
         columns, rows = self._grid.columns, self._grid.rows
-        law = _folded(columns, rows, self.rate)
+        bound = 1 + 2 * 1.4142135623730951 / self.rate
+        bits = 62 - int(bound * bound + 1).bit_length()
+        reach = ceil(bits / _INVERSE_LN2 / self.rate) + 1
+        law = [[0] * columns for _ in range(rows)]  # what is beyond the grid's size is added to the outermost
+        for up in range(reach + 1):
+            for across in range(reach + 1):
+                weight = _weight(self.rate * sqrt(up * up + across * across), bits)
+                law[min(up, rows - 1)][min(across, columns - 1)] += weight
         flat = [law[abs(up)][abs(across)] for up in range(1 - rows, rows) for across in range(1 - columns, columns)]
         total, share = sum(flat), WORD - ANYWHERE * columns * rows
         return [running * share // total for running in accumulate(flat)]
 
-    @property
     def digest(self) -> str:
         return digest([self._cuts])
 
@@ -117,26 +114,13 @@ class Move:
         if drawn == len(self._cuts):
             return below(columns * rows, other)
         up, across = divmod(drawn, 2 * columns - 1)
-        return self._grid.nearest(cell // columns + up - (rows - 1), cell % columns + across - (columns - 1))
-
-
-def _folded(columns: int, rows: int, rate: float) -> list[list[int]]:
-    """Weights by displacement, [row][column]; what is beyond the grid's size is added to the outermost."""
-    bound = 1 + 2 * 1.4142135623730951 / rate
-    bits = 62 - int(bound * bound + 1).bit_length()
-    reach = ceil(bits / _INVERSE_LN2 / rate) + 1
-    law = [[0] * columns for _ in range(rows)]
-    for up in range(reach + 1):
-        row = law[min(up, rows - 1)]
-        for across in range(reach + 1):
-            row[min(across, columns - 1)] += _weight(rate * sqrt(up * up + across * across), bits)
-    return law
+        return int(self._grid.nearest(cell // columns + up - (rows - 1), cell % columns + across - (columns - 1)))
 
 
 def _weight(x: float, bits: int) -> int:
     """floor(e^-x 2^bits)."""
     n = floor(x * _INVERSE_LN2)
-    rest = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    rest = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10  # the logarithm of 2, in two parts
     total = 0.0
     for coefficient in reversed(_COEFFICIENTS):
         total = total * rest + coefficient
@@ -146,15 +130,11 @@ def _weight(x: float, bits: int) -> int:
 def _mercator(start: float, meridian: float, scale: float, latitude: float, longitude: float) -> tuple[float, float]:
     """The transverse Mercator projection of WGS 84, by Krüger's series to n^4."""
     away = radians((longitude - meridian + 540) % 360 - 180)
-    t, begin = _tangent(latitude), atan(_tangent(start))
-    xi, eta = atan2(t, cos(away)), atanh(sin(away) / sqrt(1 + t * t))
+    sines = [sin(radians(each)) for each in (latitude, start)]
+    t, begin = (sinh(atanh(sine) - _ECCENTRICITY * atanh(_ECCENTRICITY * sine)) for sine in sines)
+    xi, eta, begin = atan2(t, cos(away)), atanh(sin(away) / sqrt(1 + t * t)), atan(begin)
     up, across = xi - begin, eta
     for j, alpha in zip((2, 4, 6, 8), _ALPHA):
         up += alpha * (sin(j * xi) * cosh(j * eta) - sin(j * begin))
         across += alpha * cos(j * xi) * sinh(j * eta)
     return scale * _MERIDIAN * across, scale * _MERIDIAN * up
-
-
-def _tangent(latitude: float) -> float:
-    sine = sin(radians(latitude))
-    return sinh(atanh(sine) - _ECCENTRICITY * atanh(_ECCENTRICITY * sine))

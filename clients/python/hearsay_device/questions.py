@@ -17,9 +17,8 @@ from typing import Any
 
 from hearsay_device.checks import keys, listed, matching, need, not_terms, number, one_of, sum_to_1, text, whole
 from hearsay_device.draws import parts
-from hearsay_device.encodings import Encoding, hash_digits
+from hearsay_device.encodings import Encoding, Flip, Matrix, SecondFlip, hash_digits
 from hearsay_device.places import Grid, Move
-from hearsay_device.rounds import Bits, BitsAgain, Matrix, Shift
 
 ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values"
 PARTS = ("traits", "first", "second")
@@ -42,8 +41,7 @@ class Attribute:
         self.name = matching(r"[a-z][a-z0-9_]{0,62}", given["name"], "name")[0]
         self.span = _span(given["range"]) if "range" in given else None
         self.grid = Grid(given["grid"]) if "grid" in given else None
-        need(self.grid is None or ("values" not in given and self.span is None), "values")
-        self.values = _listed(given, self.span) if self.grid is None else self.grid.names
+        self.values = _listed(given, self.span, self.grid)
         self.places = {value: place for place, value in enumerate(self.values)}
         need(len(self.places) == len(self.values) >= 2, "values")
         self.other = given.get("other")
@@ -91,7 +89,7 @@ class Question:
         keys(given, "encoding fakes first mechanism second tables", "question")
         self.sources, self.share = sources, share
         self.name = "*".join(source.name for source in sources)
-        self.values = tuple(map("*".join, product(*(source.values for source in sources))))
+        self.values = ["*".join(each) for each in product(*(source.values for source in sources))]
         self.k = len(self.values)
         need(len(set(self.values)) == self.k, "crosses")
         self.kind, self.parameter = _encoding(given["encoding"], self.k, sources[0].grid)
@@ -109,18 +107,16 @@ class Question:
         need(self.fakes == given["fakes"], "fakes")
         self.fake_shares = sources[0].prior or (1 / self.k,) * self.k
         bare = self.fake_shares if self.fakes == "bare" else ()
-        self.first = self._round(given["first"], Bits, bare)
-        self.second = None if given["second"] is None else self._round(given["second"], BitsAgain)
+        self.first = self._round(given["first"], Flip, bare)
+        self.second = None if given["second"] is None else self._round(given["second"], SecondFlip)
         need(not self.ordered or self.second is None or self.k <= MAX_ORDERED_TWICE, "values")
         keys(given["tables"], " ".join(PARTS), "tables")
         self.tables = {part: given["tables"][part] for part in PARTS}
 
-    def _round(self, given: Any, bits: type[Bits], fakes: Sequence[float] = ()) -> Any:
-        if self.kind == "plane" and self.sources[0].grid is not None:
+    def _round(self, given: Any, flip: type[Flip], fakes: Sequence[float] = ()) -> Any:
+        if self.kind == "plane":
             return Move(given, self.sources[0].grid)
-        if self.ordered:
-            return Matrix(given, self.k)
-        return bits(given, self.size) if self.bits else Shift(given, self.size, fakes)
+        return Matrix(given, self.k) if self.ordered else flip(given, self.size, self.bits, fakes)
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -166,16 +162,19 @@ def _numbers(grid: Grid) -> str:
     return " ".join([grid.crs, *metres, str(grid.columns), str(grid.rows)])
 
 
-def _listed(given: Any, span: tuple[int, int, int] | None) -> tuple[str, ...]:
+def _listed(given: Any, span: tuple[int, int, int] | None, grid: Grid | None) -> list[str]:
     """The values; those of a long range are its numbers, or the first and the last number of each step."""
+    if grid is not None:
+        need("values" not in given and span is None, "values")
+        return [f"x{column}y{row}" for row in range(grid.rows) for column in range(grid.columns)]
     starts = range(0) if span is None else range(span[0], span[1] + 1, span[2])
     if span is None or "values" in given:
         values = [text(value) for value in listed(given["values"], MAX_VALUES, "values")]
         need(span is None or len(values) == len(starts), "range")
-        return tuple(values)
+        return values
     _, last, step = span
     need(MAX_VALUES < len(starts) <= MOST_VALUES, "range")
-    return tuple(str(each) if step == 1 else f"{each}-{min(each + step - 1, last)}" for each in starts)
+    return [str(each) if step == 1 else f"{each}-{min(each + step - 1, last)}" for each in starts]
 
 
 def _span(given: Any) -> tuple[int, int, int]:

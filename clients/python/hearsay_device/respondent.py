@@ -13,13 +13,15 @@ from hearsay_device.terms import Terms
 
 
 class Asked(NamedTuple):
-    """What is charged together: a question, or the tuple of all attributes among which one is true."""
+    """What is charged together: a question, or the tuple of all attributes among which one is true.
+
+    `fresh`: without memos. `cap`: the most memos of one attribute that the survey can bring about.
+    """
 
     id: str
     questions: Sequence[Question]
     fresh: bool
     cap: float
-    """The most memos of one attribute that the survey can bring about."""
 
     @property
     def constant(self) -> float:
@@ -53,17 +55,16 @@ class Respondent:
 
     @property
     def asked(self) -> list[Asked]:
-        """What this device answers: the question that it drew, or all of them."""
-        questions = self.terms.questions
-        if self.terms.hides:
-            return [self._asked(self.terms.id if self._listed else self.terms.tuple_id, questions)]
-        if self.terms.sampling:
-            questions = [questions[self.sampled]]
-        return [self._asked(self._id(question), [question]) for question in questions]
-
-    def _asked(self, known: str, questions: Sequence[Question]) -> Asked:
-        states = max(question.states for question in questions)
-        return Asked(known, questions, not self.terms.longitudinal, min(states, self.terms.memo_cap or states))
+        """What this device answers: the tuple, the question that it drew, or all of them."""
+        terms, found = self.terms, []
+        mine = [terms.questions[self.sampled]] if terms.sampling else terms.questions
+        for questions in [terms.questions] if terms.hides else [[question] for question in mine]:
+            known = self._id(questions[0])
+            if terms.hides:
+                known = terms.id if self._listed else terms.tuple_id
+            states = max(question.states for question in questions)
+            found.append(Asked(known, questions, not terms.longitudinal, min(states, terms.memo_cap or states)))
+        return found
 
     def draw_keys(self) -> None:
         """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
@@ -86,13 +87,21 @@ class Respondent:
         return every == 1 or uniform(every).one(self._drawn("turn")) == period % every
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
-        """What is memoised for the values of the question's attributes; None: not listed."""
-        value = 0
+        """What is memoised for the values of the question's attributes.
+
+        For a value that is not listed (None) stands the survey's `other`, or one drawn for life.
+        """
+        value, order = 0, self._order(question)
         for axis, source in enumerate(question.sources):
             place = places[source.name]
-            place = self._unlisted(asked, question, axis) if place is None else place
+            if place is None and source.other is not None:
+                place = source.places[source.other]
+            if place is None:
+                drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
+                place = source.places[sorted(source.values, key=str.encode)[drawn]]
+                place = order[drawn] if len(question.sources) == 1 else place
             value = value * len(source.values) + place
-        return int(question.encoding.cell(self._order(question).index(value), self._trait(asked, question)))
+        return question.encoding.cell(order.index(value), self._trait(asked, question))
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
@@ -105,18 +114,8 @@ class Respondent:
         memo = encoding.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
         memo, trait = encoding.to_survey(memo, self._trait(asked, question), self._order(question))
         answer = encoding.perturb(memo, report)
-        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else ()
+        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else []
         return encoding.finish(answer, trait).hex(), [question.values[place] for place in supported]
-
-    def _unlisted(self, asked: Asked, question: Question, axis: int) -> int:
-        """What stands for all values that are not listed: the survey's `other`, or one drawn for life."""
-        source = question.sources[axis]
-        if source.other is not None:
-            return source.places[source.other]
-        drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
-        if len(question.sources) == 1:
-            return self._order(question)[drawn]
-        return source.places[sorted(source.values, key=str.encode)[drawn]]
 
     def _trait(self, asked: Asked, question: Question) -> Any:
         return question.encoding.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None

@@ -15,16 +15,15 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable
+from typing import Any, Callable
 
 from hearsay_device.draws import derived
 from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.limits import Document
 from hearsay_device.respondent import Respondent
-from hearsay_device.terms import Terms, read_terms
+from hearsay_device.terms import read_terms
 
-FORMAT = 3
-PATIENCE_SECONDS = 30
+FORMAT, PATIENCE_SECONDS = 3, 30
+Document = dict[str, Any]
 Entropy = Callable[[str], bytes]
 """32 bytes for a name. A device takes them from the system, a test from anywhere."""
 
@@ -43,10 +42,9 @@ class State:
             self._base.execute("pragma secure_delete = on")
             self._base.execute("pragma synchronous = extra")
             with self._transaction():
-                self._prepare(entropy, day)
-            with self.change() as document:
-                if document["format"] != FORMAT:
-                    refuse("state", f"{path} is of another release of hearsay", "use that release, or a new file")
+                self._prepare(
+                    {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}, entropy
+                )
         except sqlite3.Error as error:
             self.close()
             refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
@@ -54,18 +52,18 @@ class State:
             self.close()
             raise
 
-    def _prepare(self, entropy: Entropy, day: int) -> None:
+    def _prepare(self, new: Document, entropy: Entropy) -> None:
         """Make the table of a new file, or of one that version 0.1 has written."""
         tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
-        if "state" in tables:
-            return
-        document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
-        if tables:
-            _moved(self._base, document, entropy)
-        for table in tables:
-            self._base.execute(f"drop table {table}")
-        self._base.execute("create table state (document text not null)")
-        self._base.execute("insert into state values (?)", (json.dumps(document),))
+        if "state" not in tables:
+            if tables:
+                _move(self._base, new, entropy)
+            for table in tables:
+                self._base.execute(f"drop table {table}")
+            self._base.execute("create table state (document text not null)")
+            self._base.execute("insert into state values (?)", (json.dumps(new),))
+        if json.loads(self._base.execute("select document from state").fetchone()[0])["format"] != FORMAT:
+            refuse("state", "the file is of another release of hearsay", "use that release, or a new file")
 
     def close(self) -> None:
         self._base.close()
@@ -111,7 +109,7 @@ def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
     return key
 
 
-def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
+def _move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
     """Put into the document what a file of version 0.1 has, which has one secret for life.
 
     Memos stay what they are: the keys that they were drawn with are kept, and the secret is not.
@@ -119,46 +117,41 @@ def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> No
     form, secret = base.execute("select format, secret from device").fetchone()
     if form != 2:
         refuse("state", "the file is of another release of hearsay", "use that release, or a new file")
+
+    def keep(known: str, purpose: str, *old: str) -> None:
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
+
+    def select(what: str, order: str = "") -> list[Any]:
+        return base.execute(f"select {what} where survey = ? {order}", (survey,)).fetchall()
+
     columns = "id, fingerprint, terms, answers, settled, delivered"
     for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
         with suppress(DeviceError):  # terms that this version does not answer
             terms = read_terms(bytes(data))
-            _keep_keys(document, secret, terms)
+            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
+            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
+            for name in (question.name for question in terms.questions):
+                for purpose in ("memo", "trait"):
+                    old = (purpose, survey, fingerprint, name)
+                    keep(f"{survey} {name}", purpose, *old)
+                    keep(survey, f"{purpose} {survey} {name}", *old)
+            cells: dict[str, list[int]] = {}
+            for name, cell in select("attribute, cell from cells", "order by place"):
+                cells.setdefault(name, []).append(cell)
+            stays = dict(select("attribute, cell from stays"))
+            owed = [
+                {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
+                 "not_before": 0, "attempted": True, "refused": False}
+                for period, report, says in select("period, report, says from owed")
+            ]  # fmt: skip
+            begin = 0 if settled is None else settled + 1
             respondent = Respondent(terms, key_of(document, entropy), listed=True)
             respondent.draw_keys()
-            cells: dict[str, list[int]] = {}
-            for name, cell in base.execute(
-                "select attribute, cell from cells where survey = ? order by place", (survey,)
-            ):
-                cells.setdefault(name, []).append(cell)
-            stays = base.execute("select attribute, cell from stays where survey = ?", (survey,))
-            begin = 0 if settled is None else settled + 1
-            owed = base.execute("select period, report, says from owed where survey = ?", (survey,))
-            first = document["day"] if answers else None
+            lines = {each.id: each.line(answers, document["day"] if answers else None) for each in respondent.asked}
             document["surveys"][survey] = {
                 "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
-                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin,
-                "settled": settled, "attempted": delivered, "cells": cells, "stays": dict(stays.fetchall()),
-                "asked": {each.id: each.line(answers, first) for each in respondent.asked},
-                "owed": [
-                    {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
-                     "not_before": 0, "attempted": True, "refused": False}
-                    for period, report, says in owed
-                ],
+                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
+                "attempted": delivered, "cells": cells, "stays": stays, "asked": lines, "owed": owed,
             }  # fmt: skip
             for each in respondent.asked if answers else ():
                 document["charges"].append([document["day"], survey, each.id, each.cost(answers)])
-
-
-def _keep_keys(document: Document, secret: bytes, terms: Terms) -> None:
-    def keep(known: str, purpose: str, *old: str) -> None:
-        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
-
-    survey, fingerprint = terms.id, terms.fingerprint
-    keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
-    keep(f"{survey} turn", "turn", "place", survey, fingerprint)
-    for question in terms.questions:
-        for purpose in ("memo", "trait"):
-            old = (purpose, survey, fingerprint, question.name)
-            keep(f"{survey} {question.name}", purpose, *old)
-            keep(survey, f"{purpose} {survey} {question.name}", *old)

@@ -114,15 +114,20 @@ class Terms:
         """By which a device draws its question, with the questions in this order."""
         return Table([self.shares[place] if self.shares else 1.0 for place in order])
 
+    def answers_in(self, days: int) -> int:
+        """The most that a device answers in so many days."""
+        return -(-days * DAY // (self.calendar.period * self.one_in))
+
     def verify(self) -> None:
         """Every table, made here, must be the one that whoever made the terms has."""
         for question in self.questions:
+            digests = question.encoding.digests()
             for part in PARTS:
-                need(question.tables[part] == question.encoding.digests[part], f"tables of {part}")
+                need(question.tables[part] == digests[part], f"tables of {part}")
         sampled, places = self._digests
         everything = range(len(self.questions))
-        need(sampled == (self.sampled(everything).digest if self.sampling else None), "sampled")
-        need(places == (uniform(self.one_in).digest if self.one_in > 1 else None), "places")
+        need(sampled == (self.sampled(everything).digest() if self.sampling else None), "sampled")
+        need(places == (uniform(self.one_in).digest() if self.one_in > 1 else None), "places")
 
     def require_signature(self, author: str, signature: str | None) -> None:
         """Refuse terms that the author has not signed: Ed25519 over the fingerprint, all in base64."""
