@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable
 from math import isfinite
@@ -20,28 +19,15 @@ def need(condition: Any, what: str) -> None:
         not_terms(what)
 
 
-def parsed(data: bytes) -> Any:
-    """JSON in which no key is there twice: another reader may take the other one."""
-
-    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        need(len(dict(pairs)) == len(pairs), "a key twice")
-        return dict(pairs)
-
-    return json.loads(data.decode(), object_pairs_hook=unique, parse_constant=not_terms)
-
-
 def keys(record: Any, known: str, what: str) -> None:
     """A key that is not known might change what an answer means."""
     need(isinstance(record, dict) and record.keys() <= set(known.split()), f"{what} has a key that is not known")
 
 
-def text(given: Any) -> str:
+def text(given: Any, pattern: str = "(?s).*", what: str = "text") -> str:
     """Half of a surrogate pair has no bytes in UTF-8."""
-    return given if isinstance(given, str) and not re.search("[\ud800-\udfff]", given) else not_terms("text")
-
-
-def matching(pattern: str, given: Any, what: str) -> re.Match[str]:
-    return re.fullmatch(pattern, text(given), re.ASCII) or not_terms(what)
+    need(isinstance(given, str) and not re.search("[\ud800-\udfff]", given), "text")
+    return str(given) if re.fullmatch(pattern, given, re.ASCII) else not_terms(what)
 
 
 def listed(given: Any, most: int, what: str) -> list[Any]:
@@ -60,6 +46,6 @@ def one_of(given: Any, known: Iterable[Any], what: str) -> Any:
     return given if type(given) in (str, int) and given in known else not_terms(what)
 
 
-def sum_to_1(given: list[Any], what: str) -> tuple[float, ...]:
-    need(all(number(share) and 1e-6 <= share < 1 for share in given) and abs(sum(given) - 1) < 1e-9, what)
-    return tuple(given)
+def sum_to_1(shares: list[Any], what: str) -> tuple[float, ...]:
+    need(all(number(share) and 1e-6 <= share < 1 for share in shares) and abs(sum(shares) - 1) < 1e-9, what)
+    return tuple(shares)

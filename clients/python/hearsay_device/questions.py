@@ -15,7 +15,7 @@ from numbers import Real
 from struct import pack
 from typing import Any
 
-from hearsay_device.checks import keys, listed, matching, need, not_terms, number, one_of, sum_to_1, text, whole
+from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
 from hearsay_device.draws import parts
 from hearsay_device.encodings import Encoding, Flip, Matrix, SecondFlip, hash_digits
 from hearsay_device.places import Grid, Move
@@ -38,7 +38,7 @@ class Attribute:
 
     def __init__(self, given: Any, solution: str) -> None:
         keys(given, ATTRIBUTE, "attribute")
-        self.name = matching(r"[a-z][a-z0-9_]{0,62}", given["name"], "name")[0]
+        self.name = text(given["name"], "[a-z][a-z0-9_]{0,62}", "name")
         self.span = _span(given["range"]) if "range" in given else None
         self.grid = Grid(given["grid"]) if "grid" in given else None
         self.values = _listed(given, self.span, self.grid)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from hearsay_device.errors import refuse
@@ -17,17 +18,11 @@ class Recorder:
     many events there were (`count`), by the buckets of `buckets`: from how many events on a value is the report's. Of
     several it is the one that came first. If nothing happened it is None, which is a value like any other: `send` it.
 
-    >>> used = Recorder("most frequent")
+    >>> used, starts = Recorder("most frequent"), Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
     >>> for feature in ("search", "share", "search"):
     ...     used.add(feature)
-    >>> used.value
-    'search'
-    >>> starts = Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
-    >>> starts.value
-    'none'
-    >>> starts.add()
-    >>> starts.value
-    'few'
+    >>> used.value, starts.value
+    ('search', 'none')
 
     `state` is what it has, as JSON can write it: keep it, if the app may be restarted within a period, and erase it
     with `clear` when `send` has returned.
@@ -40,35 +35,35 @@ class Recorder:
             refuse("settings", f"a recorder cannot record the {rule!r}", f"write one of {', '.join(RULES)}")
         if (rule == "count") != bool(buckets):
             refuse("settings", "buckets belong to the rule 'count'", "give both, or none of them")
-        self._rule, self._buckets = rule, dict(buckets or {})
-        if self._buckets and min(self._buckets.values()) != 0:
+        if buckets and min(buckets.values()) != 0:
             refuse("settings", "no bucket begins with 0 events", "name what stands for nothing happening")
-        before = state or {"weights": {}, "last": None, "events": 0}
-        self._weights: dict[str, float] = dict(before["weights"])
-        self._last, self._events = before["last"], before["events"]
+        self._rule, self._buckets = rule, dict(buckets or {})
+        self._state: Any = deepcopy(state)
+        if state is None:
+            self.clear()
 
     @property
     def state(self) -> dict[str, Any]:
-        return {"weights": dict(self._weights), "last": self._last, "events": self._events}
+        return dict(deepcopy(self._state))
 
     def add(self, value: object = "", seconds: float = 0.0) -> None:
         """An event; `seconds` is how long it lasted, for the rule `longest`."""
-        self._events += 1
-        if self._rule == "count" or (self._rule == "first" and self._weights):
+        weights, name = self._state["weights"], str(value)
+        self._state["events"] += 1
+        if self._rule == "count" or (self._rule == "first" and weights):
             return
         if self._rule == "last":
-            self._weights.clear()
-        self._last = str(value)
-        weight = seconds if self._rule == "longest" else 1.0
-        self._weights[self._last] = self._weights.get(self._last, 0.0) + weight
+            weights.clear()
+        weights[name] = weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
+        self._state["last"] = name
 
     @property
     def value(self) -> str | None:
         """What `send` is to be given."""
+        weights, last = self._state["weights"], self._state["last"]
         if self._rule == "count":
-            return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
-        return self._last if self._rule == "last" else max(self._weights, key=self._weights.__getitem__, default=None)
+            return max((least, name) for name, least in self._buckets.items() if least <= self._state["events"])[1]
+        return last if self._rule == "last" else max(weights, key=weights.__getitem__, default=None)
 
     def clear(self) -> None:
-        self._weights.clear()
-        self._last, self._events = None, 0
+        self._state = {"weights": {}, "last": None, "events": 0}

@@ -41,52 +41,41 @@ class State:
         try:
             self._base.execute("pragma secure_delete = on")
             self._base.execute("pragma synchronous = extra")
-            with self._transaction():
-                self._prepare(
-                    {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}, entropy
-                )
-        except sqlite3.Error as error:
+            with self._base:
+                self._base.execute("begin immediate")
+                self._prepare(entropy, day)
+        except (DeviceError, sqlite3.Error) as error:
             self.close()
-            refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
-        except DeviceError:
-            self.close()
-            raise
+            why = error.message if isinstance(error, DeviceError) else error
+            refuse("state", f"{path} cannot be used as the state of a device: {why}", "name another file")
 
-    def _prepare(self, new: Document, entropy: Entropy) -> None:
+    def _prepare(self, entropy: Entropy, day: int) -> None:
         """Make the table of a new file, or of one that version 0.1 has written."""
         tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
+        document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
+        if "state" in tables:
+            document = json.loads(self._base.execute("select document from state").fetchone()[0])
+        elif tables:
+            _move(self._base, document, entropy)
+        if document["format"] != FORMAT:
+            refuse("state", "it is of another release of hearsay")
         if "state" not in tables:
-            if tables:
-                _move(self._base, new, entropy)
             for table in tables:
                 self._base.execute(f"drop table {table}")
             self._base.execute("create table state (document text not null)")
-            self._base.execute("insert into state values (?)", (json.dumps(new),))
-        if json.loads(self._base.execute("select document from state").fetchone()[0])["format"] != FORMAT:
-            refuse("state", "the file is of another release of hearsay", "use that release, or a new file")
+            self._base.execute("insert into state values (?)", (json.dumps(document),))
 
     def close(self) -> None:
         self._base.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._base.execute("begin immediate")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                refuse("state", "another process uses this device's file and does not finish", "wait, or stop it")
-            raise
-        try:
-            yield
-        except BaseException:
-            self._base.execute("rollback")
-            raise
-        self._base.execute("commit")
-
-    @contextmanager
     def change(self) -> Iterator[Document]:
         """The document; what is changed in it inside is stored, all or nothing. Other processes wait."""
-        with self._transaction():
+        with self._base:
+            try:
+                self._base.execute("begin immediate")
+            except sqlite3.OperationalError as error:
+                refuse("state", f"the file cannot be used: {error}", "if another process uses it, wait, or stop that")
             (text,) = self._base.execute("select document from state").fetchone()
             document = json.loads(text)
             yield document
@@ -116,7 +105,8 @@ def _move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Non
     """
     form, secret = base.execute("select format, secret from device").fetchone()
     if form != 2:
-        refuse("state", "the file is of another release of hearsay", "use that release, or a new file")
+        document["format"] = form
+        return
 
     def keep(known: str, purpose: str, *old: str) -> None:
         document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from base64 import b64decode
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -10,7 +11,7 @@ from hashlib import sha256
 from typing import Any
 
 from hearsay_device.calendar import DAY, UNITS, Calendar
-from hearsay_device.checks import keys, listed, matching, need, not_terms, number, one_of, parsed, sum_to_1, whole
+from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
 from hearsay_device.draws import Table, uniform
 from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.questions import MAX_VALUES, PARTS, Attribute, Question, bits_of, id_of
@@ -30,8 +31,14 @@ DECLARED = (
 def read_terms(data: bytes) -> Terms:
     """Terms from their bytes. Their tables are not compared yet, nor their losses computed."""
     need(len(data) <= MAX_TERMS_BYTES, f"more than {MAX_TERMS_BYTES} bytes")
+
+    def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        need(len(dict(pairs)) == len(pairs), "a key twice")  # another reader may take the other one
+        return dict(pairs)
+
     try:
-        return Terms(parsed(data), sha256(data).hexdigest()[:32])
+        resolved = json.loads(data.decode(), object_pairs_hook=unique, parse_constant=not_terms)
+        return Terms(resolved, sha256(data).hexdigest()[:32])
     except DeviceError:
         raise
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError):
@@ -51,7 +58,7 @@ class Terms:
         declared = resolved["declared"]
         keys(declared, DECLARED, "declared")
         self.fingerprint = fingerprint
-        self.id = matching(r"[a-z0-9][a-z0-9._-]{0,127}", declared["id"], "id")[0]
+        self.id = text(declared["id"], "[a-z0-9][a-z0-9._-]{0,127}", "id")
         self.solution = one_of(declared.get("solution", "smp"), ("smp", "spl", "rs+fd", "rs+rfd"), "solution")
         self.hides = self.solution.startswith("rs")
         self._ask(resolved, declared)
@@ -180,8 +187,8 @@ def _units(given: Any, calendar: Calendar) -> list[str]:
 
 
 def _calendar(declared: Any) -> Calendar:
-    start = datetime.fromisoformat(matching(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", declared["start"], "start")[0])
-    begin, period = int(start.timestamp()), _seconds(declared["period"])
+    start = text(declared["start"], r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "start")
+    begin, period = int(datetime.fromisoformat(start).timestamp()), _seconds(declared["period"])
     need(0 < period <= 366 * DAY, "period")
     if "time_zone" not in declared:
         return Calendar(begin, period)
@@ -197,5 +204,5 @@ def _calendar(declared: Any) -> Calendar:
 
 
 def _seconds(given: Any) -> int:
-    found = matching(r"(\d{1,9})([smhdw])", given, "a duration")
-    return int(found[1]) * SECONDS[found[2]]
+    duration = text(given, r"\d{1,9}[smhdw]", "a duration")
+    return int(duration[:-1]) * SECONDS[duration[-1]]
