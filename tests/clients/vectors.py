@@ -119,11 +119,11 @@ def _questions(name: str, scheme: Scheme) -> dict[str, Any]:
         },
     }
     if terms.hides:
-        found["tuple"] = terms.tuple_id
+        found["tuple"] = terms.id_of("tuple")
     if terms.sampling:
-        found["sampled"] = terms.sample_id("sampled")
+        found["sampled"] = terms.id_of("sampled")
     if terms.one_in > 1:
-        found["turn"] = terms.sample_id("turn")
+        found["turn"] = terms.id_of("turn")
     return found
 
 

@@ -45,11 +45,14 @@ class Change(Ledger):
         super().__init__(document)
         self._limits, self._now, self._entropy = limits, now, entropy
 
-    def joined(self, survey: str) -> tuple[Joined, Terms]:
-        joined = self.surveys.get(survey, {"terms": None})
+    def joined(self, survey: str) -> Joined:
+        joined: Joined = self.surveys.get(survey, {"terms": None})
         if joined["terms"] is None:
             refuse("unknown", f"this device has not joined survey {survey!r}", "call send, or join with its terms")
-        return joined, read_terms(joined["terms"].encode())
+        return joined
+
+    def terms(self, survey: str) -> Terms:
+        return read_terms(self.joined(survey)["terms"].encode())
 
     def join(self, terms: Terms, data: bytes, pinned: bool, credential: bool | None) -> None:
         """Keep terms that were verified; what they may charge in a year is reserved if they are `pinned`."""
@@ -81,7 +84,7 @@ class Change(Ledger):
 
     def settle(self, survey: str, values: Values, credential: bool | None) -> Report:
         """Make the report of this period and store it, or return the one that was made."""
-        joined, terms = self.joined(survey)
+        joined, terms = self.joined(survey), self.terms(survey)
         if (credential and not joined["credential"]) or (credential is not None and joined["credential"] is None):
             joined["credential"] = credential
             self._refuse_linked(survey)
@@ -91,7 +94,7 @@ class Change(Ledger):
         if period > terms.calendar.last:
             refuse("over", f"survey {survey!r} is over", "leave it")
         if period < after(settled):
-            if owed := owed_in(joined, period):
+            if owed := self.owed(survey, period):
                 return report_of(owed)
             refuse("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
         self._limits.check_terms(terms)
@@ -133,19 +136,19 @@ class Change(Ledger):
 
     def drop_late(self, survey: str) -> tuple[int, ...]:
         """A report is never sent after its period's end and the survey's grace; returns what was dropped."""
-        joined, terms = self.joined(survey)
+        joined, terms = self.joined(survey), self.terms(survey)
         periods = [owed["period"] for owed in joined["owed"]]
         late = tuple(each for each in periods if self._now() >= terms.calendar.begin(each + 1) + terms.grace)
         for period in late:
-            forget(joined, period, sent=False)
+            self.forget(survey, period, sent=False)
         return late
 
     def _refuse_linked(self, survey: str) -> None:
         """Surveys that share a question can be linked like two periods of one."""
-        joined, terms = self.joined(survey)
+        joined, terms = self.joined(survey), self.terms(survey)
         own = {each.id: each for each in self._respondent(survey).asked if not each.fresh}
         for name in [name for name in self.surveys if name != survey and self.surveys[name]["terms"] is not None]:
-            other, theirs = self.joined(name)
+            other, theirs = self.joined(name), self.terms(name)
             crowd = log2(min(terms.devices, theirs.devices)) - SPARE_BITS if terms.devices and theirs.devices else 0.0
             mixed = {joined["credential"], other["credential"]} == {True, False}
             for each in self._respondent(name).asked:
@@ -160,8 +163,7 @@ class Change(Ledger):
                            "do not answer it, or leave the other one")  # fmt: skip
 
     def _respondent(self, survey: str) -> Respondent:
-        joined, terms = self.joined(survey)
-        return Respondent(terms, key_of(self.document, self._entropy), joined["listed"])
+        return Respondent(self.terms(survey), key_of(self.document, self._entropy), self.joined(survey)["listed"])
 
     def draw_key(self, survey: str, period: int) -> None:
         key = self._entropy(f"period {survey} {period}").hex()
@@ -174,27 +176,26 @@ class Change(Ledger):
         """A device's days never go back."""
         self.document["day"] = max(self.document["day"], floor(self._now()) // DAY)
 
+    def owed(self, survey: str, period: int) -> dict[str, Any]:
+        """The report of a period that is owed, if it is."""
+        return next((owed for owed in self.surveys[survey]["owed"] if owed["period"] == period), {})
 
-def forget(joined: Joined, period: int, sent: bool) -> None:
-    """A report was delivered, or is of no use any more."""
-    owed = owed_in(joined, period)
-    if owed and (sent or (owed["attempted"] and not owed["refused"])):
-        joined["attempted"] = max(period, after(joined["attempted"]) - 1)
-    joined["owed"] = [each for each in joined["owed"] if each["period"] != period]
-
-
-def owed_in(joined: Joined, period: int) -> dict[str, Any]:
-    return next((owed for owed in joined["owed"] if owed["period"] == period), {})
-
-
-def report_of(owed: dict[str, Any]) -> Report:
-    says = {name: tuple(values) for name, values in owed["says"].items()}
-    return Report(owed["period"], owed["report"].encode(), says, tuple(owed["unlisted"]))
+    def forget(self, survey: str, period: int, sent: bool) -> None:
+        """A report was delivered, or is of no use any more."""
+        joined, owed = self.surveys[survey], self.owed(survey, period)
+        if owed and (sent or (owed["attempted"] and not owed["refused"])):
+            joined["attempted"] = max(period, after(joined["attempted"]) - 1)
+        joined["owed"] = [each for each in joined["owed"] if each["period"] != period]
 
 
 def after(period: int | None) -> int:
     """The next period; after none, the first."""
     return 0 if period is None else period + 1
+
+
+def report_of(owed: dict[str, Any]) -> Report:
+    says = {name: tuple(values) for name, values in owed["says"].items()}
+    return Report(owed["period"], owed["report"].encode(), says, tuple(owed["unlisted"]))
 
 
 def _places(terms: Terms, values: Values, stays: dict[str, int | None]) -> tuple[dict[str, int | None], list[str]]:
@@ -213,11 +214,9 @@ def _places(terms: Terms, values: Values, stays: dict[str, int | None]) -> tuple
 
 def _held(cells: list[int], cap: float, cell: int) -> int:
     """The cell whose memo is reported. At the cap it is the last one for good, whatever the value."""
-    if len(cells) >= cap:
-        return cells[-1]
-    if cell not in cells:
+    if len(cells) < cap and cell not in cells:
         cells.append(cell)
-    return cell
+    return cells[-1] if len(cells) >= cap else cell
 
 
 def _drawn_bits(terms: Terms, asked: Asked) -> float:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from hearsay_device.calendar import DAY
-from hearsay_device.changes import LONGEST_DELAY, Change, Report, Values, after, forget, owed_in, report_of
+from hearsay_device.changes import LONGEST_DELAY, Change, Report, Values, after, report_of
 from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.limits import Limits
 from hearsay_device.losses import require_within_budgets
@@ -170,17 +170,18 @@ class Device:
         """The reports that are settled, not delivered, and still taken; oldest first."""
         self._drop_late(survey)
         with self._change() as change:
-            return [report_of(owed) for owed in change.joined(survey)[0]["owed"]]
+            return [report_of(owed) for owed in change.joined(survey)["owed"]]
 
     def confirm(self, survey: str, period: int) -> None:
         """Record that a settled report has arrived; for programs that send it themselves."""
         with self._change() as change:
-            forget(change.joined(survey)[0], period, sent=True)
+            change.joined(survey)
+            change.forget(survey, period, sent=True)
 
     def leave(self, survey: str) -> None:
         """Answer a survey no more: erase its terms, owed reports and period key, and free what it had reserved."""
         with self._change() as change:
-            joined, _ = change.joined(survey)
+            joined = change.joined(survey)
             joined.update(terms=None, key=None, owed=[])
             for line in joined["asked"].values():
                 line["reserved"] = 0.0
@@ -191,7 +192,7 @@ class Device:
         For a device whose clock was far ahead, and which has settled periods that have not begun.
         """
         with self._change() as change:
-            joined, _ = change.joined(survey)
+            joined = change.joined(survey)
             sent = [owed["period"] for owed in joined["owed"] if owed["attempted"] and not owed["refused"]]
             begin = max(map(after, [joined["attempted"], *sent]))
             joined["owed"] = [owed for owed in joined["owed"] if owed["period"] < begin]
@@ -207,9 +208,7 @@ class Device:
         """
         with self._change() as change:
             change.pass_days()
-            found = change.explain()
-            found["year"]["limit"] = self._limits.year
-            return found
+            return change.explain(self._limits.year)
 
     def check(self, terms: bytes, possible: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
         """For tests of an app: which of its possible values a survey does not list, by attribute.
@@ -228,16 +227,15 @@ class Device:
         late: list[int] = []
         copied = False
         with self._change() as change:
-            joined, terms = change.joined(survey)
-            waiting = [(each["period"], each["not_before"]) for each in joined["owed"]]
-            begun = change.period(terms)
+            waiting = [(each["period"], each["not_before"]) for each in change.joined(survey)["owed"]]
+            begun = change.period(change.terms(survey))
         for period, not_before in waiting:
             if period > begun:
                 break  # the clock was ahead
             self._wait(min(LONGEST_DELAY, max(0.0, not_before - self._now())))
             late += self._drop_late(survey)
             with self._change() as change:
-                owed = owed_in(change.surveys[survey], period)
+                owed = change.owed(survey, period)
                 first = not owed.get("attempted")
                 owed.update(attempted=True, refused=False)
             if "report" not in owed:
@@ -246,10 +244,10 @@ class Device:
                 repeated = gateway.post(owed["report"].encode(), f"period {period} of survey {survey!r}")
             except DeviceError as error:
                 with self._change() as change:
-                    owed_in(change.surveys[survey], period).update(refused=error.code == "ahead")
+                    change.owed(survey, period).update(refused=error.code == "ahead")
                 raise
             with self._change() as change:
-                forget(change.surveys[survey], period, sent=True)
+                change.forget(survey, period, sent=True)
             copied = copied or (repeated and first)
             delivered.append(period)
         return delivered, late, copied

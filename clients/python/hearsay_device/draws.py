@@ -21,6 +21,15 @@ def parts(*texts: str) -> bytes:
     return b"".join(pack("<I", len(text)) + text for text in map(str.encode, texts))
 
 
+def hashed(*texts: str) -> str:
+    return sha256(parts(*texts)).hexdigest()
+
+
+def bits_of(number: float) -> str:
+    """A double as 16 hexadecimal digits: its IEEE 754 bits, big-endian."""
+    return pack(">d", number).hex()
+
+
 def derived(key: bytes, *purpose: str) -> bytes:
     """The AES key of a purpose."""
     return hmac.digest(key, parts(*purpose), "sha256")[:16]
@@ -119,10 +128,10 @@ def eight_bits(q: float, p: float | None = None) -> Table:
 
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     """A hash of integers and of their shape; `flat`: of one row, which is a list."""
-    hashed = sha256(f"({len(rows[0])},)".encode() if flat else f"({len(rows)}, {len(rows[0])})".encode())
+    found = sha256(f"({len(rows[0])},)".encode() if flat else f"({len(rows)}, {len(rows[0])})".encode())
     for row in rows:
-        hashed.update(pack(f"<{len(row)}Q", *row))
-    return hashed.hexdigest()
+        found.update(pack(f"<{len(row)}Q", *row))
+    return found.hexdigest()
 
 
 def below(count: int, long: int) -> int:

@@ -27,51 +27,58 @@ if TYPE_CHECKING:
 
 
 class Flip:
-    """A round that supports its input with p, and anything else with q: one of `size` symbols, or with `bits` a bit.
+    """A round that supports its input with p, and anything else with q: one of `size` symbols."""
 
-    One of symbols is a shift by 0 with p, by each other amount with q: so one table serves all symbols. `fakes` are the
-    shares of symbols that are drawn with the same words instead. Round 1 of bits makes those of a cell: its own is 1
-    with p, all others with q.
-    """
-
-    def __init__(self, given: Any, size: int, bits: bool, fakes: Sequence[float] = ()) -> None:
+    def __init__(self, given: Any, size: int, fakes: Sequence[float] = ()) -> None:
         keys(given, "p q", "probabilities")
-        self.p, self.q, self._size, self._bits, self._fakes = given["p"], given["q"], size, bits, fakes
+        self.p, self.q, self._size, self._fakes = given["p"], given["q"], size, fakes
         need(number(self.p) and number(self.q) and 0 < self.q < self.p < 1, "probabilities")
-        total = 1.0 if bits else self.p + (size - 1) * self.q
-        need(abs(total - 1) < 1e-9, "probabilities")
-        self.drawn = self.p / total, self.q / total  # a table draws shares of the sum of what it is given
+        need(abs(self._total - 1) < 1e-9, "probabilities")
+        self.drawn = self.p / self._total, self.q / self._total  # a table draws shares of what it is given
+
+    @property
+    def _total(self) -> float:
+        return float(self.p + (self._size - 1) * self.q)
 
     @cached_property
     def tables(self) -> list[Table]:
-        if self._bits:
-            return [eight_bits(self.q, self.p)]
+        """A flip is a shift, by 0 with p, by each other amount with q: so one table serves all symbols.
+
+        `fakes` are the shares of symbols that are drawn with the same words instead.
+        """
         shifts = [self.p] + [self.q] * (self._size - 1)
         return [Table(shifts, self._fakes) if self._fakes else Table(shifts)]
 
-    def one(self, cell: int, draws: Draws) -> int:
-        if not self._bits:
-            return (cell + self.tables[0].one(draws)) % self._size
-        return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
-
-    def _sample(self, table: int, draws: Draws, exempt: tuple[int, int] = (0, 0)) -> int:
-        drawn = bytes(self.tables[table].sample(draws.fork(table), -(-self._size // 8), exempt))
-        return int.from_bytes(drawn, "little") & (1 << self._size) - 1
+    def one(self, symbol: int, draws: Draws) -> int:
+        return (symbol + self.tables[0].one(draws)) % self._size
 
 
-class SecondFlip(Flip):
-    """Round 2: a bit that is 0 becomes one drawn with q, a bit that is 1 one drawn with p."""
+class Bits(Flip):
+    """The same of `size` bits: that of the cell is 1 with p, all others with q; a cell may have no bit."""
+
+    _total = 1.0
 
     @cached_property
     def tables(self) -> list[Table]:
-        if not self._bits:
-            return super().tables
+        return [eight_bits(self.q, self.p)]
+
+    def one(self, cell: int, draws: Draws) -> int:
+        return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
+
+    def _sample(self, lane: int, draws: Draws, exempt: tuple[int, int] = (0, 0)) -> int:
+        drawn = bytes(self.tables[lane].sample(draws.fork(lane), -(-self._size // 8), exempt))
+        return int.from_bytes(drawn, "little") & (1 << self._size) - 1
+
+
+class SecondBits(Bits):
+    """Round 2 of bits: one that is 0 becomes one drawn with q, one that is 1 becomes one drawn with p."""
+
+    @cached_property
+    def tables(self) -> list[Table]:
         return [eight_bits(self.q)] if self.p + self.q == 1 else [eight_bits(self.q), eight_bits(self.p)]
 
     def one(self, memo: int, draws: Draws) -> int:
-        if not self._bits:
-            return super().one(memo, draws)
-        drawn = [self._sample(table, draws) for table in range(len(self.tables))]
+        drawn = [self._sample(lane, draws) for lane in range(len(self.tables))]
         return memo ^ drawn[0] if len(drawn) == 1 else (drawn[0] & ~memo) | (drawn[1] & memo)
 
 

@@ -123,8 +123,8 @@ class Ledger:
                 total += line["link"] * (min(1, answers) if held else answers)
         return total
 
-    def explain(self) -> dict[str, Any]:
-        """What all reports may tell, for the person whose device it is."""
+    def explain(self, limit: float) -> dict[str, Any]:
+        """What all reports may tell, for the person whose device it is; `limit` is that of a year."""
         asking: dict[str, list[str]] = {}
         for survey, question, _ in sorted(self._lines(), key=lambda line: line[0]):
             asking.setdefault(question, []).append(survey)
@@ -137,6 +137,7 @@ class Ledger:
                 "answers": len(charges),
                 "charged": sum(amount for *_, amount in charges),
                 "committed": sum(map(self.committed, self.surveys)),
+                "limit": limit,
             },
             "week": "whoever knows which reports are yours can see that and when your answer changed",
             "shared": [each for each in asking.values() if len(each) > 1],

@@ -14,7 +14,7 @@ from math import atan, atan2, atanh, ceil, cos, cosh, floor, hypot, isfinite, ra
 from typing import Any
 
 from hearsay_device.checks import keys, need, number, text, whole
-from hearsay_device.draws import WORD, Draws, below, digest
+from hearsay_device.draws import WORD, Draws, below, bits_of, digest
 
 MOST_CELLS = 1 << 16
 ANYWHERE = 1 << 24  # of 2^64: the chance of each cell to be reported whatever the truth is
@@ -52,6 +52,12 @@ class Grid:
             if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
                 return last
         return self.nearest(floor(up), floor(across))
+
+    @property
+    def written(self) -> str:
+        """All its numbers; those in metres or degrees as their bits."""
+        metres = [bits_of(each) for each in (*(self.at or ()), *self.origin, self.cell)]
+        return " ".join([self.crs, *metres, str(self.columns), str(self.rows)])
 
     def nearest(self, row: int, column: int) -> int:
         """The cell there, or the nearest one inside."""

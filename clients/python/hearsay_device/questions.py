@@ -8,16 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from functools import cached_property
-from hashlib import sha256
 from itertools import product
 from math import floor, isfinite, nan
 from numbers import Real
-from struct import pack
 from typing import Any
 
 from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
-from hearsay_device.draws import parts
-from hearsay_device.encodings import Encoding, Flip, Matrix, SecondFlip, hash_digits
+from hearsay_device.draws import hashed
+from hearsay_device.encodings import Bits, Encoding, Flip, Matrix, SecondBits, hash_digits
 from hearsay_device.places import Grid, Move
 
 ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values"
@@ -32,7 +30,7 @@ MAX_ORDERED_TWICE = 256  # values, with two rounds
 class Attribute:
     """What the app gives a value of.
 
-    `other` stands for a value that is not listed; `span` is the first, the last and the step of a range of numbers;
+    `other` stands for a value that is not listed; `span` are the first numbers of the values of a range, and its end;
     `rates` are what one cell side may cost, as declared, in one report and for ever.
     """
 
@@ -73,8 +71,7 @@ class Attribute:
             number = float(given)
         if self.span is None or number != number:
             return None
-        low, high, step = self.span
-        return (floor(min(max(number, low), high)) - low) // step
+        return (floor(min(max(number, self.span.start), self.span.stop - 1)) - self.span.start) // self.span.step
 
 
 class Question:
@@ -107,20 +104,17 @@ class Question:
         need(self.fakes == given["fakes"], "fakes")
         self.fake_shares = sources[0].prior or (1 / self.k,) * self.k
         bare = self.fake_shares if self.fakes == "bare" else ()
-        self.first = self._round(given["first"], Flip, bare)
-        self.second = None if given["second"] is None else self._round(given["second"], SecondFlip)
+        self.first = self._round(given["first"], Bits, bare)
+        self.second = None if given["second"] is None else self._round(given["second"], SecondBits)
         need(not self.ordered or self.second is None or self.k <= MAX_ORDERED_TWICE, "values")
         keys(given["tables"], " ".join(PARTS), "tables")
         self.tables = {part: given["tables"][part] for part in PARTS}
+        self.encoding = Encoding(self)
 
-    def _round(self, given: Any, flip: type[Flip], fakes: Sequence[float] = ()) -> Any:
+    def _round(self, given: Any, bits: type[Bits], fakes: Sequence[float] = ()) -> Any:
         if self.kind == "plane":
             return Move(given, self.sources[0].grid)
-        return Matrix(given, self.k) if self.ordered else flip(given, self.size, self.bits, fakes)
-
-    @cached_property
-    def encoding(self) -> Encoding:
-        return Encoding(self)
+        return Matrix(given, self.k) if self.ordered else (bits if self.bits else Flip)(given, self.size, fakes)
 
     @cached_property
     def order(self) -> Sequence[int]:
@@ -143,44 +137,28 @@ class Question:
         texts = ["question", self.kind, str(self.parameter), str(self.k), self.fakes or ""]
         texts += [" ".join(self.tables["traits"]), " ".join(self.tables["first"]), str(len(self.sources))]
         for source in self.sources:
-            texts += [source.name, source.other or "", "" if source.grid is None else _numbers(source.grid)]
-        return id_of(*texts, *(self.values[place] for place in self.order))
+            texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
+        return hashed(*texts, *(self.values[place] for place in self.order))
 
 
-def id_of(*texts: str) -> str:
-    return sha256(parts(*texts)).hexdigest()
-
-
-def bits_of(number: float) -> str:
-    """A double as 16 hexadecimal digits: its IEEE 754 bits, big-endian."""
-    return pack(">d", number).hex()
-
-
-def _numbers(grid: Grid) -> str:
-    """All numbers of a grid."""
-    metres = [bits_of(each) for each in (*(grid.at or ()), *grid.origin, grid.cell)]
-    return " ".join([grid.crs, *metres, str(grid.columns), str(grid.rows)])
-
-
-def _listed(given: Any, span: tuple[int, int, int] | None, grid: Grid | None) -> list[str]:
+def _listed(given: Any, span: range | None, grid: Grid | None) -> list[str]:
     """The values; those of a long range are its numbers, or the first and the last number of each step."""
     if grid is not None:
         need("values" not in given and span is None, "values")
         return [f"x{column}y{row}" for row in range(grid.rows) for column in range(grid.columns)]
-    starts = range(0) if span is None else range(span[0], span[1] + 1, span[2])
     if span is None or "values" in given:
         values = [text(value) for value in listed(given["values"], MAX_VALUES, "values")]
-        need(span is None or len(values) == len(starts), "range")
+        need(span is None or len(values) == len(span), "range")
         return values
-    _, last, step = span
-    need(MAX_VALUES < len(starts) <= MOST_VALUES, "range")
-    return [str(each) if step == 1 else f"{each}-{min(each + step - 1, last)}" for each in starts]
+    need(MAX_VALUES < len(span) <= MOST_VALUES, "range")
+    return [str(each) if span.step == 1 else f"{each}-{min(each + span.step, span.stop) - 1}" for each in span]
 
 
-def _span(given: Any) -> tuple[int, int, int]:
+def _span(given: Any) -> range:
     keys(given, "first last step", "range")
     first = whole(given.get("first", 0), -(1 << 53), 1 << 53, "range")
-    return first, whole(given["last"], first, 1 << 53, "range"), whole(given.get("step", 1), 1, 1 << 53, "range")
+    last, step = whole(given["last"], first, 1 << 53, "range"), whole(given.get("step", 1), 1, 1 << 53, "range")
+    return range(first, last + 1, step)
 
 
 def _rate(given: Any, grid: Grid | None) -> float:

@@ -18,11 +18,17 @@ class Recorder:
     many events there were (`count`), by the buckets of `buckets`: from how many events on a value is the report's. Of
     several it is the one that came first. If nothing happened it is None, which is a value like any other: `send` it.
 
-    >>> used, starts = Recorder("most frequent"), Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
+    >>> used = Recorder("most frequent")
     >>> for feature in ("search", "share", "search"):
     ...     used.add(feature)
-    >>> used.value, starts.value
-    ('search', 'none')
+    >>> used.value
+    'search'
+    >>> starts = Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
+    >>> starts.value
+    'none'
+    >>> starts.add()
+    >>> starts.value
+    'few'
 
     `state` is what it has, as JSON can write it: keep it, if the app may be restarted within a period, and erase it
     with `clear` when `send` has returned.

@@ -61,7 +61,7 @@ class Respondent:
         for questions in [terms.questions] if terms.hides else [[question] for question in mine]:
             known = self._id(questions[0])
             if terms.hides:
-                known = terms.id if self._listed else terms.tuple_id
+                known = terms.id if self._listed else terms.id_of("tuple")
             states = max(question.states for question in questions)
             found.append(Asked(known, questions, not terms.longitudinal, min(states, terms.memo_cap or states)))
         return found
@@ -125,7 +125,7 @@ class Respondent:
         return Draws(self._key(asked.id, purpose, *within), tweak)
 
     def _drawn(self, what: str) -> Draws:
-        return Draws(self._key(f"{self.terms.id} {what}" if self._listed else self.terms.sample_id(what), what))
+        return Draws(self._key(f"{self.terms.id} {what}" if self._listed else self.terms.id_of(what), what))
 
     def _order(self, question: Question) -> Sequence[int]:
         return range(question.k) if self._listed else question.order

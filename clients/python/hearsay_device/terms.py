@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
@@ -12,9 +12,9 @@ from typing import Any
 
 from hearsay_device.calendar import DAY, UNITS, Calendar
 from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
-from hearsay_device.draws import Table, uniform
+from hearsay_device.draws import Table, bits_of, hashed, uniform
 from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.questions import MAX_VALUES, PARTS, Attribute, Question, bits_of, id_of
+from hearsay_device.questions import MAX_VALUES, PARTS, Attribute, Question
 
 MAX_TERMS_BYTES = 8 << 20
 MAX_CUTS = 1 << 22  # of all ordered attributes together: more would keep a device busy for minutes
@@ -78,8 +78,12 @@ class Terms:
         self.calendar = _calendar(declared)
         self.grace = _seconds(declared.get("grace", "0s"))
         self.horizon = whole(declared.get("horizon", 1), 1, 65535, "horizon")
-        self.units = _units(declared["visitors"], self.calendar) if "visitors" in declared else None
-        need(self.units is None or "horizon" not in declared, "visitors")
+        self.units = None
+        if "visitors" in declared:
+            keys(declared["visitors"], "units", "visitors")
+            self.units = listed(declared["visitors"]["units"], len(UNITS), "visitors")
+            known = [unit for unit in UNITS if self.calendar.period < UNITS[unit] * DAY and unit in self.units]
+            need(len(known) == len(self.units) and "horizon" not in declared, "visitors")
         self.devices = whole(declared["devices"], 1, 10**10, "devices") if "devices" in declared else None
         self._digests = resolved["sampled"], resolved.get("places")
 
@@ -91,8 +95,20 @@ class Terms:
         need(len(named) == len(parts) > self.hides, "attributes")
         crosses = listed(declared["crosses"], MAX_QUESTIONS, "crosses") if "crosses" in declared else []
         need(not crosses or self.solution == "smp", "crosses")
-        sources = [[attribute] for attribute in self.attributes] + [_axes(cross, named) for cross in crosses]
-        self.shares = _shares([*parts, *crosses], resolved.get("shares"), self.solution)
+        sources = [[attribute] for attribute in self.attributes]
+        for cross in crosses:
+            keys(cross, "mechanism of parameter share", "cross")
+            axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
+            need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
+            need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
+            sources.append(axes)
+        self.shares = None
+        if any("share" in part for part in (*parts, *crosses)):
+            self.shares = sum_to_1(resolved["shares"], "shares")
+            need(self.solution == "smp" and len(self.shares) == len(sources) > 1, "shares")
+            named_shares = zip((*parts, *crosses), self.shares)
+            need(all(part.get("share", share) == share for part, share in named_shares), "shares")
+        need(self.shares is not None or resolved.get("shares") is None, "shares")
         asked = listed(resolved["questions"], 2 * MAX_QUESTIONS, "questions")
         need(len(asked) == len(sources), "questions")
         shares = self.shares or [1 / len(sources)] * len(sources)
@@ -150,40 +166,15 @@ class Terms:
         except (ValueError, InvalidSignature):
             refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
-    @property
-    def tuple_id(self) -> str:
-        """Of rs+fd and rs+rfd: the question is the whole tuple of attributes."""
-        return id_of("tuple", *sorted(question.id for question in self.questions))
-
-    def sample_id(self, what: str) -> str:
-        """What the sampled question and the turn are keyed by: the sorted questions of a survey, and their shares."""
-        asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
-        return id_of(what, *([str(self.one_in)] if what == "turn" else []), *asked)
-
-
-def _axes(cross: Any, named: dict[str, Attribute]) -> Sequence[Attribute]:
-    keys(cross, "mechanism of parameter share", "cross")
-    axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
-    need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
-    need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
-    return axes
-
-
-def _shares(parts: list[Any], shares: Any, solution: str) -> tuple[float, ...] | None:
-    """The share of each question; those that are named are as declared."""
-    if all("share" not in part for part in parts):
-        need(shares is None, "shares")
-        return None
-    need(solution == "smp" and len(shares) == len(parts) > 1, "shares")
-    need(all(part.get("share", share) == share for share, part in zip(shares, parts)), "shares")
-    return sum_to_1(shares, "shares")
-
-
-def _units(given: Any, calendar: Calendar) -> list[str]:
-    keys(given, "units", "visitors")
-    units = [one_of(unit, UNITS, "visitors") for unit in listed(given["units"], len(UNITS), "visitors")]
-    need(len(set(units)) == len(units) and all(calendar.period < UNITS[unit] * DAY for unit in units), "visitors")
-    return units
+    def id_of(self, what: str) -> str:
+        """Of the whole tuple of attributes, which is the question under rs+fd and rs+rfd; of what `sampled` and `turn`
+        are keyed by: the sorted questions of a survey, and their shares.
+        """
+        shares = [
+            f" {bits_of(each.share) if self.shares else ''}" if what != "tuple" else "" for each in self.questions
+        ]
+        asked = sorted(each.id + share for each, share in zip(self.questions, shares))
+        return hashed(what, *([str(self.one_in)] if what == "turn" else []), *asked)
 
 
 def _calendar(declared: Any) -> Calendar:
