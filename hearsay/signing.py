@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from base64 import b64encode
 from pathlib import Path
+from stat import S_IMODE
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import (
@@ -19,7 +20,7 @@ from hearsay.survey_files import read_survey
 from protocols.errors import SettingsError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from servers.private_files import create_private, read_limited
+from servers.private_files import create_private, read_limited, write_private
 
 
 def sign_file(file: Path, key: Path) -> str:
@@ -37,7 +38,8 @@ def sign_file(file: Path, key: Path) -> str:
         raise SurveyError(
             f"{file} is not written key by key, so no line can be added to it", f"add this key to it: {line}"
         ) from None
-    file.write_text(signed, "utf-8")
+    target = file.resolve()  # a link stays a link
+    write_private(target, signed, S_IMODE(target.stat().st_mode))
     return fingerprint
 
 

@@ -60,9 +60,10 @@ def append_private(path: Path, text: str) -> None:
     sync_directory(path.parent)
 
 
-def write_private(path: Path, data: bytes | str) -> None:
-    """Replace a file as a whole; it is on disk when this returns."""
+def write_private(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+    """Replace a file as a whole; it is on disk when this returns. `mode`: of a file that others may read."""
     with _draft(path, data) as draft:
+        draft.chmod(mode)
         draft.replace(path)
     sync_directory(path.parent)
 

@@ -1,11 +1,8 @@
 // The state of version 0.1, which has one secret for life, becomes that of today. Memos stay what they are: the keys
 // that they were drawn with are kept, and the secret is not.
 
-import { internals } from "./device.js";
-
-const { DeviceError, constantOf, costOf, derived, hex, keyOf, lineOf, readTerms, respondent, unhex } = internals;
-
-export async function moved({ secret, surveys }, document, entropy) {
+export async function moved({ secret, surveys }, document, entropy, tools) {
+  const { DeviceError, constantOf, costOf, derived, hex, keyOf, lineOf, readTerms, respondent, unhex } = tools;
   const keep = async (id, purpose, ...old) => {
     document.kept[`${id} ${purpose}`] = hex(await derived(unhex(secret), ...old));
   };

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite, isnan
 from pathlib import Path
@@ -124,7 +124,7 @@ class JavaScriptDevice:
     def __init__(self, path: Path | None, clock: Clock, limits: Limits, entropy: str | None) -> None:
         self._driver, self._clock = driver(), clock
         self._name = self._driver.name()
-        self._done("open", {"path": path and str(path), "limits": asdict(limits), "entropy": entropy})
+        self._done("open", {"path": path and str(path), "limits": limits._asdict(), "entropy": entropy})
 
     def _done(self, what: str, *given: Any) -> Any:
         at = [] if what == "open" else [[self._name, "at", self._clock()]]

@@ -56,7 +56,7 @@ syncBuiltinESMExports();
 
 
 class Watched:
-    """A connection to a database that tells after every statement that it was executed."""
+    """A connection to a database that tells after every statement, and every commit, that it was executed."""
 
     def __init__(self, base: sqlite3.Connection, executed: Callable[[], None]) -> None:
         self._base, self._executed = base, executed
@@ -65,6 +65,13 @@ class Watched:
         found = self._base.execute(*statement)
         self._executed()
         return found
+
+    def __enter__(self) -> None:
+        self._base.__enter__()
+
+    def __exit__(self, *given: Any) -> None:
+        self._base.__exit__(*given)
+        self._executed()
 
     def close(self) -> None:
         self._base.close()

@@ -16,7 +16,6 @@ import pytest
 from scipy.stats import binomtest
 
 from hearsay_device import DeviceError, Limits
-from hearsay_device.questions import question_id
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
 from protocols.scheme import Scheme
 from tests.clients.gateways import Handle, answering, gateway
@@ -103,7 +102,7 @@ def believed(schemes: dict[str, Scheme], posted: list[bytes]) -> float:
     for report in map(json.loads, posted):
         (question,) = read_terms(schemes[report["survey"]].terms).questions
         said, (p, q) = question.values[int(report["answers"]["dish"], 16)], _flip(question.first)
-        key = question_id(question) if question.second else f"{report['survey']} {report['period']}"
+        key = question.id if question.second else f"{report['survey']} {report['period']}"
         again, other = _flip(question.second) if question.second else (1.0, 0.0)
         chances = memos.setdefault(key, {})
         for truth in ("soup", "salad"):

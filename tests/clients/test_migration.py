@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hearsay_device import Device, Limits
+from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.state import key_of
 from hearsay_device.terms import read_terms
@@ -68,7 +68,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
                     own = not scheme.questions[0].faked or question.name == scheme.questions[ours.sampled].name
                     memo = question.encoding.memoise(cell, own, ours._draws(asked, question, "memo", cell))
                     expected = theirs.memoise(known, ALONE, np.array([cell]))[0]
-                    assert list(memo) == expected.tolist() if isinstance(memo, bytes) else memo == int(expected)
+                    assert memo == int.from_bytes(expected.tobytes(), "little")
 
 
 def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
@@ -119,3 +119,14 @@ def test_a_file_that_was_not_moved_completely_is_the_old_one(path: Path, monkeyp
     assert sqlite3.connect(path).execute("select secret from device").fetchone() == (SECRET,)
     with Device(path, now=lambda: at(3)) as device:
         assert len(device.owed("capped")) == 1
+
+
+def test_a_file_of_an_unknown_format_is_refused_and_left_as_it_is(path: Path) -> None:
+    base = sqlite3.connect(path)
+    base.execute("update device set format = 1")
+    base.commit()
+    base.close()
+    before = path.read_bytes()
+    with pytest.raises(DeviceError, match="another release"):
+        Device(path)
+    assert path.read_bytes() == before

@@ -17,7 +17,6 @@ from typing import Any
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.calendar import UNITS
 from hearsay_device.draws import next_key, parts
-from hearsay_device.questions import order_of, question_id, sample_id, tuple_id
 from hearsay_device.terms import read_terms
 from protocols.scheme import Scheme
 from tests.clients.cases import hostile_changes, hostile_terms, scenarios, table_cases, zone_year
@@ -116,16 +115,15 @@ def _questions(name: str, scheme: Scheme) -> dict[str, Any]:
     found: dict[str, Any] = {
         "name": name,
         "questions": {
-            question.name: {"id": question_id(question), "order": list(order_of(question))}
-            for question in terms.questions
+            question.name: {"id": question.id, "order": list(question.order)} for question in terms.questions
         },
     }
     if terms.hides:
-        found["tuple"] = tuple_id(terms.questions)
+        found["tuple"] = terms.id_of("tuple")
     if terms.sampling:
-        found["sampled"] = sample_id(terms, "sampled")
+        found["sampled"] = terms.id_of("sampled")
     if terms.one_in > 1:
-        found["turn"] = sample_id(terms, "turn")
+        found["turn"] = terms.id_of("turn")
     return found
 
 

@@ -41,6 +41,17 @@ def test_terms_are_written_byte_for_byte(survey: Path) -> None:
     assert decode_terms(written.stdout_bytes).fingerprint == Scheme(example("mobility-week")).fingerprint
 
 
+def test_signing_replaces_the_file_as_a_whole_and_keeps_its_mode(survey: Path, tmp_path: Path) -> None:
+    """Who reads it meanwhile, or after a loss of power, has the old text or the new one."""
+    survey.chmod(0o640)
+    (tmp_path / "before").hardlink_to(survey)
+    run("sign", str(survey), "--key", str(tmp_path / "author.key"))
+    assert read_survey(survey).signature is not None
+    assert (tmp_path / "before").read_text("utf-8") == example_text("mobility-week")
+    assert survey.stat().st_mode & 0o777 == 0o640
+    assert {path.name for path in tmp_path.iterdir()} == {"survey.yaml", "before", "author.key"}
+
+
 def test_programs_get_json(survey: Path) -> None:
     (facts,) = json.loads(run("check", str(survey), "--json"))
     assert facts["id"] == "festival-week"

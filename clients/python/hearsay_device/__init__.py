@@ -9,7 +9,8 @@ DeviceError    what it refuses, with a code
 
 from __future__ import annotations
 
-from hearsay_device.device import Device, Report, Sent
+from hearsay_device.changes import Report
+from hearsay_device.device import Device, Sent
 from hearsay_device.errors import DeviceError, HearsayError
 from hearsay_device.limits import Limits
 from hearsay_device.recorder import Recorder

@@ -6,18 +6,15 @@ Instants and local times are whole seconds since 1970.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import date, timedelta
 from itertools import accumulate
 
 DAY = 86400
 LAST = (1 << 32) - 2
 EVER = 1 << 62
-UNITS = ("day", "week", "month", "year", "ever")
-"""By their bit in the flags of a report."""
-SHORTER = {"day": 1, "week": 7, "month": 31, "year": 366}
-"""Periods of so many days or more are never twice in the same unit."""
-_EPOCH = date(1970, 1, 1)
+UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
+"""By their bit in the flags of a report: periods of so many days or more are never twice in the same unit."""
 
 
 class Calendar:
@@ -28,19 +25,16 @@ class Calendar:
     (82800, 2, 3)
     """
 
-    def __init__(
-        self, start: int, period: int, offsets: Sequence[tuple[int, int]] | None = None, until: int = EVER
-    ) -> None:
+    def __init__(self, start: int, period: int, offsets: Sequence[tuple[int, int]] = (), until: int = EVER) -> None:
         self.start, self.period = start, period
-        given = offsets or [(0, 0)]
-        self._since = [-EVER, *(since for since, _ in given[1:])]
-        self._offset = [ahead for _, ahead in given]
+        self._since = [-EVER, *(since for since, _ in offsets[1:])]
+        self._offset = [ahead for _, ahead in offsets] or [0]
         # The latest local time that clocks have shown before the end of each stretch of one offset.
         ends = (since + ahead for since, ahead in zip(self._since[1:], self._offset))
         self._ends = [*accumulate(ends, max), EVER]
-        self._even = offsets is None or period % DAY != 0
+        self._even = not offsets or period % DAY != 0
         self._first_day = self._reached(start) // DAY * DAY
-        self.last = LAST if offsets is None else min(LAST, self.of(until) - 1)
+        self.last = min(LAST, self.of(until) - 1)
 
     def begin(self, period: int) -> int:
         if self._even:
@@ -55,22 +49,20 @@ class Calendar:
             return (instant - self.start) // self.period
         return (self._reached(instant) - self._first_day) // self.period
 
-    def units(self, period: int) -> tuple[object, ...]:
-        """The day, week, month and year that a period belongs to: those of the local day on which it begins.
+    def flags(self, period: int, before: int | None, counted: Iterable[str]) -> int:
+        """One bit for each counted unit in which this is the first report; `before` is the last reported period."""
+        now, then = self._units(period), [None] * 5 if before is None else self._units(before)
+        return sum(1 << i for i, unit in enumerate(UNITS) if unit in counted and now[i] != then[i])
 
-        >>> Calendar(1774652400, DAY, [(1774566000, 3600)], 1775000000).units(2)
-        (20542, 2935, (2026, 3), 2026)
+    def _units(self, period: int) -> list[object]:
+        """The day, week, month, year and ever that a period belongs to, by the local day on which it begins.
+
+        >>> Calendar(1774652400, DAY, [(1774566000, 3600)], 1775000000)._units(2)
+        [20542, 2935, (2026, 3), 2026, 'ever']
         """
         day = self._reached(self.begin(period)) // DAY
-        at = _EPOCH + timedelta(days=day)
-        return day, (day + 3) // 7, (at.year, at.month), at.year
-
-    def flags(self, period: int, before: int | None, counted: Sequence[str]) -> int:
-        """One bit for each counted unit in which this is the first report; `before` is the last reported period."""
-        bits = [True] * 5
-        if before is not None:
-            bits = [now != then for now, then in zip(self.units(period), self.units(before))] + [False]
-        return sum(1 << i for i, unit in enumerate(UNITS) if bits[i] and unit in counted)
+        at = date(1970, 1, 1) + timedelta(days=day)
+        return [day, (day + 3) // 7, (at.year, at.month), at.year, "ever"]
 
     def _reached(self, instant: int) -> int:
         """The latest local time that clocks have shown until an instant: it does not go back when clocks do."""

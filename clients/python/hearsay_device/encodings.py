@@ -7,306 +7,211 @@
     fresh     the same with a new hash in every report   olh
     buckets   d of the k bits, the same d for life       dbitflip
 
-Round 1 is drawn with values in the question's own order; `to_survey` puts memo and trait into the survey's, in which
-round 2 is drawn.
+Memos and answers are whole numbers: a symbol, or bits of which bit i is that of value i. A round of noise makes a memo
+of a cell, a second one an answer of the memo; rounds on places are in places.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from collections.abc import Sequence
 from functools import cached_property
 from operator import mul
-from typing import Any, Union
+from typing import TYPE_CHECKING, Any
 
-from hearsay_device.draws import Draws
-from hearsay_device.places import Displacement, Grid
-from hearsay_device.tables import Rows, Table, below, digest, eight_bits, flat_digest, uniform
+from hearsay_device.checks import keys, need, number
+from hearsay_device.draws import Draws, Table, below, cuts, digest, eight_bits, uniform, whole_numbers
 
-Digests = Mapping[str, tuple[str, ...]]
+if TYPE_CHECKING:
+    from hearsay_device.questions import Question
 
 
-@dataclass(frozen=True)
 class Flip:
-    """A round that supports its input with p, and anything else with q."""
+    """A round that supports its input with p, and anything else with q: one of `size` symbols."""
 
-    p: float
-    q: float
+    def __init__(self, given: Any, size: int, fakes: Sequence[float] = ()) -> None:
+        keys(given, "p q", "probabilities")
+        self.p, self.q, self._size, self._fakes = given["p"], given["q"], size, fakes
+        need(number(self.p) and number(self.q) and 0 < self.q < self.p < 1, "probabilities")
+        need(abs(self._total - 1) < 1e-9, "probabilities")
+        self.drawn = self.p / self._total, self.q / self._total  # a table draws shares of what it is given
 
-    def then(self, other: Flip) -> Flip:
-        gain = other.p - other.q
-        return Flip(self.p * gain + other.q, self.q * gain + other.q)
+    @property
+    def _total(self) -> float:
+        return float(self.p + (self._size - 1) * self.q)
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """A flip is a shift, by 0 with p, by each other amount with q: so one table serves all symbols.
+
+        `fakes` are the shares of symbols that are drawn with the same words instead.
+        """
+        shifts = [self.p] + [self.q] * (self._size - 1)
+        return [Table(shifts, self._fakes) if self._fakes else Table(shifts)]
+
+    def one(self, symbol: int, draws: Draws) -> int:
+        return (symbol + self.tables[0].one(draws)) % self._size
 
 
-@dataclass(frozen=True)
+class Bits(Flip):
+    """The same of `size` bits: that of the cell is 1 with p, all others with q; a cell may have no bit."""
+
+    _total = 1.0
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        return [eight_bits(self.q, self.p)]
+
+    def one(self, cell: int, draws: Draws) -> int:
+        return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
+
+    def _sample(self, lane: int, draws: Draws, exempt: tuple[int, int] = (0, 0)) -> int:
+        drawn = bytes(self.tables[lane].sample(draws.fork(lane), -(-self._size // 8), exempt))
+        return int.from_bytes(drawn, "little") & (1 << self._size) - 1
+
+
+class SecondBits(Bits):
+    """Round 2 of bits: one that is 0 becomes one drawn with q, one that is 1 becomes one drawn with p."""
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        return [eight_bits(self.q)] if self.p + self.q == 1 else [eight_bits(self.q), eight_bits(self.p)]
+
+    def one(self, memo: int, draws: Draws) -> int:
+        drawn = [self._sample(lane, draws) for lane in range(len(self.tables))]
+        return memo ^ drawn[0] if len(drawn) == 1 else (drawn[0] & ~memo) | (drawn[1] & memo)
+
+
 class Matrix:
-    """A round over ordered values: entries by distance, in the columns of both ends and in those between."""
+    """A round over ordered values: entries by distance, `ends` in the columns of both ends, `inside` between."""
 
-    ends: tuple[float, ...] = field(repr=False)
-    inside: tuple[float, ...] = field(repr=False)
+    def __init__(self, given: Any, k: int) -> None:
+        keys(given, "ends inside", "probabilities")
+        ends, inside = given["ends"], given["inside"]
+        need(k <= 1024 and len(ends) == k and len(inside) == (k - 1 if k > 2 else 0), "values")
+        need(all(number(each) and 0 <= each < 1 for each in (*ends, *inside)), "probabilities")
+        need(ends[0] > 0 and (k == 2 or inside[0] > 0), "probabilities")
+        self.size, self.numbers, self.tables = k, [*ends, *inside], [self]
+        self._whole = whole_numbers(self.numbers)  # of one scale, which cuts do not depend on
 
+    def row(self, symbol: int, numbers: Sequence[Any]) -> list[Any]:
+        columns = range(self.size)
+        return [numbers[abs(symbol - each) + self.size * (0 < each < self.size - 1)] for each in columns]
 
-@dataclass(frozen=True)
-class Move:
-    """A round that displaces the cells of a grid; a cell side costs `rate`."""
+    def digest(self) -> str:
+        return digest([cuts(self.row(symbol, self._whole)) for symbol in range(self.size)])
 
-    rate: float
-
-
-Round = Union[Flip, Matrix, Move]
-
-
-@dataclass(frozen=True)
-class Fakes:
-    """What a fake answer is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1)."""
-
-    kind: str
-    shares: tuple[float, ...] = field(repr=False)
-    prior: bool
-    """Whether the shares are a declared prior."""
+    def one(self, symbol: int, draws: Draws) -> int:
+        return bisect_right(cuts(self.row(symbol, self._whole)), draws.longs(1)[0])
 
 
-class Direct:
-    """One symbol of k."""
+class Encoding:
+    """How the values of a question become answers to it."""
 
-    def __init__(
-        self, k: int, first: Round, second: Round | None, fakes: Fakes | None = None, grid: Grid | None = None
-    ) -> None:
-        self.k, self._rounds, self._fakes, self._grid = k, (first, second), fakes, grid
+    def __init__(self, question: Question) -> None:
+        self._of, self._kind, self._k, self._size = question, question.kind, question.k, question.size
+        self._digits = hash_digits(question.kind, question.k, question.size)
+        self._hashes = question.size**self._digits
+
+    def digests(self) -> dict[str, list[str]]:
+        """Of all tables, by what they are drawn for."""
+        first, second, traits = [*self._of.first.tables], self._of.second, []
+        if self._kind == "fresh":
+            first = [uniform(self._size), *first]
+        if self._of.fakes == "noisy":
+            first.append(self._fakes)
+        if self._kind == "hashed":
+            mapped = [[self.cell(value, trait) for value in range(self._k)] for trait in range(self._hashes)]
+            traits = [uniform(self._hashes).digest(), digest(mapped)]
+        if self._kind == "buckets":
+            traits = [digest([range(self._k - self._size + 1, self._k + 1)], flat=True)]
+        rounds = {"first": first, "second": [] if second is None else second.tables}
+        return {"traits": traits, **{part: [each.digest() for each in tables] for part, tables in rounds.items()}}
 
     @cached_property
-    def _first(self) -> Any:
-        return self._noise(self._rounds[0], self._fakes)
+    def _fakes(self) -> Table:
+        return Table(self._of.fake_shares)
 
     @cached_property
-    def _second(self) -> Any:
-        return self._noise(self._rounds[1], None)
+    def _points(self) -> list[list[int]]:
+        """What `hashed` multiplies a hash with, by value: rows of digits whose first digit other than 0 is 1."""
+        rows = map(self._written, range(self._hashes))
+        return [row for row in rows if next(filter(None, row), 0) == 1][: self._k]
 
-    @cached_property
-    def _drawn(self) -> Table:
-        assert self._fakes is not None
-        return Table(self._fakes.shares)
-
-    @property
-    def digests(self) -> Digests:
-        drawn = [self._drawn.digest] if self._fakes is not None and self._fakes.kind == "noisy" else []
-        second = () if self._rounds[1] is None else (self._second.digest,)
-        return {"traits": (), "first": (self._first.digest, *drawn), "second": second}
+    def _written(self, number: int) -> list[int]:
+        """In digits of base g, most significant first."""
+        return [number // self._size**i % self._size for i in reversed(range(self._digits))]
 
     def trait(self, draws: Draws) -> Any:
-        """What the device keeps for life and shows."""
-        return None
-
-    def cell(self, value: int, trait: Any) -> int:
-        return value
-
-    def memoise(self, cell: int, own: bool, draws: Draws) -> int:
-        """Round 1. Not `own`: a fake stands in for the value."""
-        if not own and self._fakes is not None and self._fakes.kind == "bare":
-            return int(self._first.one(draws, 1))
-        return self._perturbed(cell if own else self._drawn.one(draws.fork(2)), self._first, draws)
-
-    def to_survey(self, memo: int, trait: Any, order: Sequence[int]) -> tuple[int, Any]:
-        return order[memo], trait
-
-    def perturb(self, memo: int, draws: Draws) -> int:
-        return memo if self._rounds[1] is None else self._perturbed(memo, self._second, draws)
-
-    def finish(self, answer: int, trait: Any) -> bytes:
-        return symbol_bytes(answer, self.k)
-
-    def supports(self, answer: int, trait: Any) -> list[int]:
-        return [answer]
-
-    def _perturbed(self, symbol: int, noise: Any, draws: Draws) -> int:
-        return (symbol + noise.one(draws)) % self.k if isinstance(noise, Table) else int(noise.one(symbol, draws))
-
-    def _noise(self, numbers: Round | None, fakes: Fakes | None) -> Table | Rows | Displacement:
-        """A flip is a shift: by 0 with p, by each other amount with q. So one table serves all symbols."""
-        if isinstance(numbers, Move):
-            assert self._grid is not None
-            return Displacement(self._grid, numbers.rate)
-        if isinstance(numbers, Matrix):
-            return Rows(numbers.ends, numbers.inside)
-        assert numbers is not None
-        truth = [numbers.p] + [numbers.q] * (self.k - 1)
-        return Table(truth, fakes.shares) if fakes is not None and fakes.kind == "bare" else Table(truth)
-
-
-class Unary:
-    """One bit set among k; bit i is bit i % 8 of byte i // 8, and spare bits are 0."""
-
-    def __init__(self, k: int, first: Flip, second: Flip | None, fakes: Fakes | None = None) -> None:
-        self.k, self._first, self._second, self._fakes = k, first, second, fakes
-        self._bytes = -(-k // 8)
-        self._drawn = Table(fakes.shares) if fakes is not None and fakes.kind == "noisy" else None
-
-    @property
-    def digests(self) -> Digests:
-        first, second = [eight_bits(self._first.q, self._first.p).digest], []
-        if self._drawn is not None:
-            first.append(self._drawn.digest)
-        if self._second is not None:
-            second.append(eight_bits(self._second.q).digest)
-            if self._second.p + self._second.q != 1:
-                second.append(eight_bits(self._second.p).digest)
-        return {"traits": (), "first": tuple(first), "second": tuple(second)}
-
-    def trait(self, draws: Draws) -> Any:
-        return None
-
-    def cell(self, value: int, trait: Any) -> int:
-        return value
-
-    def memoise(self, cell: int, own: bool, draws: Draws) -> bytes:
-        """Every bit is 1 with probability q, except the cell's own, if there is one, which is 1 with p."""
-        there = own and cell < self.k
-        if not own and self._drawn is not None:
-            cell, there = self._drawn.one(draws.fork(2)), True
-        exempt = (cell >> 3, 1 + (cell & 7)) if there else (0, 0)
-        return self._cleared(eight_bits(self._first.q, self._first.p).sample(draws, self._bytes, exempt))
-
-    def to_survey(self, memo: bytes, trait: Any, order: Sequence[int]) -> tuple[bytes, Any]:
-        return set_bits(self.k, [order[place] for place in self._ones(memo)]), trait
-
-    def perturb(self, memo: bytes, draws: Draws) -> bytes:
-        if self._second is None:
-            return memo
-        flips = eight_bits(self._second.q).sample(draws, self._bytes)
-        if self._second.p + self._second.q != 1:  # ones are flipped with 1 - p, not with q
-            stay = eight_bits(self._second.p).sample(draws.fork(1), self._bytes)
-            flips = [flip ^ (byte & (flip ^ ~kept)) for flip, byte, kept in zip(flips, memo, stay)]
-        return bytes(flip ^ byte for flip, byte in zip(self._cleared(flips), memo))
-
-    def finish(self, answer: bytes, trait: Any) -> bytes:
-        return answer
-
-    def supports(self, answer: bytes, trait: Any) -> list[int]:
-        return self._ones(answer)
-
-    def _ones(self, given: bytes) -> list[int]:
-        return [i for i in range(self.k) if given[i >> 3] >> (i & 7) & 1]
-
-    def _cleared(self, given: Sequence[int]) -> bytes:
-        used = (self.k - 1) % 8 + 1
-        return bytes([*(byte & 0xFF for byte in given[:-1]), given[-1] & (1 << used) - 1])
-
-
-class Hashed(Direct):
-    """A value hashed to one of g symbols by a hash kept for life.
-
-    Hash x maps value i to the inner product of x, written as digits of base g, with the i-th point: the i-th row of
-    digits whose first digit other than 0 is 1.
-    """
-
-    def __init__(self, k: int, g: int, first: Round, second: Round | None) -> None:
-        super().__init__(g, first, second)
-        digits = most_digits(g)
-        self._rows = [[number // g**i % g for i in reversed(range(digits))] for number in range(g**digits)]
-        self._points = [row for row in self._rows if next((digit for digit in row if digit), 0) == 1][:k]
-
-    @property
-    def digests(self) -> Digests:
-        hashes = [[self.cell(i, x) for i in range(len(self._points))] for x in range(len(self._rows))]
-        return {**super().digests, "traits": (uniform(len(self._rows)).digest, digest(hashes))}
-
-    def trait(self, draws: Draws) -> int:
-        return uniform(len(self._rows)).one(draws)
-
-    def cell(self, value: int, trait: int) -> int:
-        return int(sum(map(mul, self._rows[trait], self._points[value])) % self.k)
-
-    def to_survey(self, memo: int, trait: int, order: Sequence[int]) -> tuple[int, int]:
-        return memo, trait
-
-    def finish(self, answer: int, trait: int) -> bytes:
-        return symbol_bytes(trait * self.k + answer, len(self._rows) * self.k)
-
-    def supports(self, answer: int, trait: int) -> list[int]:
-        return [i for i in range(len(self._points)) if self.cell(i, trait) == answer]
-
-
-class Fresh(Direct):
-    """A value hashed to one of g symbols by a hash that is drawn for the report; both are digits of base g."""
-
-    def __init__(self, k: int, g: int, first: Round) -> None:
-        super().__init__(g, first, None)
-        self._values, self._digits = k, fresh_digits(k, g)
-
-    @property
-    def digests(self) -> Digests:
-        return {**super().digests, "first": (uniform(self.k).digest, *super().digests["first"])}
-
-    def memoise(self, cell: int, own: bool, draws: Draws) -> int:
-        hash_ = 0
-        for digit in uniform(self.k).sample(draws.fork(1), self._digits):
-            hash_ = hash_ * self.k + digit
-        return hash_ * self.k + super().memoise(self._hashed(hash_, cell), own, draws)
-
-    def to_survey(self, memo: int, trait: Any, order: Sequence[int]) -> tuple[int, Any]:
-        return memo, trait
-
-    def finish(self, answer: int, trait: Any) -> bytes:
-        return symbol_bytes(answer, self.k ** (self._digits + 1))
-
-    def supports(self, answer: int, trait: Any) -> list[int]:
-        hash_, symbol = divmod(answer, self.k)
-        return [value for value in range(self._values) if self._hashed(hash_, value) == symbol]
-
-    def _hashed(self, hash_: int, value: int) -> int:
-        total = 0
-        for _ in range(self._digits):
-            (hash_, one), (value, other) = divmod(hash_, self.k), divmod(value, self.k)
-            total += one * other
-        return total % self.k
-
-
-class Buckets(Unary):
-    """Bits of d of the values, held for life; the last cell stands for all values that are not held."""
-
-    def __init__(self, k: int, d: int, first: Flip, second: Flip | None) -> None:
-        super().__init__(d, first, second)
-        self._values = k
-
-    @property
-    def digests(self) -> Digests:
-        return {**super().digests, "traits": (flat_digest(range(self._values - self.k + 1, self._values + 1)),)}
-
-    def trait(self, draws: Draws) -> list[int]:
-        """Floyd's algorithm: every set of d values is equally likely."""
+        """What a device keeps for life and shows: the hash of `hashed`, the values that `buckets` hold."""
+        if self._kind == "hashed":
+            return uniform(self._hashes).one(draws)
         held: list[int] = []
-        for last, long in zip(range(self._values - self.k, self._values), draws.longs(self.k)):
-            pick = below(last + 1, long)
+        for last, long in enumerate(draws.longs(self._size if self._kind == "buckets" else 0), self._k - self._size):
+            pick = below(last + 1, long)  # Floyd's algorithm: every set is equally likely
             held.append(last if pick in held else pick)
         return sorted(held)
 
-    def cell(self, value: int, trait: list[int]) -> int:
-        return trait.index(value) if value in trait else self.k
+    def cell(self, value: int, trait: Any) -> int:
+        """What is memoised for a value; the last cell of buckets stands for all values that are not held."""
+        if self._kind == "hashed":
+            return int(sum(map(mul, self._written(trait), self._points[value])) % self._size)
+        if self._kind == "buckets":
+            return int(trait.index(value)) if value in trait else self._size
+        return value
 
-    def to_survey(self, memo: bytes, trait: list[int], order: Sequence[int]) -> tuple[bytes, list[int]]:
-        return memo, [order[place] for place in trait]
+    def memoise(self, cell: int, own: bool, draws: Draws) -> int:
+        """Round 1, with values in the question's own order. Not `own`: a fake stands in for the value."""
+        fakes, hash_ = None if own else self._of.fakes, []
+        if fakes == "bare":
+            return int(self._of.first.tables[0].one(draws, 1))
+        if fakes is not None:
+            cell = self._fakes.one(draws.fork(2)) if fakes == "noisy" else self._size
+        if self._kind == "fresh":
+            hash_ = uniform(self._size).sample(draws.fork(1), self._digits)
+            cell = sum(map(mul, hash_, self._written(cell))) % self._size
+        memo = 0
+        for digit in (*hash_, self._of.first.one(cell, draws)):
+            memo = memo * self._size + digit
+        return memo
 
-    def finish(self, answer: bytes, trait: list[int]) -> bytes:
-        return set_bits(self._values, self.supports(answer, trait))
+    def to_survey(self, memo: int, trait: Any, order: Sequence[int]) -> tuple[int, Any]:
+        """Memo and trait with values in the survey's order, in which round 2 is drawn."""
+        if self._kind == "buckets":
+            return memo, [order[place] for place in trait]
+        if self._kind == "unary":
+            return sum(1 << order[place] for place in _ones(memo)), trait
+        return order[memo] if self._kind == "direct" else memo, trait
 
-    def supports(self, answer: bytes, trait: list[int]) -> list[int]:
-        return [trait[place] for place in self._ones(answer)]
+    def perturb(self, memo: int, draws: Draws) -> int:
+        return memo if self._of.second is None else int(self._of.second.one(memo, draws))
+
+    def finish(self, answer: int, trait: Any) -> bytes:
+        """The bytes of an answer: those of all bits, or the fewest of 1, 2, 4 or 8 that hold every symbol."""
+        if self._of.bits:
+            return sum(1 << value for value in self.supports(answer, trait)).to_bytes(-(-self._k // 8), "little")
+        symbols = self._hashes * self._size
+        said = trait * self._size + answer if self._kind == "hashed" else answer
+        return said.to_bytes(next(size for size in (1, 2, 4, 8) if symbols <= 1 << 8 * size), "little")
+
+    def supports(self, answer: int, trait: Any) -> list[int]:
+        """The values that an answer speaks for."""
+        values = range(self._k)
+        if self._kind == "hashed":
+            return [value for value in values if self.cell(value, trait) == answer]
+        if self._kind == "fresh":
+            hash_, symbol = self._written(answer // self._size), answer % self._size
+            return [each for each in values if sum(map(mul, hash_, self._written(each))) % self._size == symbol]
+        said = _ones(answer) if self._of.bits else [answer]
+        return [trait[place] for place in said] if self._kind == "buckets" else said
 
 
-def symbol_bytes(symbol: int, count: int) -> bytes:
-    """A symbol in the fewest of 1, 2, 4 or 8 bytes that hold 0 .. count - 1, little-endian."""
-    return symbol.to_bytes(next(size for size in (1, 2, 4, 8) if count <= 1 << 8 * size), "little")
+def hash_digits(kind: str, k: int, g: int) -> int:
+    """Of `hashed` as many as there are with g^digits <= 256; of `fresh` the fewest in which all k values differ."""
+    if kind == "hashed":
+        return next(digits for digits in range(8, 0, -1) if g**digits <= 256)
+    return next(digits for digits in range(1, 64) if g**digits >= k) if kind == "fresh" else 0
 
 
-def set_bits(k: int, ones: Sequence[int]) -> bytes:
-    return sum(1 << one for one in ones).to_bytes(-(-k // 8), "little")
-
-
-def most_digits(g: int) -> int:
-    """The largest number of digits with g^digits <= 256."""
-    return next(digits for digits in range(8, 0, -1) if g**digits <= 256)
-
-
-def fresh_digits(k: int, g: int) -> int:
-    """The fewest digits of base g in which every one of k values can be written."""
-    return next(digits for digits in range(1, 64) if g**digits >= k)
+def _ones(bits: int) -> list[int]:
+    return [i for i, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any
 
 from hearsay_device.errors import refuse
@@ -40,43 +41,35 @@ class Recorder:
             refuse("settings", f"a recorder cannot record the {rule!r}", f"write one of {', '.join(RULES)}")
         if (rule == "count") != bool(buckets):
             refuse("settings", "buckets belong to the rule 'count'", "give both, or none of them")
-        self._rule, self._buckets = rule, dict(buckets or {})
-        if self._buckets and min(self._buckets.values()) != 0:
+        if buckets and min(buckets.values()) != 0:
             refuse("settings", "no bucket begins with 0 events", "name what stands for nothing happening")
-        self._weights: dict[str, float] = {}
-        self._last: str | None = None
-        self._events = 0
-        if state is not None:
-            self._weights = {str(value): float(weight) for value, weight in state["weights"].items()}
-            self._last, self._events = state["last"], int(state["events"])
+        self._rule, self._buckets = rule, dict(buckets or {})
+        self._state: Any = deepcopy(state)
+        if state is None:
+            self.clear()
 
     @property
     def state(self) -> dict[str, Any]:
-        return {"weights": dict(self._weights), "last": self._last, "events": self._events}
+        return dict(deepcopy(self._state))
 
     def add(self, value: object = "", seconds: float = 0.0) -> None:
         """An event; `seconds` is how long it lasted, for the rule `longest`."""
-        self._events += 1
-        if self._rule == "count":
+        weights, name = self._state["weights"], str(value)
+        self._state["events"] += 1
+        if self._rule == "count" or (self._rule == "first" and weights):
             return
-        name = str(value)
-        if self._rule in ("first", "last"):
-            self._weights.setdefault(name if self._last is None else next(iter(self._weights)), 1.0)
-        else:
-            self._weights[name] = self._weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
-        self._last = name
+        if self._rule == "last":
+            weights.clear()
+        weights[name] = weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
+        self._state["last"] = name
 
     @property
     def value(self) -> str | None:
         """What `send` is to be given."""
+        weights, last = self._state["weights"], self._state["last"]
         if self._rule == "count":
-            return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
-        if not self._weights:
-            return None
-        if self._rule == "first":
-            return next(iter(self._weights))
-        return self._last if self._rule == "last" else max(self._weights, key=self._weights.__getitem__)
+            return max((least, name) for name, least in self._buckets.items() if least <= self._state["events"])[1]
+        return last if self._rule == "last" else max(weights, key=weights.__getitem__, default=None)
 
     def clear(self) -> None:
-        self._weights.clear()
-        self._last, self._events = None, 0
+        self._state = {"weights": {}, "last": None, "events": 0}

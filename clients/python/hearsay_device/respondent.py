@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import floor, inf, isfinite, nan
-from numbers import Real
-from typing import Any, Callable
+from math import inf
+from typing import Any, Callable, NamedTuple
 
-from hearsay_device.draws import Draws, derived
+from hearsay_device.draws import Draws, below, derived, uniform
 from hearsay_device.losses import cost, link, loss
-from hearsay_device.questions import order_of, question_id, sample_id, tuple_id
-from hearsay_device.tables import below, uniform
-from hearsay_device.terms import MAX_VALUES, Attribute, Question, Terms
+from hearsay_device.questions import MAX_VALUES, Question
+from hearsay_device.terms import Terms
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What is charged together: a question, or the tuple of all attributes among which one is true."""
+class Asked(NamedTuple):
+    """What is charged together: a question, or the tuple of all attributes among which one is true.
+
+    `fresh`: without memos. `cap`: the most memos of one attribute that the survey can bring about.
+    """
 
     id: str
-    questions: tuple[Question, ...]
+    questions: Sequence[Question]
     fresh: bool
-    cap: int
-    """The most memos of one attribute that the survey can bring about."""
+    cap: float
 
     @property
     def constant(self) -> float:
@@ -32,8 +29,10 @@ class Asked:
         return max(loss(question, 1 if self.fresh else inf).whole for question in self.questions)
 
     def cost(self, answers: int) -> float:
-        """Memos of so many cells of each attribute, or of all that there are."""
-        return max(cost(question, min(answers, self.cap, question.states)) for question in self.questions)
+        """Answers about as many cells of each attribute, or about all that there are."""
+        if self.fresh:
+            return answers * self.constant
+        return max(cost(question, int(min(answers, self.cap, question.states))) for question in self.questions)
 
     def line(self, answers: int = 0, first: int | None = None) -> dict[str, Any]:
         """As the ledger has it."""
@@ -55,14 +54,17 @@ class Respondent:
         self.terms, self._key, self._listed = terms, key, listed
 
     @property
-    def asked(self) -> tuple[Asked, ...]:
-        """What this device answers: the question that it drew, or all of them."""
-        questions, named = self.terms.questions, self.terms.id
-        if self.terms.hides:
-            return (self._asked(named if self._listed else tuple_id(questions), questions),)
-        if self.terms.sampling:
-            questions = (questions[self.sampled],)
-        return tuple(self._asked(self._id(question), (question,)) for question in questions)
+    def asked(self) -> list[Asked]:
+        """What this device answers: the tuple, the question that it drew, or all of them."""
+        terms, found = self.terms, []
+        mine = [terms.questions[self.sampled]] if terms.sampling else terms.questions
+        for questions in [terms.questions] if terms.hides else [[question] for question in mine]:
+            known = self._id(questions[0])
+            if terms.hides:
+                known = terms.id if self._listed else terms.id_of("tuple")
+            states = max(question.states for question in questions)
+            found.append(Asked(known, questions, not terms.longitudinal, min(states, terms.memo_cap or states)))
+        return found
 
     def draw_keys(self) -> None:
         """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
@@ -71,56 +73,49 @@ class Respondent:
             self._key(each.id, "memo")
             self._key(each.id, "unlisted")
 
-    def _asked(self, known: str, questions: tuple[Question, ...]) -> Asked:
-        states = max(question.states for question in questions)
-        return Asked(known, questions, not self.terms.longitudinal, min(states, self.terms.memo_cap or states))
-
     @property
     def sampled(self) -> int:
         """The question that alone is about the truth, by its place in the survey."""
         order = list(range(len(self.terms.questions)))
         if not self._listed:
-            order.sort(key=lambda place: question_id(self.terms.questions[place]))
+            order.sort(key=lambda place: self.terms.questions[place].id)
         return order[self.terms.sampled(order).one(self._drawn("sampled"))]
 
     def answers_in(self, period: int) -> bool:
         """Whether the device answers in a period, or reports nothing but its presence."""
-        if self.terms.one_in == 1:
-            return True
-        return uniform(self.terms.one_in).one(self._drawn("turn")) == period % self.terms.one_in
+        every = self.terms.one_in
+        return every == 1 or uniform(every).one(self._drawn("turn")) == period % every
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
-        """What is memoised for the values of the question's attributes; None: not listed."""
-        value = 0
+        """What is memoised for the values of the question's attributes.
+
+        For a value that is not listed (None) stands the survey's `other`, or one drawn for life.
+        """
+        value, order = 0, self._order(question)
         for axis, source in enumerate(question.sources):
             place = places[source.name]
-            place = self._unlisted(asked, question, axis) if place is None else place
+            if place is None and source.other is not None:
+                place = source.places[source.other]
+            if place is None:
+                drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
+                place = source.places[sorted(source.values, key=str.encode)[drawn]]
+                place = order[drawn] if len(question.sources) == 1 else place
             value = value * len(source.values) + place
-        return int(question.encoding.cell(self._order(question).index(value), self._trait(asked, question)))
+        return question.encoding.cell(order.index(value), self._trait(asked, question))
 
-    def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, tuple[str, ...]]:
+    def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
-        terms, encoding, order = self.terms, question.encoding, self._order(question)
+        terms, encoding = self.terms, question.encoding
         own = not terms.hides or question is terms.questions[self.sampled]
         once, report = (
-            Draws(derived(period_key, what, terms.id, terms.fingerprint, question.name)[:16], cell)
+            Draws(derived(period_key, what, terms.id, terms.fingerprint, question.name), cell)
             for what in ("once", "report")
         )
-        first = once if asked.fresh else self._draws(asked, question, "memo", cell)
-        memo, trait = encoding.to_survey(encoding.memoise(cell, own, first), self._trait(asked, question), order)
+        memo = encoding.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
+        memo, trait = encoding.to_survey(memo, self._trait(asked, question), self._order(question))
         answer = encoding.perturb(memo, report)
-        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else ()
-        return encoding.finish(answer, trait).hex(), tuple(question.values[place] for place in supported)
-
-    def _unlisted(self, asked: Asked, question: Question, axis: int) -> int:
-        """What stands for all values that are not listed: the survey's `other`, or one drawn for life."""
-        source = question.sources[axis]
-        if source.other is not None:
-            return source.places[source.other]
-        drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
-        if len(question.sources) == 1:
-            return self._order(question)[drawn]
-        return sorted(range(len(source.values)), key=lambda place: source.values[place].encode())[drawn]
+        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else []
+        return encoding.finish(answer, trait).hex(), [question.values[place] for place in supported]
 
     def _trait(self, asked: Asked, question: Question) -> Any:
         return question.encoding.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
@@ -130,29 +125,10 @@ class Respondent:
         return Draws(self._key(asked.id, purpose, *within), tweak)
 
     def _drawn(self, what: str) -> Draws:
-        return Draws(self._key(f"{self.terms.id} {what}" if self._listed else sample_id(self.terms, what), what))
+        return Draws(self._key(f"{self.terms.id} {what}" if self._listed else self.terms.id_of(what), what))
 
     def _order(self, question: Question) -> Sequence[int]:
-        return range(question.k) if self._listed else order_of(question)
+        return range(question.k) if self._listed else question.order
 
     def _id(self, question: Question) -> str:
-        return f"{self.terms.id} {question.name}" if self._listed else question_id(question)
-
-
-def place_of(attribute: Attribute, given: Any, last: int | None) -> int | None:
-    """The place of a value in the survey's list; None if it is not listed. Never an error."""
-    if attribute.grid is not None and isinstance(given, Mapping):
-        return attribute.grid.cell_of(given, last)
-    if isinstance(given, bool):
-        given = "true" if given else "false"
-    number = float(given) if isinstance(given, Real) else nan
-    if isfinite(number) and number == floor(number) and abs(number) <= 1 << 53:
-        given = str(int(number))
-    if isinstance(given, str) and given in attribute.places:
-        return attribute.places[given]
-    if isinstance(given, str) and re.fullmatch("-?[0-9]{1,15}", given):
-        number = float(given)
-    if attribute.span is None or number != number:
-        return None
-    low, high, step = attribute.span
-    return (floor(min(max(number, low), high)) - low) // step
+        return f"{self.terms.id} {question.name}" if self._listed else question.id

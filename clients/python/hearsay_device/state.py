@@ -1,7 +1,7 @@
 """The state of a device: one JSON document in one SQLite file. Every change is durable before anything is sent.
 
     {"format": 3, "day": last day, "keys": {id: key}, "kept": {id and purpose: key of version 0.1},
-     "surveys": {id: Joined as a dictionary}, "charges": [[day, survey, question, amount], ...]}
+     "surveys": {id: what was joined}, "charges": [[day, survey, question, amount], ...]}
 
 It has no list of memos: that would be a list of true values. Cells are stored only where a cap needs them. What is
 deleted is overwritten; flash memory may keep old pages nevertheless.
@@ -22,11 +22,10 @@ from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.respondent import Respondent
 from hearsay_device.terms import read_terms
 
-FORMAT = 3
-PATIENCE_SECONDS = 30
+FORMAT, PATIENCE_SECONDS = 3, 30
+Document = dict[str, Any]
 Entropy = Callable[[str], bytes]
 """32 bytes for a name. A device takes them from the system, a test from anywhere."""
-Document = dict[str, Any]
 
 
 class State:
@@ -42,53 +41,41 @@ class State:
         try:
             self._base.execute("pragma secure_delete = on")
             self._base.execute("pragma synchronous = extra")
-            with self._transaction():
+            with self._base:
+                self._base.execute("begin immediate")
                 self._prepare(entropy, day)
-            with self.change() as document:
-                if document["format"] != FORMAT:
-                    refuse("state", f"{path} is of another release of hearsay", "use that release, or a new file")
-        except sqlite3.Error as error:
+        except (DeviceError, sqlite3.Error) as error:
             self.close()
-            refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
-        except DeviceError:
-            self.close()
-            raise
+            why = error.message if isinstance(error, DeviceError) else error
+            refuse("state", f"{path} cannot be used as the state of a device: {why}", "name another file")
 
     def _prepare(self, entropy: Entropy, day: int) -> None:
         """Make the table of a new file, or of one that version 0.1 has written."""
         tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
-        if "state" in tables:
-            return
         document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
-        if tables:
-            document = _moved(self._base, document, entropy)
+        if "state" in tables:
+            document = json.loads(self._base.execute("select document from state").fetchone()[0])
+        elif tables:
+            _move(self._base, document, entropy)
+        if document["format"] != FORMAT:
+            refuse("state", "it is of another release of hearsay")
+        if "state" not in tables:
             for table in tables:
                 self._base.execute(f"drop table {table}")
-        self._base.execute("create table state (document text not null)")
-        self._base.execute("insert into state values (?)", (json.dumps(document),))
+            self._base.execute("create table state (document text not null)")
+            self._base.execute("insert into state values (?)", (json.dumps(document),))
 
     def close(self) -> None:
         self._base.close()
 
     @contextmanager
-    def _transaction(self) -> Iterator[None]:
-        try:
-            self._base.execute("begin immediate")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                refuse("state", "another process uses this device's file and does not finish", "wait, or stop it")
-            raise
-        try:
-            yield
-        except BaseException:
-            self._base.execute("rollback")
-            raise
-        self._base.execute("commit")
-
-    @contextmanager
     def change(self) -> Iterator[Document]:
         """The document; what is changed in it inside is stored, all or nothing. Other processes wait."""
-        with self._transaction():
+        with self._base:
+            try:
+                self._base.execute("begin immediate")
+            except sqlite3.OperationalError as error:
+                refuse("state", f"the file cannot be used: {error}", "if another process uses it, wait, or stop that")
             (text,) = self._base.execute("select document from state").fetchone()
             document = json.loads(text)
             yield document
@@ -106,22 +93,26 @@ def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
             return bytes.fromhex(kept)
         if known not in document["keys"]:
             document["keys"][known] = entropy(known).hex()
-        return derived(bytes.fromhex(document["keys"][known]), *purpose)[:16]
+        return derived(bytes.fromhex(document["keys"][known]), *purpose)
 
     return key
 
 
-def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Document:
-    """The document of a file of version 0.1, which has one secret for life.
+def _move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
+    """Put into the document what a file of version 0.1 has, which has one secret for life.
 
     Memos stay what they are: the keys that they were drawn with are kept, and the secret is not.
     """
     form, secret = base.execute("select format, secret from device").fetchone()
     if form != 2:
-        return {**document, "format": form}
+        document["format"] = form
+        return
 
     def keep(known: str, purpose: str, *old: str) -> None:
-        document["kept"][f"{known} {purpose}"] = derived(secret, *old)[:16].hex()
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
+
+    def select(what: str, order: str = "") -> list[Any]:
+        return base.execute(f"select {what} where survey = ? {order}", (survey,)).fetchall()
 
     columns = "id, fingerprint, terms, answers, settled, delivered"
     for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
@@ -135,30 +126,22 @@ def _moved(base: sqlite3.Connection, document: Document, entropy: Entropy) -> Do
                     keep(f"{survey} {name}", purpose, *old)
                     keep(survey, f"{purpose} {survey} {name}", *old)
             cells: dict[str, list[int]] = {}
-            for name, cell in base.execute(
-                "select attribute, cell from cells where survey = ? order by place", (survey,)
-            ):
+            for name, cell in select("attribute, cell from cells", "order by place"):
                 cells.setdefault(name, []).append(cell)
-            stays = base.execute("select attribute, cell from stays where survey = ?", (survey,))
+            stays = dict(select("attribute, cell from stays"))
+            owed = [
+                {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
+                 "not_before": 0, "attempted": True, "refused": False}
+                for period, report, says in select("period, report, says from owed")
+            ]  # fmt: skip
             begin = 0 if settled is None else settled + 1
-            owed = base.execute("select period, report, says from owed where survey = ?", (survey,))
             respondent = Respondent(terms, key_of(document, entropy), listed=True)
             respondent.draw_keys()
-            asked = respondent.asked
+            lines = {each.id: each.line(answers, document["day"] if answers else None) for each in respondent.asked}
             document["surveys"][survey] = {
                 "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
-                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin,
-                "settled": settled, "attempted": delivered, "cells": cells, "stays": dict(stays.fetchall()),
-                "asked": {each.id: each.line(answers, document["day"] if answers else None) for each in asked},
-                "owed": [
-                    {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
-                     "not_before": 0, "attempted": True, "refused": False}
-                    for period, report, says in owed
-                ],
+                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
+                "attempted": delivered, "cells": cells, "stays": stays, "asked": lines, "owed": owed,
             }  # fmt: skip
-            document["charges"] += [
-                [document["day"], survey, each.id, answers * each.constant if each.fresh else each.cost(answers)]
-                for each in asked
-                if answers
-            ]
-    return document
+            for each in respondent.asked if answers else ():
+                document["charges"].append([document["day"], survey, each.id, each.cost(answers)])

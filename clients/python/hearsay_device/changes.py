@@ -1,0 +1,224 @@
+"""What joining, settling and delivery do to the document of a device; without its file, and without a network.
+
+Whether a report is settled, and how long it is, is never a function of a value (docs/device-protocol.md, "Reporting").
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from copy import deepcopy
+from math import floor, log2
+from typing import Any, Callable, NamedTuple
+
+from hearsay_device.calendar import DAY
+from hearsay_device.draws import Draws, derived, next_key
+from hearsay_device.errors import refuse
+from hearsay_device.limits import WEEK, YEAR, Ledger, Limits
+from hearsay_device.losses import shared_bits
+from hearsay_device.respondent import Asked, Respondent
+from hearsay_device.state import Document, Entropy, key_of
+from hearsay_device.terms import Terms, read_terms
+
+LONGEST_DELAY = 2.0  # seconds between settling and sending, so that how long settling took does not show
+HARMLESS_BITS, SPARE_BITS = 1.0, 10.0  # two reports may have so many in common; a crowd hides log2 of its size, less 10
+Values = Mapping[str, Any]
+Joined = dict[str, Any]
+
+
+class Report(NamedTuple):
+    """A report as it is sent. `says`: for each answered attribute the values that the answer speaks for.
+
+    `unlisted` names the attributes whose value was not one of the survey's.
+    """
+
+    period: int
+    report: bytes
+    says: dict[str, tuple[str, ...]]
+    unlisted: tuple[str, ...] = ()
+
+
+class Change(Ledger):
+    """The document of a device in change. What is refused may leave it half changed: then it is not stored."""
+
+    def __init__(self, document: Document, limits: Limits, now: Callable[[], float], entropy: Entropy) -> None:
+        super().__init__(document)
+        self._limits, self._now, self._entropy = limits, now, entropy
+
+    def joined(self, survey: str) -> Joined:
+        joined: Joined = self.surveys.get(survey, {"terms": None})
+        if joined["terms"] is None:
+            refuse("unknown", f"this device has not joined survey {survey!r}", "call send, or join with its terms")
+        return joined
+
+    def terms(self, survey: str) -> Terms:
+        return read_terms(self.joined(survey)["terms"].encode())
+
+    def join(self, terms: Terms, data: bytes, pinned: bool, credential: bool | None) -> None:
+        """Keep terms that were verified; what they may charge in a year is reserved if they are `pinned`."""
+        new: Joined = {
+            "settled": None, "attempted": None, "listed": False, "cells": {}, "stays": {}, "asked": {}, "terms": None,
+            "fingerprint": terms.fingerprint,
+        }  # fmt: skip
+        before = self.surveys.get(terms.id, new)
+        if before["fingerprint"] != terms.fingerprint:
+            refuse("changed", f"the terms of survey {terms.id!r} have changed", "do not answer it")
+        if before["terms"] is not None:
+            return
+        joined = self.surveys[terms.id] = {**before, "owed": [], "terms": data.decode(), "credential": credential}
+        self.draw_key(terms.id, max(0, self.period(terms), after(before["settled"])))
+        respondent = self._respondent(terms.id)
+        asked = respondent.asked
+        respondent.draw_keys()
+        for each in asked:
+            line = joined["asked"].setdefault(each.id, each.line())
+            line["reserved"] = each.cost(terms.answers_in(YEAR)) if pinned else 0.0
+        self._refuse_linked(terms.id)
+        self.pass_days()
+        # What comes next must fit: one answer, and with a credential those of a week.
+        trial, more = Ledger(deepcopy(self.document)), terms.answers_in(WEEK) - 1 if credential else 0
+        for each in asked:
+            trial.charge(terms.id, each)
+            trial.document["charges"] += [[self.document["day"], terms.id, each.id, 0.0]] * more
+        self._limits.check(terms.id, trial)
+
+    def settle(self, survey: str, values: Values, credential: bool | None) -> Report:
+        """Make the report of this period and store it, or return the one that was made."""
+        joined, terms = self.joined(survey), self.terms(survey)
+        if (credential and not joined["credential"]) or (credential is not None and joined["credential"] is None):
+            joined["credential"] = credential
+            self._refuse_linked(survey)
+        period, settled = self.period(terms), joined["settled"]
+        if period < 0:
+            refuse("early", f"survey {survey!r} has not begun", "wait")
+        if period > terms.calendar.last:
+            refuse("over", f"survey {survey!r} is over", "leave it")
+        if period < after(settled):
+            if owed := self.owed(survey, period):
+                return report_of(owed)
+            refuse("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
+        self._limits.check_terms(terms)
+        respondent = self._respondent(survey)
+        asked = respondent.asked if respondent.answers_in(period) else []
+        self.pass_days()
+        for each in asked:
+            self.charge(survey, each)
+        self._limits.check(survey, self)
+        key = bytes.fromhex(joined["key"])
+        for _ in range(period - joined["key_period"]):
+            key = next_key(key)
+        places, unlisted = _places(terms, values, joined["stays"])
+        answers, says = {}, {}
+        for each in asked:
+            for question in each.questions:
+                cell = respondent.cell(each, question, places)
+                if not each.fresh and each.cap < question.states:
+                    cell = _held(joined["cells"].setdefault(question.name, []), each.cap, cell)
+                answers[question.name], says[question.name] = respondent.answer(each, question, cell, key)
+        first, second = Draws(derived(key, "token", survey, terms.fingerprint)).longs(2)
+        if terms.units is None:  # how long ago it reported: the gap, or flags; both count what was settled
+            seen = {"gap": f"{terms.horizon if settled is None else min(terms.horizon, period - settled):04x}"}
+        else:
+            seen = {"flags": f"{terms.calendar.flags(period, settled, terms.units):02x}"}
+        token = f"{first or second | 1:016x}"  # not zero, and the same for every attempt
+        content = {
+            "survey": survey, "fingerprint": terms.fingerprint, "period": f"{period:08x}", "token": token, **seen,
+            "answers": answers,
+        }  # fmt: skip
+        delay = LONGEST_DELAY * int.from_bytes(self._entropy(f"delay {survey} {period}")[:8], "little") / 2**64
+        owed = {
+            "period": period, "report": json.dumps(content, separators=(",", ":")), "says": says, "unlisted": unlisted,
+            "not_before": self._now() + delay, "attempted": False, "refused": False,
+        }  # fmt: skip
+        joined["owed"].append(owed)
+        joined.update(settled=period, key=next_key(key).hex(), key_period=period + 1)
+        return report_of(owed)
+
+    def drop_late(self, survey: str) -> tuple[int, ...]:
+        """A report is never sent after its period's end and the survey's grace; returns what was dropped."""
+        joined, terms = self.joined(survey), self.terms(survey)
+        periods = [owed["period"] for owed in joined["owed"]]
+        late = tuple(each for each in periods if self._now() >= terms.calendar.begin(each + 1) + terms.grace)
+        for period in late:
+            self.forget(survey, period, sent=False)
+        return late
+
+    def _refuse_linked(self, survey: str) -> None:
+        """Surveys that share a question can be linked like two periods of one."""
+        joined, terms = self.joined(survey), self.terms(survey)
+        own = {each.id: each for each in self._respondent(survey).asked if not each.fresh}
+        for name in [name for name in self.surveys if name != survey and self.surveys[name]["terms"] is not None]:
+            other, theirs = self.joined(name), self.terms(name)
+            crowd = log2(min(terms.devices, theirs.devices)) - SPARE_BITS if terms.devices and theirs.devices else 0.0
+            mixed = {joined["credential"], other["credential"]} == {True, False}
+            for each in self._respondent(name).asked:
+                if each.fresh or each.id not in own:
+                    continue
+                bits = max(_drawn_bits(terms, own[each.id]), _drawn_bits(theirs, each))
+                named = {question.id: question for question in each.questions}
+                bits += sum(shared_bits(question, named[question.id]) for question in own[each.id].questions)
+                if mixed or bits > max(HARMLESS_BITS, crowd):
+                    why = "one of them has a credential" if mixed else f"{bits:.2g} bits are the same"
+                    refuse("linked", f"survey {survey!r} asks what {name!r} asks, and would link reports: {why}",
+                           "do not answer it, or leave the other one")  # fmt: skip
+
+    def _respondent(self, survey: str) -> Respondent:
+        return Respondent(self.terms(survey), key_of(self.document, self._entropy), self.joined(survey)["listed"])
+
+    def draw_key(self, survey: str, period: int) -> None:
+        key = self._entropy(f"period {survey} {period}").hex()
+        self.surveys[survey].update(key=key, key_period=period)
+
+    def period(self, terms: Terms) -> int:
+        return terms.calendar.of(floor(self._now()))
+
+    def pass_days(self) -> None:
+        """A device's days never go back."""
+        self.document["day"] = max(self.document["day"], floor(self._now()) // DAY)
+
+    def owed(self, survey: str, period: int) -> dict[str, Any]:
+        """The report of a period that is owed, if it is."""
+        return next((owed for owed in self.surveys[survey]["owed"] if owed["period"] == period), {})
+
+    def forget(self, survey: str, period: int, sent: bool) -> None:
+        """A report was delivered, or is of no use any more."""
+        joined, owed = self.surveys[survey], self.owed(survey, period)
+        if owed and (sent or (owed["attempted"] and not owed["refused"])):
+            joined["attempted"] = max(period, after(joined["attempted"]) - 1)
+        joined["owed"] = [each for each in joined["owed"] if each["period"] != period]
+
+
+def after(period: int | None) -> int:
+    """The next period; after none, the first."""
+    return 0 if period is None else period + 1
+
+
+def report_of(owed: dict[str, Any]) -> Report:
+    says = {name: tuple(values) for name, values in owed["says"].items()}
+    return Report(owed["period"], owed["report"].encode(), says, tuple(owed["unlisted"]))
+
+
+def _places(terms: Terms, values: Values, stays: dict[str, int | None]) -> tuple[dict[str, int | None], list[str]]:
+    """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
+    places, unlisted = {}, []
+    for attribute in terms.attributes:
+        last = stays.get(attribute.name)
+        place = attribute.place(values.get(attribute.name), last)
+        if place is None:
+            unlisted.append(attribute.name)
+        if attribute.grid is not None:
+            place = stays[attribute.name] = last if place is None else place
+        places[attribute.name] = place
+    return places, unlisted
+
+
+def _held(cells: list[int], cap: float, cell: int) -> int:
+    """The cell whose memo is reported. At the cap it is the last one for good, whatever the value."""
+    if len(cells) < cap and cell not in cells:
+        cells.append(cell)
+    return cells[-1] if len(cells) >= cap else cell
+
+
+def _drawn_bits(terms: Terms, asked: Asked) -> float:
+    """That a device answers this question, where it drew one and shows it."""
+    return -log2(asked.questions[0].share) if terms.sampling and not terms.hides else 0.0
