@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.resources import files
 
 from gateway.door.credentials import Credential
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, Response, header_text, refusal
 from gateway.service.metrics import Metrics
-from gateway.service.openapi import openapi
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
 from gateway.service.watching import ONLY_READ, Page, health_pages, metrics_page
@@ -61,7 +61,8 @@ class Gateway:
         door = Door(self.surveys.lookup, self.log.closed_through, self.log.times)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
-        api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        described = json.loads((files(__package__) / "openapi.json").read_bytes())
+        api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
         if self.shows_metrics:
