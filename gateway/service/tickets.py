@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gateway.http.messages import Answer
-from gateway.service.answers import Result, single
+from gateway.service.answers import Result
 from protocols.wire import Reason, Reject
 
 DETAILS = {
@@ -35,23 +34,6 @@ class Ticket:
     def settle_all(self, result: Result) -> None:
         """The same result for every report."""
         self._done([result] * len(self.results))
-
-
-class Singles:
-    """The senders of single reports, as one ticket that has a place for each of them."""
-
-    __slots__ = ("answers",)
-
-    def __init__(self) -> None:
-        self.answers: list[Answer] = []
-
-    def settle(self, place: int, result: Result) -> None:
-        self.answers[place](single(result))
-
-    def settle_all(self, result: Result) -> None:
-        response = single(result)
-        for answer in self.answers:
-            answer(response)
 
 
 def row_reject(reason: Reason, survey: str) -> Reject:
