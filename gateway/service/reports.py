@@ -9,10 +9,9 @@ from gateway.door.canonical import Forms
 from gateway.door.credentials import Credential, device_token
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, refusal
-from gateway.service.answers import many, rows, single
+from gateway.service.answers import Ticket, many, row_reject, rows, single
 from gateway.service.metrics import Metrics
 from gateway.service.senders import ONE_REPORT
-from gateway.service.tickets import Ticket, row_reject
 from gateway.service.writing import Writer
 from protocols.wire import Frame, Reason, Reject, ReportRow, decode_frame, read_json, row_of
 

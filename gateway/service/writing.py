@@ -16,10 +16,9 @@ import structlog
 
 from gateway.door.gathering import Cut, cut_rows
 from gateway.door.judging import Times, closing_time
-from gateway.service.answers import Outcome
+from gateway.service.answers import Outcome, Ticket, row_reject
 from gateway.service.holding import Holder
 from gateway.service.metrics import Metrics
-from gateway.service.tickets import Ticket, row_reject
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
