@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -87,16 +87,9 @@ class View(Generic[R]):
         return found, int(number) if cut else None
 
 
-def load(topic: ResultTopic) -> View[Any]:
-    """The view that makes the results of a topic."""
-    module, _, name = topic.view.partition(":")
-    found: View[Any] = getattr(import_module(module), name)
-    return found
-
-
 @cache
 def all_views() -> tuple[View[Any], ...]:
-    return tuple(map(load, RESULTS))
+    return tuple(resolve_name(topic.view) for topic in RESULTS)
 
 
 def is_piece(output: Output) -> bool:

@@ -142,7 +142,9 @@ class Connection(asyncio.Protocol):
             return
         keep_alive = parser.should_keep_alive() and not shared.stopping
         certificate = self._transport.get_extra_info("peercert") if shared.verifies_clients else None
-        request = Request(parser.get_method().decode("latin-1"), url, headers, keep_alive, certificate)
+        path, _, query = url.partition(b"?")
+        asked = parser.get_method().decode("latin-1"), path.decode("latin-1"), query
+        request = Request(*asked, headers, keep_alive, certificate)
         if shared.knows_addresses:
             request.address = address_of(self._transport)
         admitted = shared.application.admit(request)
