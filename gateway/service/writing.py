@@ -70,13 +70,6 @@ class _Group:
     frame_owners: list[Ticket] = field(default_factory=list)
 
 
-@dataclass(frozen=True)
-class _Written:
-    group: _Group
-    cut: Cut
-    outcome: Outcome
-
-
 class Writer:
     """Takes judged reports, writes them, and settles their tickets; all in the event loop."""
 
@@ -182,10 +175,10 @@ class Writer:
                     ticket.settle(place, Outcome.FAILED)
         else:
             self._metrics.write_seconds.observe(time.perf_counter() - began)
-            for each in written:
-                self._settle(each)
+            for group, cut, outcome in written:
+                self._settle(group, cut, outcome)
 
-    async def _written(self, groups: list[_Group]) -> list[_Written]:
+    async def _written(self, groups: list[_Group]) -> list[tuple[_Group, Cut, Outcome]]:
         """What was refused for its rows is refused whether or not the others could be written."""
         cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
@@ -207,12 +200,11 @@ class Writer:
             except DeliveryError as error:
                 log.warning("reports were not confirmed; their senders will send them again", error=error.message)
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
-        return [_Written(*each) for each in zip(groups, cuts, outcomes, strict=True)]
+        return list(zip(groups, cuts, outcomes, strict=True))
 
-    def _settle(self, written: _Written) -> None:
+    def _settle(self, group: _Group, cut: Cut, outcome: Outcome) -> None:
         """Answer everybody whose reports were written, or were not."""
-        group, cut = written.group, written.cut
-        survey, outcome = group.scheme.survey, written.outcome
+        survey = group.scheme.survey
         if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
             outcome = Outcome.FAILED
         if not cut.faults.any():

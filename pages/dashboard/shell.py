@@ -9,8 +9,7 @@ from html import escape
 from typing import NamedTuple
 
 from gateway.http import Response
-from pages.bundle import VENDORED, read, script, style
-from pages.static import shell
+from pages.static import VENDORED, read, script, shell, style
 
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
