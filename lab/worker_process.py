@@ -99,12 +99,9 @@ class WorkerProcess:
         deadline = time.monotonic() + READY_SECONDS
         while not self.ready:
             if not self.running:
-                raise ServerError(f"the worker ended while starting:\n{self._end_of_log()}", f"the log is {self.log}")
+                raise self._error("ended while starting")
             if time.monotonic() > deadline:
-                raise ServerError(
-                    f"the worker was not ready within {READY_SECONDS:.0f} seconds:\n{self._end_of_log()}",
-                    f"the log is {self.log}",
-                )
+                raise self._error(f"was not ready within {READY_SECONDS:.0f} seconds")
             time.sleep(POLL_SECONDS)
         return self
 
@@ -113,7 +110,7 @@ class WorkerProcess:
         deadline = time.monotonic() + READY_SECONDS
         while not (page := self.page("/metrics")) and self.running:
             if time.monotonic() > deadline:
-                raise ServerError(f"the worker showed no metrics for {READY_SECONDS:.0f} s", f"the log is {self.log}")
+                raise self._error(f"showed no metrics for {READY_SECONDS:.0f} seconds")
             time.sleep(POLL_SECONDS)
         lines = [line for line in page.splitlines() if line.startswith((name + "{", name + " "))]
         return sum(float(line.rsplit(" ", 1)[1]) for line in lines)
@@ -133,14 +130,11 @@ class WorkerProcess:
         try:
             return self._started.wait(END_SECONDS)
         except subprocess.TimeoutExpired:
-            raise ServerError(
-                f"the worker (process {self._started.pid}) did not end within {END_SECONDS:.0f} seconds:\n"
-                f"{self._end_of_log()}",
-                f"the log is {self.log}",
-            ) from None
+            raise self._error(f"(process {self._started.pid}) did not end within {END_SECONDS:.0f} seconds") from None
 
-    def _end_of_log(self) -> str:
-        return self.log.read_text(errors="replace")[-SHOWN_CHARACTERS:]
+    def _error(self, what: str) -> ServerError:
+        end_of_log = self.log.read_text(errors="replace")[-SHOWN_CHARACTERS:]
+        return ServerError(f"the worker {what}:\n{end_of_log}", f"the log is {self.log}")
 
 
 @contextmanager

@@ -1,15 +1,30 @@
-"""A page as one file: scripts, style and events are inside it, and it needs no network."""
+"""Pages: their scripts and style as texts, and a page as one file that has all of it inside and needs no network.
+
+A page that is opened from a file cannot load modules, so its scripts are one text: modules in the order of their
+imports, without the words that make them modules. All modules share one scope there: no two may declare the same name,
+and imports have the form `import { name, other } from "./file.js";`.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Iterable
+from functools import cache
 from hashlib import sha256
 from html import escape
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from posixpath import dirname, join, normpath
 
-from pages.bundle import VENDORED, read, script, style
 from pages.events import Event
+
+ENTRY = "js/page.js"
+STYLES = ("page.css", "charts.css")
+VENDORED = ("vendor/d3.min.js", "vendor/plot.umd.min.js")
+_IMPORT = re.compile(r'^import \{[^}]*\} from "([^"]+)";\n', re.MULTILINE)
+_EXPORT = re.compile(r"^export (?=(?:async )?function|const|let|class)", re.MULTILINE)
 
 
 def static_page(title: str, events: Iterable[Event]) -> str:
@@ -18,7 +33,8 @@ def static_page(title: str, events: Iterable[Event]) -> str:
     Its content security policy forbids network access, and all scripts but its own.
     """
     scripts = [*map(read, VENDORED), script()]
-    sources = " ".join(f"'sha256-{_digest(text)}'" for text in scripts)
+    digests = [b64encode(sha256(text.encode()).digest()).decode() for text in scripts]
+    sources = " ".join(f"'sha256-{digest}'" for digest in digests)
     policy = f"default-src 'none'; script-src {sources}; style-src 'unsafe-inline'; img-src data: blob:"
     head = f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n<style>{style()}</style>'
     return shell(title, head, embedded(events), "\n".join(f"<script>{text}</script>" for text in scripts))
@@ -43,5 +59,42 @@ def embedded(events: Iterable[Event]) -> str:
     return json.dumps(list(events), separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
-def _digest(text: str) -> str:
-    return b64encode(sha256(text.encode()).digest()).decode()
+def assets() -> Traversable:
+    """The folder of all files that pages are made of."""
+    return files(__package__) / "assets"
+
+
+def read(name: str) -> str:
+    """The text of one of the files."""
+    return (assets() / name).read_text("utf-8")
+
+
+@cache
+def script(entry: str = ENTRY) -> str:
+    """The page's own scripts as one, ready for a browser: a module and all that it imports."""
+    parts = [_EXPORT.sub("", _IMPORT.sub("", read(name))) for name in modules(entry)]
+    return '"use strict";\n(() => {\n' + "\n".join(parts) + "})();\n"
+
+
+@cache
+def style() -> str:
+    """The page's style."""
+    return "".join(map(read, STYLES))
+
+
+def modules(entry: str) -> list[str]:
+    """A module and all that it imports, directly or not: each after those that it imports.
+
+    >>> modules(ENTRY)[-1]
+    'js/page.js'
+    """
+    found: dict[str, None] = {}
+
+    def visit(name: str) -> None:
+        if name not in found:
+            for imported in _IMPORT.findall(read(name)):
+                visit(normpath(join(dirname(name), imported)))
+            found[name] = None
+
+    visit(entry)
+    return list(found)

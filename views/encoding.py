@@ -12,12 +12,10 @@ from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple
 
-import numpy as np
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
 
 from stream_app.log import compress, decompress
-from views.number_lists import parse
 
 SHORT = 4
 """Lists with at most so many entries are not moved to pieces."""
@@ -51,8 +49,8 @@ def encode(result: BaseModel, limit: int) -> tuple[list[bytes], bytes]:
 
 
 def decode(result: bytes) -> Any:
-    """The JSON of a result, or of a piece; long columns are arrays. Raises ValueError if it is none."""
-    return parse(decompress(result))
+    """The JSON of a result, or of a piece. Raises ValueError if it is none."""
+    return from_json(decompress(result))
 
 
 def join(tree: dict[str, Any], pieces: Sequence[bytes]) -> None:
@@ -66,16 +64,9 @@ def join(tree: dict[str, Any], pieces: Sequence[bytes]) -> None:
         place: Any = tree
         for step in steps:
             place = place[_index(place, step)]
-        ranges_of_one = [part.entries for part in sorted(parts, key=lambda part: part.begin)]
-        place[_index(place, last)] = _joined(ranges_of_one)
+        ordered = sorted(parts, key=lambda part: part.begin)
+        place[_index(place, last)] = [entry for part in ordered for entry in part.entries]
     tree["pieces"] = []
-
-
-def _joined(ranges: Sequence[Any]) -> Any:
-    """The entries of a column: an array if some of its ranges are."""
-    if any(isinstance(entries, np.ndarray) for entries in ranges):
-        return np.concatenate([np.asarray(entries, np.float64) for entries in ranges])
-    return [entry for entries in ranges for entry in entries]
 
 
 def _index(place: Any, step: str) -> str | int:

@@ -26,11 +26,9 @@ STOP_SECONDS = 10.0
 
 log = structlog.get_logger(__name__)
 
-Mine = Callable[[str], bool]
 
-
-def everything() -> Mine:
-    return lambda survey: True
+def everything(survey: str) -> bool:
+    return True
 
 
 def follow(
@@ -38,8 +36,8 @@ def follow(
     topics: Topics,
     opened: Callable[[], Sink],
     stopping: Event,
-    mine: Callable[[], Any] = everything,
-    made: Callable[[Made], None] = lambda made: None,
+    mine: Callable[[], Any],
+    made: Callable[[Made], None],
 ) -> None:
     """Make views for a sink until `stopping` is set.
 
@@ -47,8 +45,12 @@ def follow(
     others, finals are read from the beginning. Whatever goes wrong is logged and tried again, with a sink opened anew.
     """
     while not stopping.is_set():
+        surveys = mine()
         try:
-            _follow(kafka, topics, opened, stopping, mine, made)
+            with TopicFollower(kafka, topics, (FINALS, OPEN)) as followed, closing(opened()) as sink:
+                runner = Runner([sink], surveys, made)
+                while not stopping.is_set() and mine() == surveys:
+                    runner.apply(followed.poll(POLL_SECONDS))
         except HearsayError as error:
             log.warning("results cannot be made; trying again", error=error.message, advice=error.hint)
         except Exception:
@@ -56,20 +58,8 @@ def follow(
         stopping.wait(RETRY_SECONDS)
 
 
-def _follow(
-    kafka: KafkaSettings,
-    topics: Topics,
-    opened: Callable[[], Sink],
-    stopping: Event,
-    mine: Callable[[], Any],
-    made: Callable[[Made], None],
-) -> None:
-    """Until `stopping` is set, or the surveys to make views of have changed."""
-    surveys = mine()
-    with TopicFollower(kafka, topics, (FINALS, OPEN)) as followed, closing(opened()) as sink:
-        runner = Runner([sink], surveys, made)
-        while not stopping.is_set() and mine() == surveys:
-            runner.apply(followed.poll(POLL_SECONDS))
+def nothing(made: Made) -> None:
+    """Default for `made`: does nothing."""
 
 
 @contextmanager
@@ -77,8 +67,8 @@ def following(
     kafka: KafkaSettings,
     topics: Topics,
     sinks: Sequence[str],
-    mine: Callable[[], Any] = everything,
-    made: Callable[[Made], None] = lambda made: None,
+    mine: Callable[[], Any] = lambda: everything,
+    made: Callable[[Made], None] = nothing,
 ) -> Iterator[None]:
     """Make views for the time of the block, in a thread for each sink: one that fails stops no other.
 
@@ -89,7 +79,7 @@ def following(
     threads = [
         Thread(
             target=follow,
-            args=(kafka, topics, opened, stopping, mine, *([made] if sink == TOPICS else [])),
+            args=(kafka, topics, opened, stopping, mine, made if sink == TOPICS else nothing),
             name=f"views for {sink.partition(':')[0]}",
             daemon=True,
         )

@@ -7,8 +7,9 @@ records have keys, so that writing one again changes nothing. Two runners at onc
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import lru_cache
 from itertools import chain, islice
-from typing import Any, overload
+from typing import Any
 
 import structlog
 
@@ -165,13 +166,7 @@ class _Decoded(Sequence[Final]):
     def __len__(self) -> int:
         return len(self._periods)
 
-    @overload
-    def __getitem__(self, at: int) -> Final: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Final]: ...
-
-    def __getitem__(self, at: int | slice) -> Final | Sequence[Final]:
+    def __getitem__(self, at: Any) -> Any:
         if isinstance(at, slice):
             return _Decoded(self._decode, self._periods[at])
         return self._decode(self._periods[at])
@@ -186,11 +181,12 @@ class SurveyFinals:
         self._reach = reach
         self._through = min(reached)
         self._values: dict[int, bytes] = {}
-        self._decoded: dict[int, Final] = {}
         self._counted: dict[int, bytes] = {}
         self._first = 0  # of the consecutive finals up to the newest
         self._status: Status | None = None
         self._memory: dict[str, Any] = {}
+        # Windows need the finals of a horizon again, with each new one.
+        self._final = lru_cache(scheme.survey.horizon + 1)(lambda period: Final.decode(self._values[period]))
 
     def past(self, period: int, value: bytes) -> Past | None:
         """The finals up to one that has come; None if nothing is to be made of it."""
@@ -198,7 +194,6 @@ class SurveyFinals:
             return None
         self._values[period] = value
         self._values.pop(period - self._reach, None)
-        self._decoded.pop(period - self.scheme.survey.horizon, None)
         self._first = self._first if period - 1 in self._values else period
         if period <= self._through:
             return None
@@ -212,14 +207,6 @@ class SurveyFinals:
     def done(self, period: int) -> None:
         """Results of a period are made."""
         self._through = period
-
-    def _final(self, period: int) -> Final:
-        if period in self._decoded:
-            return self._decoded[period]
-        final = Final.decode(self._values[period])
-        if period > max(self._values) - self.scheme.survey.horizon:  # windows need it again
-            self._decoded[period] = final
-        return final
 
     def take_open(self, key: FinalKey, message: Output) -> None:
         if key.period is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel
@@ -40,8 +40,9 @@ class View(Generic[R]):
     `make` gets a `Past`, whose last final is the period to describe; of a view whose key is a survey, an `Open`. It
     returns None where there is nothing to say. `reach` is how many finals it looks at, the last one included: it may be
     given more, and must not look at them. `tables` are the rows of a result for sinks that have tables: by the name of
-    the table, in parts, of which the first may have columns only. A name always has the same columns. Sinks add
-    `survey` and `period`.
+    the table, in parts, of which the first may have columns only. Sinks add `survey` and `period`, and end the name
+    with a version: that of the model, or `tables_version` if columns changed without it. So a name always has the same
+    columns.
     """
 
     name: TopicName
@@ -50,6 +51,7 @@ class View(Generic[R]):
     make: Callable[[Any], R | None]
     reach: Callable[[Scheme], int] = one_period
     tables: Callable[[R, Survey], Mapping[str, Iterable[Part]]] | None = None
+    tables_version: int = 0
 
     @property
     def topic(self) -> ResultTopic:
@@ -59,6 +61,11 @@ class View(Generic[R]):
     def schema_version(self) -> int:
         """The newest version of the model: the one that is written, and the last one that can be read."""
         return int(self.model.model_fields["schema_version"].default)
+
+    @property
+    def table_suffix(self) -> str:
+        """How the names of its tables end."""
+        return f"_v{self.tables_version or self.schema_version}"
 
     @property
     def content_type(self) -> str:
@@ -80,16 +87,9 @@ class View(Generic[R]):
         return found, int(number) if cut else None
 
 
-def load(topic: ResultTopic) -> View[Any]:
-    """The view that makes the results of a topic."""
-    module, _, name = topic.view.partition(":")
-    found: View[Any] = getattr(import_module(module), name)
-    return found
-
-
 @cache
 def all_views() -> tuple[View[Any], ...]:
-    return tuple(map(load, RESULTS))
+    return tuple(resolve_name(topic.view) for topic in RESULTS)
 
 
 def is_piece(output: Output) -> bool:

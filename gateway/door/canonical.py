@@ -2,7 +2,8 @@
 
 All reports of a survey and period that answer the same attributes have the same text but for a few hexadecimal digits.
 Once one of them was read strictly, its form is known, and others are compared with it: those that have the same text
-with other digits are what strict reading would make of them. Anything else is left to strict reading.
+with other digits are what strict reading would make of them. Anything else is left to strict reading, which takes ten
+times as long.
 """
 
 from __future__ import annotations
@@ -10,110 +11,66 @@ from __future__ import annotations
 import json
 import re
 from binascii import unhexlify
-from collections import OrderedDict
-from dataclasses import dataclass, field
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from protocols.arrays import Bytes
 from protocols.scheme import Scheme
-from protocols.wire import Frame, ReportRow
+from protocols.wire import Frame, ReportHeader, ReportRow
 
 MOST_FORMS = 64
 MOST_BYTES = 4096
 """Of one report: a longer one is parsed, so that what is kept stays small."""
-SEPARATORS = (b",", b", ", b",\n", b"\n")
-_DIGITS = np.full(256, 255, dtype=np.uint8)
-_DIGITS[np.frombuffer(b"0123456789abcdef", dtype=np.uint8)] = np.arange(16, dtype=np.uint8)
+SEPARATORS = (b",", b", ", b",\n")
 
 
-@dataclass(frozen=True)
-class Form:
-    """The text of reports with one header that answer the same attributes: `literals`, and numbers between them."""
+class Form(NamedTuple):
+    """The text of reports with one header that answer the same attributes; the pattern has a group for each number."""
 
-    row: ReportRow  # one of them
-    scheme: Scheme = field(compare=False)
+    header: ReportHeader
+    answered: tuple[str, ...]
+    scheme: Scheme
+    length: int
+    pattern: re.Pattern[bytes]
 
-    @cached_property
-    def literals(self) -> tuple[bytes, ...]:
-        text = [json.dumps(self.row.header.write(), separators=(",", ":"))[:-1] + ',"token":"', '","gap":"']
-        opening = '","answers":{'
-        for name in self.row.answered:
-            text.append(f'{opening}{json.dumps(name)}:"')
-            opening = '",'
-        text.append('"}}' if self.row.answered else opening + "}}")
-        return tuple(part.encode() for part in text)
+    @staticmethod
+    def of(row: ReportRow, scheme: Scheme) -> Form:
+        text = _blank(row)
+        pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
+        return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))
 
-    @cached_property
-    def widths(self) -> tuple[int, ...]:
-        return 8, 2, *(len(answer) for answer in self.row.answers)
-
-    @cached_property
-    def pattern(self) -> re.Pattern[bytes]:
-        numbers = [b"([0-9a-f]{%d})" % (2 * width) for width in self.widths]
-        parts = [re.escape(literal) + number for literal, number in zip(self.literals, numbers, strict=False)]
-        return re.compile(b"".join(parts) + re.escape(self.literals[-1]))
-
-    @cached_property
-    def length(self) -> int:
-        return sum(map(len, self.literals)) + 2 * sum(self.widths)
-
-    @cached_property
-    def spans(self) -> tuple[slice, ...]:
-        """Where the digits of each number are."""
-        found, at = [], 0
-        for literal, width in zip(self.literals, self.widths, strict=False):
-            begin = at + len(literal)
-            at = begin + 2 * width
-            found.append(slice(begin, at))
-        return tuple(found)
-
-    def read(self, body: bytes) -> ReportRow | None:
-        match = self.pattern.fullmatch(body)
-        if match is None:
+    def read_many(self, body: bytes, in_lines: bool) -> Frame | None:
+        """Reports of this form, in lines or as a JSON array, as a frame in their order."""
+        found = self.pattern.findall(body)
+        places = [b"#"] * len(found)
+        lines = b"\n".join(places)
+        allowed = (lines, lines + b"\n") if in_lines else [b"[%s]" % comma.join(places) for comma in SEPARATORS]
+        if self.pattern.sub(b"#", body) not in allowed:
             return None
-        token, gap, *answers = map(unhexlify, match.groups())
-        return ReportRow(self.row.header, self.row.answered, token, gap, tuple(answers))
-
-    def read_many(self, body: bytes, separator: bytes) -> Frame | None:
-        """Reports of this form with the same separator between them, as a frame in their order."""
-        stride = self.length + len(separator)
-        if (len(body) + len(separator)) % stride:
-            return None
-        texts = np.frombuffer(body + separator, dtype=np.uint8).reshape(-1, stride)
-        same = np.ones(stride, dtype=bool)
-        for span in self.spans:
-            same[span] = False
-        if not (texts[:, same] == texts[0, same]).all():
-            return None
-        numbers = [_decoded(texts[:, span]) for span in self.spans]
-        if any(number is None for number in numbers):
-            return None
-        token, gap, *answers = (number for number in numbers if number is not None)
+        token, gap, *answers = (
+            np.frombuffer(unhexlify(b"".join(column)), np.uint8) for column in zip(*found, strict=True)
+        )
         columns = {
-            name: self.scheme.question(name).mechanism.encoding.answer.from_bytes(number)
-            for name, number in zip(self.row.answered, answers, strict=True)
+            name: self.scheme.question(name).mechanism.encoding.answer.from_bytes(answer)
+            for name, answer in zip(self.answered, answers, strict=True)
         }
-        tokens = token.reshape(-1).view(">u8").astype(np.uint64)
-        gaps = gap.reshape(-1).view(">u2").astype(np.uint16)
-        header = self.row.header
-        return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, columns)
+        tokens, gaps = token.view(">u8").astype(np.uint64), gap.view(">u2").astype(np.uint16)
+        return Frame(self.header.survey, self.header.fingerprint, self.header.period, tokens, gaps, columns)
 
 
-def _decoded(digits: Bytes) -> Bytes | None:
-    values = _DIGITS[digits]
-    if (values > 15).any():
-        return None
-    return np.ascontiguousarray(values[:, ::2] << 4 | values[:, 1::2])
+def _blank(row: ReportRow) -> str:
+    """The text of a report as our libraries write it, with zero bytes for digits: JSON has none in any other place."""
+    header = json.dumps(row.header.write(), separators=(",", ":")).removesuffix("}")
+    token, gap, *answers = ("\0" * 2 * len(number) for number in (row.token, row.gap, *row.answers))
+    listed = ",".join(f'{json.dumps(name)}:"{answer}"' for name, answer in zip(row.answered, answers, strict=True))
+    return f'{header},"token":"{token}","gap":"{gap}","answers":{{{listed}}}}}'
 
 
 class Forms:
     """The forms of the reports that were read last; a bounded number of them."""
 
     def __init__(self) -> None:
-        self._forms: OrderedDict[tuple[object, tuple[str, ...]], Form] = OrderedDict()
-        self._by_length: dict[int, tuple[Form, ...]] = {}
+        self._forms: dict[tuple[ReportHeader, tuple[str, ...]], Form] = {}
 
     def learn(self, row: ReportRow, scheme: Scheme) -> None:
         """Remember the form of a report that was read strictly."""
@@ -121,34 +78,23 @@ class Forms:
         known = self._forms.get(key)
         if known is not None and known.scheme is scheme:
             return
-        form = Form(row, scheme)
-        if form.length > MOST_BYTES:
-            return
-        self._forms[key] = form
+        form = Form.of(row, scheme)
+        if form.length <= MOST_BYTES:
+            self._forms[key] = form
         if len(self._forms) > MOST_FORMS:
-            self._forms.popitem(last=False)
-        self._by_length = {}
-        for each in self._forms.values():
-            self._by_length[each.length] = (*self._by_length.get(each.length, ()), each)
+            del self._forms[next(iter(self._forms))]
 
-    def of(self, body: bytes) -> Form | None:
-        """The form of a report; None if it is not known, or this is something else."""
-        for form in self._by_length.get(len(body), ()):
-            if form.pattern.fullmatch(body) is not None:
-                return form
-        return None
-
-    def read_many(self, body: bytes) -> Frame | None:
-        """A JSON array, or lines, of reports of one known form; None if it is something else."""
-        inner = body[1:-1] if body[:1] == b"[" and body[-1:] == b"]" else body.removesuffix(b"\n")
-        in_array = inner is not body and body[:1] == b"["
+    def read(self, body: bytes) -> ReportRow | None:
+        """A report of a known form; None if it is something else."""
         for form in self._forms.values():
-            if form.read(inner[: form.length]) is None:
-                continue
-            rest = inner[form.length : form.length + 2]
-            for separator in SEPARATORS:
-                if rest.startswith(separator) and (separator == b"\n") != in_array:
-                    frame = form.read_many(inner, separator)
-                    if frame is not None:
-                        return frame
+            match = form.pattern.fullmatch(body) if form.length == len(body) else None
+            if match is not None:
+                token, gap, *answers = map(unhexlify, match.groups())
+                return ReportRow(form.header, form.answered, token, gap, tuple(answers))
         return None
+
+    def read_many(self, body: bytes, in_lines: bool) -> Frame | None:
+        """Reports of one known form; None if it is something else."""
+        begin = 0 if in_lines else 1
+        first = next((form for form in self._forms.values() if form.pattern.match(body, begin)), None)
+        return None if first is None else first.read_many(body, in_lines)

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httptools
 
 from gateway.http.heads import address_of, is_sound, name_in, origin_form
 from gateway.http.messages import Request, Response, refusal
-from gateway.http.shared import Shared
+
+if TYPE_CHECKING:
+    from gateway.http.listening import Listener
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
@@ -39,7 +41,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.Protocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
-    def __init__(self, shared: Shared) -> None:
+    def __init__(self, shared: Listener) -> None:
         self._shared = shared
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None
@@ -140,7 +142,9 @@ class Connection(asyncio.Protocol):
             return
         keep_alive = parser.should_keep_alive() and not shared.stopping
         certificate = self._transport.get_extra_info("peercert") if shared.verifies_clients else None
-        request = Request(parser.get_method().decode("latin-1"), url, headers, keep_alive, certificate)
+        path, _, query = url.partition(b"?")
+        asked = parser.get_method().decode("latin-1"), path.decode("latin-1"), query
+        request = Request(*asked, headers, keep_alive, certificate)
         if shared.knows_addresses:
             request.address = address_of(self._transport)
         admitted = shared.application.admit(request)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, Protocol
 
@@ -16,27 +17,22 @@ Stream = Callable[[Write], Awaitable[None]]
 """Writes the body of a response for as long as it likes; each write waits until the client reads."""
 
 
+@dataclass(slots=True)
 class Request:
     """A request. `state` is for the application; `certificate` is the client's, if it showed one that was verified.
 
     `address` is whose it is, where a listener is told to know that.
     """
 
-    __slots__ = ("address", "body", "certificate", "headers", "keep_alive", "method", "path", "query", "state")
-
-    def __init__(
-        self, method: str, url: bytes, headers: dict[bytes, bytes], keep_alive: bool, certificate: Any
-    ) -> None:
-        path, _, query = url.partition(b"?")
-        self.method = method
-        self.path = path.decode("latin-1")
-        self.query = query
-        self.headers = headers
-        self.keep_alive = keep_alive
-        self.certificate = certificate
-        self.address = ""
-        self.body = b""
-        self.state: Any = None
+    method: str
+    path: str
+    query: bytes
+    headers: dict[bytes, bytes]
+    keep_alive: bool
+    certificate: Any
+    address: str = ""
+    body: bytes = b""
+    state: Any = None
 
     def header(self, name: bytes) -> str:
         """The value of a header, by its name in lower case; empty if there is none."""
@@ -48,25 +44,17 @@ def header_text(value: bytes | None) -> str:
     return "" if value is None else value.decode("latin-1").strip()
 
 
+@dataclass(slots=True)
 class Response:
     """A response. It may be sent many times; its bytes are made once. With a `stream`, the connection ends after it."""
 
-    __slots__ = ("_bytes", "_closing", "body", "content_type", "headers", "status", "stream")
-
-    def __init__(
-        self,
-        status: int,
-        body: bytes = b"",
-        content_type: str = JSON,
-        headers: tuple[tuple[str, str], ...] = (),
-        stream: Stream | None = None,
-    ) -> None:
-        self.status = status
-        self.body = body
-        self.content_type = content_type
-        self.headers = headers
-        self.stream = stream
-        self._bytes = self._closing = b""
+    status: int
+    body: bytes = b""
+    content_type: str = JSON
+    headers: tuple[tuple[str, str], ...] = ()
+    stream: Stream | None = None
+    _bytes: bytes = b""
+    _closing: bytes = b""
 
     def with_headers(self, *headers: tuple[str, str]) -> Response:
         return Response(self.status, self.body, self.content_type, (*self.headers, *headers), self.stream)

@@ -2,9 +2,8 @@
 
 from gateway.service.holding import Holder
 from gateway.service.metrics import WATCHED, Metrics
-from gateway.service.routes import Gateway, Surveys
+from gateway.service.routes import Gateway, Page, Surveys, Watching, metrics_page
 from gateway.service.senders import DEVICE_RATE, EDGE_RATE, Senders
-from gateway.service.watching import Page, Watching, metrics_page
 from gateway.service.writing import Log, Writer
 
 __all__ = [

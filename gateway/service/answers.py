@@ -1,13 +1,14 @@
-"""What a request is answered, by what became of its reports."""
+"""What becomes of the reports of a request, and what it is answered once that is known of all of them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 
 from gateway.http.messages import Response, refusal
-from protocols.wire import Reject
+from protocols.wire import Reason, Reject
 
 
 class Outcome(Enum):
@@ -19,6 +20,12 @@ class Outcome(Enum):
 
 
 Result = Outcome | Reject
+DETAILS = {
+    Reason.BAD_TOKEN: "a token of zero",
+    Reason.BAD_GAP: "a gap of less than 1, or beyond the survey's horizon",
+    Reason.BAD_VALUE: "an answer beyond the attribute's values, or with spare bits",
+    Reason.TOO_MANY_BITS: "an answer that supports more values than the noise of presence_epsilon covers",
+}
 TAKEN = Response(201, b'{"status":"taken"}')
 HELD = Response(202, b'{"status":"held"}')
 UNSURE = refusal(503, "unavailable", "it is not known whether this was counted; send it again", ("retry-after", "2"))
@@ -68,3 +75,28 @@ def rows(results: list[Result | None]) -> Response:
     count = sum(map(len, refused.values()))
     status = 200 if refused else 202 if Outcome.HELD in results else 201
     return Response(status, json.dumps({"taken": len(results) - count, "refused": refused}).encode())
+
+
+class Ticket:
+    """Collects a result for each report of a request, and calls `done` with the last of them."""
+
+    __slots__ = ("_done", "_left", "results")
+
+    def __init__(self, reports: int, done: Callable[[list[Result | None]], None]) -> None:
+        self.results: list[Result | None] = [None] * reports
+        self._left = reports
+        self._done = done
+
+    def settle(self, place: int, result: Result) -> None:
+        self.results[place] = result
+        self._left -= 1
+        if self._left == 0:
+            self._done(self.results)
+
+    def settle_all(self, result: Result) -> None:
+        """The same result for every report."""
+        self._done([result] * len(self.results))
+
+
+def row_reject(reason: Reason, survey: str) -> Reject:
+    return Reject(reason, DETAILS[reason], survey)

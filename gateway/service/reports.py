@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from gateway.door.canonical import Form, Forms
+from gateway.door.canonical import Forms
 from gateway.door.credentials import Credential, device_token
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, refusal
-from gateway.service.answers import many, rows, single
+from gateway.service.answers import Ticket, many, row_reject, rows, single
 from gateway.service.metrics import Metrics
 from gateway.service.senders import ONE_REPORT
-from gateway.service.tickets import Ticket, row_reject
 from gateway.service.writing import Writer
 from protocols.wire import Frame, Reason, Reject, ReportRow, decode_frame, read_json, row_of
 
@@ -35,13 +34,9 @@ class Reports:
     def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/reports`."""
         in_lines = request.state in NDJSON
-        form = None if in_lines else self._forms.of(request.body)
-        if form is not None and (credential is None or credential.role == "edge"):
-            self._take_text(form, request.body, answer)
-            return
-        row: ReportRow | Reject | None = None if form is None else form.read(request.body)
+        row: ReportRow | Reject | None = None if in_lines else self._forms.read(request.body)
         if row is None:
-            if self._take_alike(request, credential, answer):
+            if self._take_alike(request.body, in_lines, credential, answer):
                 return
             if in_lines:
                 self._take_many(read_lines(request.body), credential, answer)
@@ -66,35 +61,23 @@ class Reports:
             assert scheme is not None
             self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0)
 
-    def _take_text(self, form: Form, text: bytes, answer: Answer) -> None:
-        """Take a report of a known form whose token stays: it is read together with others."""
-        fault = self._door.fault(form.row, self._now())
-        if fault is not None:
-            self._refuse(fault, answer)
-        elif not self._writer.has_room(1):
-            answer(BUSY)
-        else:
-            self._writer.add_text(form, text, answer)
-
-    def _take_alike(self, request: Request, credential: Credential | None, answer: Answer) -> bool:
+    def _take_alike(self, body: bytes, in_lines: bool, credential: Credential | None, answer: Answer) -> bool:
         """Take many reports that have one known form and may all be taken; False if they are something else."""
-        if request.body[:1] == b"{" and request.state not in NDJSON:
-            return False
         if credential is not None and credential.role != "edge":
             return False
-        frame = self._forms.read_many(request.body)
+        frame = self._forms.read_many(body, in_lines)
         if frame is None or len(frame) > MOST_REPORTS or self._door.fault(frame, self._now()) is not None:
             return False
-        if not self._writer.has_room(len(frame)):
-            answer(BUSY)
-            return True
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(many(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(many(results))), answer)
         return True
 
-    def _add_frame(self, frame: Frame, ticket: Ticket) -> None:
+    def _add_frame(self, frame: Frame, ticket: Ticket, answer: Answer) -> None:
         scheme = self._door.lookup(frame.survey)
         assert scheme is not None
-        self._writer.add_frame(frame, scheme, ticket)
+        if self._writer.has_room(len(frame)):
+            self._writer.add_frame(frame, scheme, ticket)
+        else:
+            answer(BUSY)
 
     def _take_many(self, records: list[Any], credential: Credential | None, answer: Answer) -> None:
         if credential is not None and credential.role != "edge":
@@ -129,10 +112,7 @@ class Reports:
             self._refuse(fault, answer)
             return
         assert isinstance(frame, Frame)
-        if not self._writer.has_room(len(frame)):
-            answer(BUSY)
-            return
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(rows(results))))
+        self._add_frame(frame, Ticket(len(frame), lambda results: answer(rows(results))), answer)
 
     def _read(self, record: Any) -> ReportRow | Reject:
         """A report from JSON, read strictly; its form is remembered for the next ones."""

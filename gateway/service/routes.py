@@ -1,4 +1,7 @@
-"""The routes of a gateway: what is asked, by whom, from which page, and how large it may be."""
+"""The routes of a gateway: what is asked, by whom, from which page, and how large it may be.
+
+`/live`, `/ready` and `/metrics` are for those who watch it, at a port of their own if one is given.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +10,14 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from importlib.resources import files
 
 from gateway.door.credentials import Credential
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, Response, header_text, refusal
 from gateway.service.metrics import Metrics
-from gateway.service.openapi import openapi
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
-from gateway.service.watching import ONLY_READ, Page, health_pages, metrics_page
 from gateway.service.writing import Log, Writer
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
@@ -28,7 +30,11 @@ CACHED = ("cache-control", "public, max-age=3600")
 NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
 NO_SURVEY = refusal(404, "unknown-survey", "no survey of this id is published")
 OTHER_SITE = refusal(403, "forbidden", "pages of this origin may not send here")
+NOTHING_ELSE = refusal(404, "not-found", "there are /live, /ready and /metrics")
+ONLY_READ = refusal(405, "method-not-allowed", "this is only read", ("allow", "GET, HEAD"))
 ENCODED = refusal(415, "unsupported-media-type", "compressed requests are not taken")
+
+Page = Callable[[], Response]
 
 
 @dataclass(frozen=True)
@@ -61,7 +67,8 @@ class Gateway:
         door = Door(self.surveys.lookup, self.log.closed_through, self.log.times)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
-        api = Response(200, json.dumps(openapi()).encode(), headers=(CACHED,))
+        described = json.loads((files(__package__) / "openapi.json").read_bytes())
+        api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
         if self.shows_metrics:
@@ -186,3 +193,32 @@ def _unless_known(request: Request, response: Response) -> Response:
     if tag is None or tag not in request.header(b"if-none-match"):
         return response
     return Response(304, headers=response.headers)
+
+
+def health_pages(live: Callable[[], bool], ready: Callable[[], bool]) -> dict[str, Page]:
+    return {"/live": lambda: _state("live", live()), "/ready": lambda: _state("ready", ready())}
+
+
+def metrics_page(metrics: Metrics) -> dict[str, Page]:
+    return {"/metrics": lambda: Response(200, metrics.page(), metrics.CONTENT_TYPE)}
+
+
+class Watching:
+    """An application that has nothing but such pages."""
+
+    def __init__(self, pages: Mapping[str, Page]) -> None:
+        self._pages = pages
+
+    def admit(self, request: Request) -> Response | int:
+        return 0 if request.method in ("GET", "HEAD") else ONLY_READ
+
+    def handle(self, request: Request, answer: Answer) -> None:
+        page = self._pages.get(request.path)
+        answer(NOTHING_ELSE if page is None else page())
+
+    def refused(self, response: Response) -> None:
+        """Who watches is not counted."""
+
+
+def _state(name: str, value: bool) -> Response:
+    return Response(200 if value else 503, json.dumps({name: value}).encode(), headers=(("cache-control", "no-store"),))

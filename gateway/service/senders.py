@@ -50,7 +50,8 @@ class Senders:
     def admit(self, request: Request, now: float) -> Credential | Response | None:
         """The sender's credential, None where none is needed, or why it is refused."""
         if self.open:
-            return _refuse_from_elsewhere(request)
+            # A proxy may send on behalf of somebody else. Names of other machines do not come this far.
+            return None if request.headers.keys().isdisjoint(FORWARDED) else ONLY_HERE
         credential = self._credential(request)
         if credential is None:
             return WHO
@@ -68,11 +69,6 @@ class Senders:
         if self.certificates and request.certificate:
             return _named_in(request.certificate, self.edges)
         return None
-
-
-def _refuse_from_elsewhere(request: Request) -> Response | None:
-    """Refuse what a proxy may have sent on behalf of somebody else. Names of other machines do not come this far."""
-    return None if request.headers.keys().isdisjoint(FORWARDED) else ONLY_HERE
 
 
 def _named_in(certificate: dict[str, Any], edges: frozenset[str]) -> Credential | None:

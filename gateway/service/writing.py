@@ -14,14 +14,11 @@ from typing import Protocol
 
 import structlog
 
-from gateway.door.canonical import Form
 from gateway.door.gathering import Cut, cut_rows
 from gateway.door.judging import Times, closing_time
-from gateway.http.messages import Answer
-from gateway.service.answers import Outcome
+from gateway.service.answers import Outcome, Ticket, row_reject
 from gateway.service.holding import Holder
 from gateway.service.metrics import Metrics
-from gateway.service.tickets import Singles, Ticket, row_reject
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -61,9 +58,6 @@ class Log(Protocol):
     async def close(self) -> None: ...
 
 
-Owner = Ticket | Singles
-
-
 @dataclass
 class _Group:
     """Reports that fit in one frame: of one survey and period, with the same attributes answered."""
@@ -73,27 +67,7 @@ class _Group:
     rows: list[ReportRow] = field(default_factory=list)
     owners: list[tuple[Ticket, int]] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
-    frame_owners: list[Owner] = field(default_factory=list)
-    form: Form | None = None
-    texts: list[bytes] = field(default_factory=list)
-    text_owners: Singles = field(default_factory=Singles)
-
-    def cut(self, partitions: int) -> Cut:
-        """All of it, judged and cut into frames. Texts become a frame first."""
-        if self.form is not None:
-            read = self.form.read_many(b"".join(self.texts), b"")
-            assert read is not None, "a text that is not of its form"
-            self.frames.append(read)
-            self.frame_owners.append(self.text_owners)
-            self.form = None
-        return cut_rows(self.rows, self.frames, self.scheme, partitions)
-
-
-@dataclass(frozen=True)
-class _Written:
-    group: _Group
-    cut: Cut
-    outcome: Outcome
+    frame_owners: list[Ticket] = field(default_factory=list)
 
 
 class Writer:
@@ -137,15 +111,6 @@ class Writer:
         group = self._group(row.header.survey, row.header.period, row.answered, scheme)
         group.rows.append(row)
         group.owners.append((ticket, place))
-        self._gather(1)
-
-    def add_text(self, form: Form, text: bytes, answer: Answer) -> None:
-        """A report that has this form."""
-        header = form.row.header
-        group = self._group(header.survey, header.period, form.row.answered, form.scheme)
-        group.form = form
-        group.texts.append(text)
-        group.text_owners.answers.append(answer)
         self._gather(1)
 
     def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket) -> None:
@@ -210,12 +175,12 @@ class Writer:
                     ticket.settle(place, Outcome.FAILED)
         else:
             self._metrics.write_seconds.observe(time.perf_counter() - began)
-            for each in written:
-                self._settle(each)
+            for group, cut, outcome in written:
+                self._settle(group, cut, outcome)
 
-    async def _written(self, groups: list[_Group]) -> list[_Written]:
+    async def _written(self, groups: list[_Group]) -> list[tuple[_Group, Cut, Outcome]]:
         """What was refused for its rows is refused whether or not the others could be written."""
-        cuts = [group.cut(self._log.partitions) for group in groups]
+        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
         kept: list[tuple[Scheme, Cut]] = []
         outcomes = []
@@ -235,12 +200,11 @@ class Writer:
             except DeliveryError as error:
                 log.warning("reports were not confirmed; their senders will send them again", error=error.message)
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
-        return [_Written(*each) for each in zip(groups, cuts, outcomes, strict=True)]
+        return list(zip(groups, cuts, outcomes, strict=True))
 
-    def _settle(self, written: _Written) -> None:
+    def _settle(self, group: _Group, cut: Cut, outcome: Outcome) -> None:
         """Answer everybody whose reports were written, or were not."""
-        group, cut = written.group, written.cut
-        survey, outcome = group.scheme.survey, written.outcome
+        survey = group.scheme.survey
         if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
             outcome = Outcome.FAILED
         if not cut.faults.any():
@@ -262,12 +226,10 @@ class Writer:
             return False
         return self._log.times.moment(survey, self._now()) >= closing_time(survey, period).timestamp()
 
-    def _owners(self, group: _Group) -> list[tuple[Owner, int]]:
-        owners: list[tuple[Owner, int]] = list(group.owners)
+    def _owners(self, group: _Group) -> list[tuple[Ticket, int]]:
+        owners = list(group.owners)
         for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
             owners += [(ticket, place) for place in range(len(frame))]
-        if group.form is not None:  # texts that did not become a frame
-            owners += [(group.text_owners, place) for place in range(len(group.texts))]
         self.waiting -= len(owners)
         return owners
 

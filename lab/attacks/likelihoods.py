@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.audit.closed import KEPT, bit_counts
+from lab.audit.closed.guessing import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
 from protocols.mechanisms import Flip, FreshHash, MatrixRound
 from protocols.question import Question

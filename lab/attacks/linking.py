@@ -17,7 +17,7 @@ from lab.attacks.likelihoods import SAME, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from lab.audit.report import Figure
-from protocols.arrays import Column, Floats, PackedBits, Whole
+from protocols.arrays import Column, Floats, PackedBits
 from protocols.mechanisms import Flip, FreshHash, PlanarRound, bit_flip
 from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
 from protocols.question import Question
@@ -119,34 +119,17 @@ def _of_cells(scores: Floats, later: Column, earlier: Column) -> Floats:
 
 
 def _of_fresh_hashes(encoding: FreshHash, noise: Flip, later: Column, earlier: Column) -> Floats:
-    """Answers to few values are compared value by value; to many, only by whether their hashes divide them alike."""
-    g = encoding.g
-    columns = [np.divmod(column.astype(np.int64), g) for column in (later, earlier)]
-    if encoding.k <= FEW_VALUES:
-        values = np.arange(encoding.k)[None, :]
-        sent = [encoding.hashed(hashes[:, None], values) == symbols[:, None] for hashes, symbols in columns]
-        one, other = (np.where(supported, noise.p, noise.q) for supported in sent)
-        marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
-        return np.asarray(np.log(one @ other.T / encoding.k) - np.log(marginal))
-    (a, y), (b, z) = (_scaled(encoding, *column) for column in columns)
-    same = noise.p**2 + (g - 1) * noise.q**2
-    score = np.where(y[:, None] == z[None, :], np.log(g * same), np.log(g / (g - 1) * (1 - same)))
-    return np.where((a[:, None] == b[None, :]) & (a > 0)[:, None], score, 0.0)
-
-
-def _scaled(encoding: FreshHash, hashes: Whole, symbols: Whole) -> tuple[Whole, Whole]:
-    """Answers that divide the values alike, made equal: multiplied so that the last digit other than 0 is 1."""
-    g, rest, last = encoding.g, hashes.copy(), np.zeros_like(hashes)
-    for _ in range(encoding.digits):
-        last = np.where(last == 0, rest % g, last)
-        rest //= g
-    factor = np.array([pow(digit, -1, g) if digit else 1 for digit in range(g)])[last]
-    scaled, power, rest = np.zeros_like(hashes), 1, hashes.copy()
-    for _ in range(encoding.digits):
-        scaled += rest % g * factor % g * power
-        rest //= g
-        power *= g
-    return scaled, symbols * factor % g
+    """Answers to few values are compared value by value; of many, two answers have too little in common."""
+    if encoding.k > FEW_VALUES:
+        return np.zeros((len(later), len(earlier)))
+    values, columns = np.arange(encoding.k)[None, :], []
+    for column in (later, earlier):
+        hashes, symbols = np.divmod(column.astype(np.int64), encoding.g)
+        supported = encoding.hashed(hashes[:, None], values) == symbols[:, None]
+        columns.append(np.where(supported, noise.p, noise.q))
+    one, other = columns
+    marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
+    return np.asarray(np.log(one @ other.T / encoding.k) - np.log(marginal))
 
 
 def _table(memos: Floats, noise: Floats) -> Floats:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from lab.attacks.observed import Observed
-from lab.audit.closed import averaged, blind
+from lab.audit.closed.places import averaged, blind
 from lab.audit.report import Figure
 from protocols.mechanisms import PlanarRound
 

@@ -213,21 +213,16 @@ def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequenc
     """
     parts = [part for part in seen if part.name in known]
     parts += [_of_any_value(part) for part in seen if part.name not in known and part.group is not None]
-    records = {part.name: np.asarray(background[part.name], dtype=np.intp) for part in parts}
     count, size = (len(next(iter(table.values()))) for table in (targets, background))
+    own = np.arange(size, size + count)  # the places of the targets' own values, after all records
+    records = {part.name: np.concatenate([background[part.name], targets[part.name]]).astype(np.intp) for part in parts}
     hits, crowds, everybody = dict.fromkeys(TOPS, 0.0), np.empty(count), set(_rows(background, targets))
     there = np.array([row in everybody for row in _rows(targets, targets)])
-
-    def of_records(part: Seen, rows: Places) -> Floats:
-        return part.scores[rows][:, records[part.name]]
-
-    def of_their_own(part: Seen, rows: Places) -> Floats:
-        return part.scores[rows, targets[part.name][part.targets[rows]]][:, None]
-
-    for rows in chunks(np.arange(count), size):
-        scores, own = _added(parts, rows, size, of_records), _added(parts, rows, 1, of_their_own)
-        better = (scores > own + SAME).sum(axis=1)
-        equal = np.maximum((abs(scores - own) <= SAME).sum(axis=1), 1)
+    for rows in chunks(np.arange(count), size + count):
+        scores = _added(parts, rows, records, size + count)
+        mine, others = scores[np.arange(len(rows)), own[rows]][:, None], scores[:, :size]
+        better = (others > mine + SAME).sum(axis=1)
+        equal = np.maximum((abs(others - mine) <= SAME).sum(axis=1), 1)
         crowds[rows] = better + equal / 2
         for top in TOPS:
             hits[top] += float((np.clip((top - better) / equal, 0, 1) * there[rows]).sum())
@@ -240,7 +235,7 @@ def _of_any_value(part: Seen) -> Seen:
     return Seen(part.name, part.targets, np.broadcast_to(mean, part.scores.shape), part.group)
 
 
-def _added(parts: Sequence[Seen], rows: Places, size: int, scores_of: Callable[[Seen, Places], Floats]) -> Floats:
+def _added(parts: Sequence[Seen], rows: Places, records: Table, size: int) -> Floats:
     """The scores of some targets from all parts, `[target, record]`."""
     total = np.zeros((len(rows), size))
     groups: dict[int, Floats] = {}
@@ -248,7 +243,7 @@ def _added(parts: Sequence[Seen], rows: Places, size: int, scores_of: Callable[[
         inside = np.flatnonzero((part.targets >= rows[0]) & (part.targets <= rows[-1]))
         if not len(inside):
             continue
-        at, likely = part.targets[inside] - rows[0], scores_of(part, inside)
+        at, likely = part.targets[inside] - rows[0], part.scores[inside][:, records[part.name]]
         if part.group is None:
             total[at] += likely
         else:

@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from lab.audit.closed.forged_places import MOST_CELLS, middle, moved_places
-from lab.audit.closed.forging import Forgery, moved
+from lab.audit.closed.forging import MOST_CELLS, Forgery, middle, moved, moved_places
 from lab.audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
-from lab.audit.closed.linking import change_shows, memo_bits
 from lab.audit.closed.places import averaged, blind
 from lab.audit.closed.which import attribute_inference
 from lab.audit.report import Attack, Attacker, Figure, Finding
-from protocols.arrays import Floats
+from protocols.arrays import Floats, PackedBits
+from protocols.mechanisms import MatrixRound
 from protocols.privacy import (
     Evidence,
     Loss,
@@ -177,6 +176,29 @@ def _memos(scheme: Scheme) -> Iterator[Figure]:
                 attack="link", target=question.name, knows="a change of value changes the memo", reports=None,
                 unit="chance", luck=0.0, histogram=0.0, best=shows, limited=False,
             )  # fmt: skip
+
+
+def memo_bits(question: Question) -> float:
+    """The entropy of a memo given the value, in bits: what unlimited reports can show of a device beyond its value."""
+    first = question.mechanism.first
+    if isinstance(first, MatrixRound):
+        return float(np.mean([_entropy(row) for row in first.matrix]))
+    size = question.mechanism.encoding.memo.count
+    if isinstance(question.mechanism.encoding.memo, PackedBits):
+        return _entropy([first.p, 1 - first.p]) + (size - 1) * _entropy([first.q, 1 - first.q])
+    return _entropy([first.p, *[first.q] * (size - 1)])
+
+
+def _entropy(chances: object) -> float:
+    shares = np.asarray(chances, dtype=np.float64)
+    shares = shares[shares > 0]
+    return float(-(shares * np.log2(shares)).sum())
+
+
+def change_shows(question: Question) -> float | None:
+    """The chance that another value has another memo, so that linked reports can show a change. None if ordered."""
+    encoding, first = question.mechanism.encoding, question.mechanism.first
+    return None if isinstance(first, MatrixRound) else encoding.memo_differs(first)
 
 
 def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:

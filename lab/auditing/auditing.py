@@ -120,13 +120,8 @@ class Auditing:
         return known
 
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
-        asked: dict[str, Any] = {
-            "crowd": self.devices,
-            "attacker": self.attacker,
-            "alpha": self.alpha,
-            "seed": self.seed,
-        }
-        return report_of(self.scheme, figures, found, self.fail_above, **asked, **facts)
+        facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
+        return report_of(self.scheme, figures, found, self.fail_above, **facts)
 
 
 def read_shares(path: Path, survey: Survey) -> Priors:

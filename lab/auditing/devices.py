@@ -23,8 +23,8 @@ from hearsay.terminal.console import Step
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_scheme
+from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
-from lab.tables import survey_values
 from memo_store.store import MemoStore
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario, scenario

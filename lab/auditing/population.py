@@ -16,7 +16,8 @@ from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
-from lab.audit.closed import attribute_inference, best_guess, tuple_guess
+from lab.audit.closed.guessing import best_guess, tuple_guess
+from lab.audit.closed.which import attribute_inference
 from lab.audit.computed import WHOLE, Priors, asked, shares_known
 from lab.audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
 from lab.audit.report import Attack, Attacker, Figure, Finding

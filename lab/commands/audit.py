@@ -99,7 +99,7 @@ def audit(
     from hearsay.survey_files import read_survey
     from lab.auditing.auditing import Auditing, audit_collected
     from lab.auditing.devices import STEADY, named, rows_of, way_of_reports
-    from lab.tables import survey_values
+    from lab.populations import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None
     if data is not None or (kafka is not None and not measures):

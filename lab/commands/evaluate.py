@@ -121,8 +121,7 @@ def evaluate(
     from lab.evaluation.places import Place
     from lab.evaluation.truth import one_period
     from lab.learning.comparing import compare
-    from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
-    from lab.tables import survey_values
+    from lab.populations import labelled, of_scenario, of_table, only_places, survey_values, with_crosses
     from producers.scenarios import scenario
     from producers.simulation import check_scenario
 

@@ -24,7 +24,6 @@ from lab.learning.tables import Measured, Pair, Shares, Tables, agree
 from protocols.arrays import Floats, Mask
 
 DRAWS = 200
-AT_ONCE = 1 << 20  # cells: bounds the memory for any table
 LEVEL = 0.05  # how often an independent pair is taken for a dependent one
 
 
@@ -95,18 +94,14 @@ def association(shares: Shares, first: Floats, second: Floats) -> Association:
     random, known = np.random.default_rng(0), shares.known
     even = np.outer(first, second)
     spread = np.where(known, np.sqrt(np.nan_to_num(shares.variance)), 0.0)
-    at_once = max(1, AT_ONCE // even.size)
     informations, deviations = [], []
-    for begun in range(0, DRAWS, at_once):
-        noisy = even + spread * random.standard_normal((min(at_once, DRAWS - begun), *even.shape))
+    for _ in range(DRAWS):
+        noisy = even + spread * random.standard_normal(even.shape)
         informations.append(_information(noisy, known))
         deviations.append(_deviation(noisy, first, second, spread))
     own = _deviation(np.where(known, shares.value, even), first, second, spread)
-    return Association(
-        float(_information(shares.value, known)),
-        float(np.concatenate(informations).mean()),
-        (1 + int(np.sum(np.concatenate(deviations) >= own))) / (1 + DRAWS),
-    )
+    chance = (1 + int(np.sum(np.array(deviations) >= own))) / (1 + DRAWS)
+    return Association(float(_information(shares.value, known)), float(np.mean(informations)), chance)
 
 
 def contrast(tables: Floats, first: Floats, second: Floats) -> Floats:

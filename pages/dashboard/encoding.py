@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import struct
 import zlib
-from typing import Protocol
 
 LEVEL = 4
 _RAW = -15  # deflate without a header
-_HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # gzip: no name, no time
+HEADER = b"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"  # gzip: no name, no time
 _STORED = struct.Struct("<BHH")
 _LONGEST = 0xFFFF
 
@@ -33,45 +32,11 @@ def text_of(segment: bytes) -> bytes:
     return zlib.decompressobj(_RAW).decompress(segment)
 
 
-class Encoding(Protocol):
-    """How a viewer wants its stream."""
+def stored(text: bytes) -> bytes:
+    """A short text for one viewer, as a block that is not compressed.
 
-    @property
-    def name(self) -> str | None: ...
-    @property
-    def begin(self) -> bytes: ...
-
-    def shared(self, segment: bytes) -> bytes: ...
-    def own(self, text: bytes) -> bytes: ...
-
-
-class Gzip:
-    """Compressed."""
-
-    name = "gzip"
-    begin = _HEADER
-
-    def shared(self, segment: bytes) -> bytes:
-        return segment
-
-    def own(self, text: bytes) -> bytes:
-        """A short text, as a block that is not compressed.
-
-        >>> zlib.decompressobj(31).decompress(Gzip.begin + Gzip().own(b"id: 7\\n") + segment(b"{}"))
-        b'id: 7\\ndata: {}\\n\\n'
-        """
-        assert len(text) <= _LONGEST
-        return _STORED.pack(0, len(text), len(text) ^ _LONGEST) + text
-
-
-class Plain:
-    """Not compressed."""
-
-    name = None
-    begin = b""
-
-    def shared(self, segment: bytes) -> bytes:
-        return text_of(segment)
-
-    def own(self, text: bytes) -> bytes:
-        return text
+    >>> zlib.decompressobj(31).decompress(HEADER + stored(b"id: 7\\n") + segment(b"{}"))
+    b'id: 7\\ndata: {}\\n\\n'
+    """
+    assert len(text) <= _LONGEST
+    return _STORED.pack(0, len(text), len(text) ^ _LONGEST) + text

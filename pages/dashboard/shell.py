@@ -9,8 +9,7 @@ from html import escape
 from typing import NamedTuple
 
 from gateway.http import Response
-from pages.bundle import VENDORED, read, script, style
-from pages.static import shell
+from pages.static import VENDORED, read, script, shell, style
 
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
@@ -45,7 +44,12 @@ def assets() -> dict[str, Asset]:
     scripts |= {name.rpartition("/")[2]: read(name) for name in VENDORED}
     texts = {name: ("text/javascript; charset=utf-8", text) for name, text in scripts.items()}
     texts["page.css"] = "text/css; charset=utf-8", style() + read(_STYLE)
-    return {name: _asset(content_type, text.encode()) for name, (content_type, text) in texts.items()}
+    found = {}
+    for name, (content_type, text) in texts.items():
+        body = text.encode()
+        tag = f'"{sha256(body).hexdigest()[:16]}"'
+        found[name] = Asset(content_type, body, gzip.compress(body, 9, mtime=0), tag)
+    return found
 
 
 def survey_page(survey: str) -> str:
@@ -73,7 +77,3 @@ required autofocus></label> <button>Show the results</button></form></main>"""
 def _page(title: str, scripts: list[str]) -> str:
     tags = "\n".join(f'<script src="assets/{name}"></script>' for name in scripts)
     return shell(title, _LINK, "", tags)
-
-
-def _asset(content_type: str, body: bytes) -> Asset:
-    return Asset(content_type, body, gzip.compress(body, 9, mtime=0), f'"{sha256(body).hexdigest()[:16]}"')

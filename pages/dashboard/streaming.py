@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Mapping
 
 from gateway.http import Request, Response, Write
-from pages.dashboard.encoding import Encoding, Gzip, Plain
-from pages.dashboard.feed import Feed, Part, Viewer
-from pages.dashboard.positions import Position
+from pages.dashboard.encoding import HEADER, stored, text_of
+from pages.dashboard.feed import Feed, Part, Position, Viewer
 from pages.dashboard.shell import TEXT
 
 MOST_VIEWERS = 1000
@@ -33,23 +32,24 @@ def stream(request: Request, asked: Mapping[str, str], feed: Feed) -> Response:
     if len(feed.viewers) >= MOST_VIEWERS:
         return FULL
     begin = request.header(b"last-event-id") or asked.get("after", "")
-    encoding = Gzip() if "gzip" in request.header(b"accept-encoding") else Plain()
-    encoded = () if encoding.name is None else (("content-encoding", encoding.name),)
+    compressed = "gzip" in request.header(b"accept-encoding")
+    encoded = (("content-encoding", "gzip"),) if compressed else ()
     position = (Position.parse(begin) or Position("?", ())) if begin else None  # one that nothing continues from
 
     async def send(write: Write) -> None:
         with Viewer(feed, asked.get("survey"), position) as viewer:
-            await write(encoding.begin + encoding.own(b"retry: %d\n\n" % RETRY_MILLISECONDS))
-            await _send(write, encoding, viewer, feed)
+            retry = b"retry: %d\n\n" % RETRY_MILLISECONDS
+            await write(HEADER + stored(retry) if compressed else retry)
+            await _send(write, compressed, viewer, feed)
 
     return Response(200, b"", EVENTS, (*HEADERS, *encoded), send)
 
 
-async def _send(write: Write, encoding: Encoding, viewer: Viewer, feed: Feed) -> None:
+async def _send(write: Write, compressed: bool, viewer: Viewer, feed: Feed) -> None:
     while not feed.closed:
         chunk = bytearray()
         for part in viewer.take():
-            chunk += _encoded(part, encoding)
+            chunk += _encoded(part, compressed)
             if len(chunk) >= CHUNK_BYTES:
                 await write(bytes(chunk))
                 chunk = bytearray()
@@ -59,11 +59,14 @@ async def _send(write: Write, encoding: Encoding, viewer: Viewer, feed: Feed) ->
             async with asyncio.timeout(HEARTBEAT_SECONDS):
                 await viewer.changed.wait()
         except TimeoutError:
-            await write(encoding.own(HEARTBEAT))
+            await write(stored(HEARTBEAT) if compressed else HEARTBEAT)
 
 
-def _encoded(part: Part, encoding: Encoding) -> bytes:
-    if part.segment is None:
-        return encoding.own(RESET)
-    id = b"" if part.position is None else encoding.own(f"id: {part.position}\n".encode())
-    return id + encoding.shared(part.segment)
+def _encoded(part: Part, compressed: bool) -> bytes:
+    own = RESET if part.segment is None else b""
+    if part.position is not None:
+        own = f"id: {part.position}\n".encode()
+    segment = part.segment or b""
+    if compressed:
+        return (stored(own) if own else b"") + segment
+    return own + text_of(segment)

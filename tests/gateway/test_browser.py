@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from gateway.door import Credential, digest_of
+from gateway.door import Credential
+from gateway.door.credentials import digest_of
 from gateway.service import Senders
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, SCHEME, KeepingLog, serving

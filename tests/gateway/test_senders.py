@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gateway.door import Credential, Rate, credential_line, device_token, digest_of, read_credentials
+from gateway.door import Credential, Rate, credential_line, read_credentials
+from gateway.door.credentials import device_token, digest_of
 from gateway.http import tls_context
 from gateway.service import Senders
 from hearsay.commands.operations.gateway import app

@@ -20,7 +20,7 @@ from analytics.integrity import ALPHA as INTEGRITY_ALPHA
 from analytics.integrity import integrity_of
 from lab.attacks.guessing import guess_trials
 from lab.attacks.trials import Trials
-from lab.audit.closed import guess
+from lab.audit.closed.guessing import guess
 from protocols.question import Question
 from tests.analytics.integrity_data import honest, zipf
 from tests.analytics.test_integrity import CASES, small_p_values

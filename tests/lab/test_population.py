@@ -10,7 +10,7 @@ import pytest
 from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
 from lab.attacks.trials import Trials, defects
-from lab.audit.closed import guess
+from lab.audit.closed.guessing import guess
 from lab.audit.gaps import candidates
 from lab.audit.report import ATTACKS, Attacker, Figure
 from lab.auditing.population import Population

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from lab.audit.closed import guess
+from lab.audit.closed.guessing import guess
 from memo_store.store import MemoStore
 from tests.memo_store.surveys import devices, respondent
 

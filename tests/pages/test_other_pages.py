@@ -15,10 +15,9 @@ from playwright.sync_api import Browser
 from lab.audit.report import AuditReport, Figure, Finding
 from lab.documents import audit_event
 from pages.about import survey_event
-from pages.bundle import style
 from pages.events import MOST_VALUES, mobility_events, result_events
 from pages.shapes import parse_shapes
-from pages.static import static_page
+from pages.static import static_page, style
 from producers.scenarios import scenario
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme

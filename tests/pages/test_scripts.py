@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pages.bundle import ENTRY, VENDORED, assets, modules, read, script, style
+from pages.static import ENTRY, VENDORED, assets, modules, read, script, style
 
 SCRIPTS = Path(__file__).parent / "scripts"
 PATIENCE_SECONDS = 120

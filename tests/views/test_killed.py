@@ -70,7 +70,7 @@ def test_every_sink_is_equal_to_the_finals_after_kills_of_workers_and_runners(
     """Failure would look like: rows that are there twice or not at all, or a period that no sink gets any more."""
     topics, random = fresh_topics(partitions=2, merge_partitions=1), Random(SEED)
     sinks = [f"sqlite:{tmp_path}/all.sqlite", f"parquet:{tmp_path}/all", database("killed")]
-    monkeypatch.setenv("HEARSAY_SINKS", " ".join(sinks))
+    monkeypatch.setenv("HEARSAY_SINKS", sinks[0])  # the others are filled by `hearsay views` alone
     monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", kafka_settings.bootstrap)
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
     publish(kafka_settings, topics, SCHEME.survey)

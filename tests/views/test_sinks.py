@@ -12,12 +12,13 @@ from pathlib import Path
 import pytest
 
 from protocols.errors import DeliveryError, SettingsError
+from tests.views.kit import World, check_sink
 from tests.views.places import parquet_content, postgresql_content, sqlite_content
-from views.results import HISTOGRAMS
+from views.past import Past
+from views.results import HISTOGRAMS, MOBILITY
 from views.runner import backfill
 from views.sinks import open_sink
 from views.sinks.sqlite import SqliteSink
-from views.testing import World, check_sink
 from views.view import all_views
 
 Database = Callable[[str], str]
@@ -48,6 +49,16 @@ def test_all_sinks_have_the_same_rows(tmp_path: Path, database: Database) -> Non
             assert sink.complete() == {"town": 4}
     in_file = sqlite_content(tmp_path / "all.sqlite")
     assert parquet_content(tmp_path / "all") == postgresql_content(database("all")) == in_file
+
+
+def test_tables_have_no_columns_that_only_readers_of_reports_fill() -> None:
+    report = MOBILITY.make(Past(World().scheme, World().finals[-3:]))
+    assert report is not None and MOBILITY.tables is not None
+    listed = {
+        name: {*next(iter(parts)).columns} for name, parts in MOBILITY.tables(report, World().scheme.survey).items()
+    }
+    assert {"visitors", "shortfall"} <= listed["visitors"] and {"share", "smoothed"} <= listed["values"]
+    assert not {"change", "change_against", "baseline", "truth"} & set.union(*listed.values())
 
 
 def test_tables_of_another_version_are_new_and_filled_from_all_finals(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from views.forecasts.forecast import FORECASTS
 from views.forecasts.model import ForecastResult, ForecastTable, Intervals
-from views.forecasts.observing import Cell, Observation, cells, observe, observed_series
+from views.forecasts.observing import Cell, cells, observe, observed_series
 
 __all__ = [
     "FORECASTS",
@@ -10,7 +10,6 @@ __all__ = [
     "ForecastResult",
     "ForecastTable",
     "Intervals",
-    "Observation",
     "cells",
     "observe",
     "observed_series",

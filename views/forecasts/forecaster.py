@@ -33,9 +33,8 @@ EXACT = 6  # decimals of numbers without errors
 
 
 def reach(scheme: Scheme) -> int:
-    """How many finals matter for the forecast after the last of them; without forecasts, none but that."""
-    if scheme.survey.forecast is None:
-        return 1
+    """How many finals matter for the forecast after the last of them."""
+    assert scheme.survey.forecast is not None
     structure = Structure.of(scheme.survey.forecast.seasons)
     return 1 + longest_between(structure) + history_length(structure)
 

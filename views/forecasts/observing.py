@@ -47,29 +47,28 @@ class Observation:
     memo: Floats
 
 
-def cells(scheme: Scheme, groups: bool = True) -> tuple[Cell, ...]:
-    """The visitors, and every value (and group) of every attribute; of places only the groups."""
+def cells(scheme: Scheme) -> tuple[Cell, ...]:
+    """The visitors, and every value and group of every attribute; of places only the groups."""
     found = [VISITORS]
     for question in scheme.questions:
         if not question.attribute.placed:
             found += [Cell(question.name, value) for value in question.attribute.values]
-        found += [Cell(question.name, group, True) for group in question.attribute.groups if groups]
+        found += [Cell(question.name, group, True) for group in question.attribute.groups]
     return tuple(found)
 
 
-def observe(scheme: Scheme, histogram: Histogram, groups: bool = True) -> Observation:
+def observe(scheme: Scheme, histogram: Histogram) -> Observation:
     """What a final says about every cell, in the order of `cells`."""
-    size = len(cells(scheme, groups))
-    parts = np.full((3, size), np.nan)
+    parts = np.full((3, len(cells(scheme))), np.nan)
     if histogram.n is not None:
         presence = _presence_variance(scheme)
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
-            width = (0 if question.attribute.placed else question.k) + (len(question.attribute.groups) if groups else 0)
+            width = (0 if question.attribute.placed else question.k) + len(question.attribute.groups)
             published = histogram.attribute(question.name)
             if published.estimate is not None and width:
-                parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence, groups)
+                parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence)
             first += width
     return Observation(histogram.period, *parts)
 
@@ -86,15 +85,13 @@ def observed_series(scheme: Scheme, histograms: Iterable[Histogram]) -> tuple[in
     return first, table
 
 
-def _people(
-    scheme: Scheme, question: Question, published: AttributeHistogram, total: int, presence: float, groups: bool
-) -> Floats:
+def _people(scheme: Scheme, question: Question, published: AttributeHistogram, total: int, presence: float) -> Floats:
     """`[part, cell]`: the values of an attribute, then its groups."""
     shares, n = np.array(published.estimate), published.n or 0
     likely = norm_sub(shares)
     answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
     members: list[Mask | None] = [] if question.attribute.placed else [None]
-    if groups and question.attribute.groups:
+    if question.attribute.groups:
         members.append(question.members)
     parts = []
     for member in members:

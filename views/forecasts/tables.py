@@ -11,6 +11,7 @@ from analytics.mobility import Part
 from protocols.arrays import Floats
 from protocols.survey import Survey
 from views.forecasts.model import ForecastResult, ForecastTable
+from views.results.tables import part_of
 
 _TIME = pa.timestamp("us", tz="UTC")
 _INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
@@ -48,21 +49,14 @@ def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Pa
     for interval in _INTERVALS:
         found = getattr(table, interval)
         numbers |= {f"{interval}_low": found.low, f"{interval}_high": found.high}
-    once = {"kind": table.kind, "attribute": table.attribute}
-    columns = {
+    entries = {
         "begin": [begin for begin, _ in bounds for _ in range(names)],
         "end": [end for _, end in bounds for _ in range(names)],
         "ahead": np.repeat(np.arange(1, steps + 1), names),
+        "kind": table.kind,
+        "attribute": table.attribute,
         "name": table.names * steps,
         "unexpected": [name in table.unexpected for name in table.names] * steps,
         **{name: column.ravel() for name, column in numbers.items()},
     }
-    return Part(
-        steps * names,
-        {
-            field.name: pa.scalar(once[field.name], field.type)
-            if field.name in once
-            else pa.array(columns[field.name], field.type, from_pandas=True)
-            for field in COLUMNS
-        },
-    )
+    return part_of(COLUMNS, steps * names, entries)

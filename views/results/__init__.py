@@ -1,6 +1,6 @@
 """Results of a period or of a survey: histogram, mobility report with its verdict, and live status."""
 
-from views.results.histogram import AttributeHistogram, Histogram
+from views.results.histogram import Histogram
 from views.results.mobility import MOBILITY, MobilityResult
 from views.results.period import HISTOGRAMS
 from views.results.status import LIVE, Live
@@ -10,7 +10,6 @@ __all__ = [
     "HISTOGRAMS",
     "LIVE",
     "MOBILITY",
-    "AttributeHistogram",
     "Histogram",
     "Live",
     "MobilityResult",

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
+from collections.abc import Iterable
+
+from analytics.mobility import MobilityReport, Part, mobility_report, tables_in_parts
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log import TopicName
 from views.past import Past
 from views.results.model import Pieces
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import View
+
+ADDED = ("change", "baseline", "truth")  # by readers of reports: nobody has published them
 
 
 class MobilityResult(MobilityReport):
@@ -34,6 +39,13 @@ def reach(scheme: Scheme) -> int:
     return max(scheme.survey.horizon, verdict_reach(scheme))
 
 
-MOBILITY = View(
-    TopicName("mobility"), "mobility", MobilityResult, make, reach, lambda found, survey: tables_in_parts(found)
-)
+def tables(found: MobilityResult, survey: Survey) -> dict[str, Iterable[Part]]:
+    return {name: map(_published, parts) for name, parts in tables_in_parts(found).items()}
+
+
+def _published(part: Part) -> Part:
+    kept = {name: column for name, column in part.columns.items() if name.partition("_")[0] not in ADDED}
+    return Part(part.rows, kept)
+
+
+MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, tables, tables_version=6)

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from analytics.mobility import Part
 from views.results.histogram import AttributeHistogram, Histogram
 
 _TIME = pa.timestamp("us", tz="UTC")
-_NUMBERS = (
-    "estimate",
-    "error",
-    "low",
-    "high",
-    "consistent",
-    "consistent_low",
-    "consistent_high",
-    "adjusted",
-    "adjusted_error",
-    "adjusted_low",
-    "adjusted_high",
-)
+_NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
+_ADJUSTED = ("adjusted", "adjusted_error", "adjusted_low", "adjusted_high")
 COLUMNS = pa.schema(
     [
         ("period", pa.int64()),
@@ -35,7 +25,7 @@ COLUMNS = pa.schema(
         ("row", pa.string()),
         ("column", pa.string()),
         ("n", pa.int64()),
-        *((name, pa.float64()) for name in _NUMBERS),
+        *((name, pa.float64()) for name in _NUMBERS + _ADJUSTED),
         ("suppressed", pa.string()),
         ("kind", pa.string()),
     ]
@@ -61,23 +51,24 @@ def histogram_parts(histograms: Iterable[Histogram]) -> Iterator[Part]:
 
 def _part(histogram: Histogram, attribute: AttributeHistogram) -> Part:
     """The rows of one attribute, made column by column."""
-    once = {
+    entries = {
         **{name: getattr(histogram, name) for name in ("period", "begin", "end", "kind")},
-        **{name: getattr(attribute, name) for name in ("n", "suppressed")},
+        **{name: getattr(attribute, name) for name in ("n", "suppressed", *_NUMBERS, *_ADJUSTED)},
         "attribute": attribute.name,
-    }
-    columns: dict[str, Any] = {
         "value": attribute.values,
         **_pairs(attribute),
-        **{name: getattr(attribute, name) for name in _NUMBERS},
     }
-    found = {
-        field.name: pa.scalar(once.get(field.name), field.type)
-        if columns.get(field.name) is None
-        else pa.array(columns[field.name], field.type, from_pandas=True)
-        for field in COLUMNS
-    }
-    return Part(len(attribute.values), found)
+    return part_of(COLUMNS, len(attribute.values), entries)
+
+
+def part_of(schema: pa.Schema, rows: int, entries: Mapping[str, Any]) -> Part:
+    """Some rows: of each column a sequence with their entries, or the entry that all of them have."""
+    columns = {}
+    for field in schema:
+        entry = entries.get(field.name)
+        several = isinstance(entry, list | tuple | np.ndarray)
+        columns[field.name] = pa.array(entry, field.type, from_pandas=True) if several else pa.scalar(entry, field.type)
+    return Part(rows, columns)
 
 
 def _pairs(attribute: AttributeHistogram) -> dict[str, list[str]]:

@@ -41,7 +41,8 @@ def _verdict(past: Past) -> Integrity | None:
     if isinstance(newest, Release) or not newest:
         return None
     answers = {q.name: _answers(q, newest) for q in scheme.questions if q.name in newest}
-    before = _before(past)
+    earlier = past.finals[-2].counts if len(past.finals) > 1 else {}
+    before = {} if isinstance(earlier, Release) else earlier
     flows: dict[str, Flow | None] = {}
     if scheme.discloses and not scheme.takes_turns:  # the attribute is for life, and named in each report
         flows = {name: _flow(past, [name]) for name in answers}
@@ -52,12 +53,6 @@ def _verdict(past: Past) -> Integrity | None:
         _flow(past, scheme.kinds),
         flows,
     )
-
-
-def _before(past: Past) -> Counts:
-    """What is released of the period before."""
-    earlier = past.finals[-2].counts if len(past.finals) > 1 else {}
-    return {} if isinstance(earlier, Release) else earlier
 
 
 def _flow(past: Past, names: Sequence[str]) -> Flow | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import NamedTuple
 
 from protocols.errors import SettingsError
@@ -46,6 +46,5 @@ def check_address(address: str) -> SinkKind:
 
 def open_sink(address: str) -> ListedSink:
     """Open the sink at an address. Raises DeliveryError if it cannot be reached or written."""
-    module, _, name = check_address(address).opens.partition(":")
-    opened: ListedSink = getattr(import_module(module), name)(address)
+    opened: ListedSink = resolve_name(check_address(address).opens)(address)
     return opened

@@ -1,7 +1,7 @@
 """What all sinks with tables have in common: which tables a result has, and through which period they are complete.
 
-A table's name ends with the version of its view's schema. So there are no migrations: a new version has new tables, for
-which `reached` begins anew, and the runner fills them from all finals.
+A table's name ends with the version of its columns. So there are no migrations: a new version has new tables, for which
+`reached` begins anew, and the runner fills them from all finals.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class TableSink(ABC):
 
     def __init__(self, views: Sequence[View[Any]] | None = None) -> None:
         with_tables = [view for view in (all_views() if views is None else views) if view.tables is not None]
-        self.edition = " ".join(sorted(f"{view.name}_v{view.schema_version}" for view in with_tables))
+        self.edition = " ".join(sorted(view.name + view.table_suffix for view in with_tables))
         self._waiting: list[Made] = []
 
     def add(self, made: Made) -> None:
@@ -64,4 +64,4 @@ def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:
     for name, parts in made.view.tables(made.result, made.survey).items():
         full = name if name == made.view.name else f"{made.view.name}_{name}"
         led = (Part(part.rows, about | dict(part.columns)) for part in parts)
-        yield f"{full}_v{made.view.schema_version}", led
+        yield full + made.view.table_suffix, led

@@ -3,24 +3,28 @@
 The best guess is the value with the largest share times likelihood. Its accuracy is the sum over everything that can be
 seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
 For symbols with even shares the best guess is the symbol that was seen most often.
+
+Given the memo, the order of t reports says nothing: how often each symbol was named is all that there is to see. So for
+other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import chain, combinations
 from math import comb, inf, lgamma, log
 
 import numpy as np
 
-from lab.audit.closed.counting import best_by_cell, guess_by_counts, noise_matrix
-from protocols.arrays import Floats, PackedBits
+from protocols.arrays import Floats, PackedBits, Whole
 from protocols.mechanisms import Flip, MatrixRound
 from protocols.privacy import mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are gone through
+MOST_COUNTS = 100_000  # of symbols in t reports: all of them are gone through
 MOST_REPORTS = 200  # up to this number, symbols are enumerated
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 
@@ -34,9 +38,9 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     """The accuracy of the best guess from t linked reports (infinity: all there will ever be).
 
     None where it has no closed form: several reports with fresh hashes, and one of many values with uneven shares;
-    ordered values and symbols with uneven shares, for t between 1 and infinity, if
-    there are too many counts to go through (`counting`); uneven shares of values in buckets, or among drawn fakes of
-    bits. `best_guess` then has a bound.
+    ordered values and symbols with uneven shares, for t between 1 and infinity, if there are too many counts to go
+    through (`guess_by_counts`); uneven shares of values in buckets, or among drawn fakes of bits. `best_guess` then has
+    a bound.
 
     >>> from protocols.scheme import Scheme
     >>> from protocols.survey_text import parse_survey
@@ -236,3 +240,56 @@ def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Float
     ways = np.array([comb(t, one) for one in range(t + 1)], dtype=np.float64) if ordered else 1.0
     if_one, if_zero = binom.pmf(ones, t, second.p) / ways, binom.pmf(ones, t, second.q) / ways
     return first.p * if_one + (1 - first.p) * if_zero, first.q * if_one + (1 - first.q) * if_zero
+
+
+def guess_by_counts(question: Question, t: int, prior: Floats) -> float | None:
+    """The accuracy of the best guess of a value from t linked reports; None if there are too many possible counts.
+
+    >>> from protocols.scheme import Scheme
+    >>> from protocols.survey_text import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1,
+    ...  attributes: [{name: few, range: {last: 4}, mechanism: l-geometric}]}'''))
+    >>> [round(guess_by_counts(scheme.questions[0], t, np.full(5, 0.2)), 3) for t in (1, 2, 10)]
+    [0.51, 0.518, 0.745]
+    """
+    encoding, mechanism = question.mechanism.encoding, question.mechanism
+    size = encoding.memo.count
+    if mechanism.second is None or comb(t + size - 1, size - 1) > MOST_COUNTS:
+        return None
+    first, second = noise_matrix(mechanism.first, size), noise_matrix(mechanism.second, size)
+    if question.faked:
+        first = question.share * first + (1 - question.share) * np.asarray(question.fake_memo)
+    likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, cell]
+    rows, times = np.unique(best_by_cell(encoding.sent, size, prior), axis=0, return_counts=True)
+    return float(np.average([(likelihoods * row).max(axis=1).sum() for row in rows], weights=times))
+
+
+def best_by_cell(sent: Whole, size: int, prior: Floats) -> Floats:
+    """For each trait, a row each, the largest share of a value that it sends to each cell."""
+    return np.array([[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in sent])
+
+
+def counts_of(t: int, size: int) -> Whole:
+    """All ways in which t reports can name `size` symbols, a row each.
+
+    >>> counts_of(2, 2).tolist()
+    [[0, 2], [1, 1], [2, 0]]
+    """
+    places = chain.from_iterable(combinations(range(t + size - 1), size - 1))
+    bars = np.fromiter(places, dtype=np.int64).reshape(-1, size - 1)
+    ends = np.full((len(bars), 1), t + size - 1)
+    return np.diff(np.concatenate([np.full_like(ends, -1), bars, ends], axis=1), axis=1) - 1
+
+
+def chances(counts: Whole, noise: Floats) -> Floats:
+    """The chance of each row of counts, by the memo."""
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, counts[0].sum() + 1)))])
+    orders = factorials[-1] - factorials[counts].sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(noise)
+        powers = np.stack([np.where(counts > 0, counts * row, 0.0).sum(axis=1) for row in logs], axis=1)
+    return np.asarray(np.exp(orders[:, None] + powers))
+
+
+def noise_matrix(noise: Flip | MatrixRound, size: int) -> Floats:
+    return noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(size)

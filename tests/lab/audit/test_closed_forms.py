@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from analytics.estimation import norm_sub
-from lab.audit.closed import attribute_inference, averaged, change_shows, forgery_gain, memo_bits, moved
-from lab.audit.computed import computed
+from lab.audit.closed.forging import forgery_gain, moved
+from lab.audit.closed.places import averaged
+from lab.audit.closed.which import attribute_inference
+from lab.audit.computed import change_shows, computed, memo_bits
 from lab.audit.limits import breaches, parse_limits
 from lab.audit.report import ATTACKS, Attacker
 from protocols.errors import SettingsError

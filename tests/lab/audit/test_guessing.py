@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.audit.closed import best_guess, guess, prior_guess, tuple_guess
-from lab.audit.closed.guessing import most_frequent
+from lab.audit.closed.guessing import best_guess, guess, most_frequent, prior_guess, tuple_guess
 from protocols.mechanisms import Flip, fitting
 from protocols.privacy import value_guess
 from protocols.question import Question

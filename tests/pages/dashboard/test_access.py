@@ -93,7 +93,7 @@ def test_a_program_may_send_the_token_itself(guarded: Running) -> None:
 def test_a_cookie_ends(guarded: Running) -> None:
     _, headers, _ = enter(guarded, TOKEN)
     cookie = headers["set-cookie"].split("; ")[0]
-    request = Request("GET", b"/", {b"cookie": cookie.encode()}, True, None)
+    request = Request("GET", "/", b"", {b"cookie": cookie.encode()}, True, None)
     assert Access(TOKEN).refusal(request) is None
     assert Access("another token, since today").refusal(request) is not None
     assert Access(TOKEN, lambda: 1e11).refusal(request) is not None

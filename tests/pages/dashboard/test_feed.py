@@ -9,8 +9,7 @@ from itertools import islice
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pages.dashboard.feed import Document, Feed, Result, Viewer
-from pages.dashboard.positions import Position
+from pages.dashboard.feed import Document, Feed, Position, Result, Viewer
 
 PLACES = 3
 SURVEYS = ("a", "b")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from pages.bundle import modules, read, script
 from pages.dashboard.shell import assets
+from pages.static import modules, read, script
 from tests.pages.test_scripts import DECLARED, node
 
 ENTRIES = ("live/survey.js", "live/overview.js")
