@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.attacks.coins import coin_audit, lower_bound, smallest_violation
-from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
+from lab.attacks.coins import coin_audit, expected_bound, lower_bound, smallest_violation
+from lab.attacks.histories import Coins, law_of_reports, ratios, returning_coins, steady_coins
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import Flip
 from protocols.question import Question
@@ -31,7 +31,8 @@ def proven(
     coins = coins or steady_coins(scheme, t)
     shown = tossed(n, seed)
     rows, found = ratios(with_coins(scheme, coins, shown, t, answer, seed), coins, range(t))
-    return coin_audit(found, shown[rows], alpha)[0]
+    law = None if coins.change or answer is not honest else law_of_reports(scheme, t)
+    return coin_audit(found, shown[rows], alpha, law)[0]
 
 
 def asked(mechanism: str, k: int, **terms: Any) -> Scheme:
@@ -42,6 +43,9 @@ def asked(mechanism: str, k: int, **terms: Any) -> Scheme:
 def test_linked_reports_prove_nearly_all_of_the_loss(t: int, expected: float) -> None:
     """With 20,000 devices; the exact losses are 1, 1.642, 1.899, 1.994 and 2.000."""
     scheme = asked("l-osue", 10, **TWO_ROUNDS)
+    law = law_of_reports(scheme, t)
+    assert law is not None
+    assert expected_bound(law, 20_000, ALPHA) == pytest.approx(expected, abs=5e-4)
     found = [proven(scheme, 20_000, t, seed=seed) for seed in (1, 2, 3)]
     assert np.mean(found) == pytest.approx(expected, abs=3 * 0.05 / 3**0.5)
     assert max(found) <= (scheme.guarantees.constant(t).whole or 0)
@@ -135,10 +139,12 @@ def test_a_retry_with_new_noise_is_proven() -> None:
 def test_rs_fd_as_published_does_not_keep_its_epsilon(sizes: tuple[int, ...], bound: float) -> None:
     attributes = [of_size(k, f"a{i}", mechanism="grr") for i, k in enumerate(sizes)]
     scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
-    found = proven(scheme, 40_000, 1)
+    law = law_of_reports(scheme, 1)
+    assert law is not None and law[1].sum() == pytest.approx(1) and expected_bound(law, 20_000, ALPHA) > bound
+    found = proven(scheme, 20_000, 1)
     assert found > bound
     assert found <= (scheme.guarantees.per_report.whole or 0), "but it keeps what we compute for it"
-    assert proven(scheme_with(*attributes, solution="rs+fd", eps=1.0), 40_000, 1) <= 1.0, "for the tuple it does"
+    assert proven(scheme_with(*attributes, solution="rs+fd", eps=1.0), 20_000, 1) <= 1.0, "for the tuple it does"
 
 
 def test_a_second_round_with_too_little_noise_is_proven() -> None:
@@ -157,7 +163,7 @@ def test_a_second_round_with_too_little_noise_is_proven() -> None:
     assert isinstance(loss, Flip) and log(loss.p / loss.q) == pytest.approx(1.09, abs=0.02)
     shown, coins = tossed(40_000), steady_coins(scheme, 1)
     _, found = ratios(with_coins(scheme, coins, shown, 1, careless), coins, range(1))
-    assert coin_audit(found, shown, ALPHA)[0] > 1.0
+    assert coin_audit(found, shown, ALPHA, law_of_reports(scheme, 1))[0] > 1.0
 
 
 @pytest.mark.parametrize("name", ["l-grr", "l-osue"])
