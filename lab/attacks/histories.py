@@ -11,7 +11,7 @@ import numpy as np
 from lab.attacks.guessing import likelihood
 from lab.attacks.likelihoods import bit_evidence, chunks
 from lab.attacks.observed import Observed
-from lab.audit.closed import bit_counts
+from lab.audit.closed.guessing import bit_counts
 from protocols.arrays import Floats, Mask, PackedBits, Places, Whole
 from protocols.mechanisms import Flip
 from protocols.privacy import held
