@@ -135,7 +135,7 @@ def test_the_documents_have_the_schema_of_what_is_published(topic: View[Any]) ->
 
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:
-    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in all_views()} | {"audit", "gateway"}
+    assert {path.stem for path in SCHEMAS.iterdir()} == {topic.kind for topic in all_views()} | {"audit"}
 
 
 @pytest.mark.parametrize("topic", all_views(), ids=lambda topic: topic.kind)
