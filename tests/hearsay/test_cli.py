@@ -209,7 +209,9 @@ def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
     assert "--web-port" in refused.stderr
 
 
-@pytest.mark.parametrize(("sent", "code"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGTERM, 0), pytest.param(signal.SIGINT, 130, marks=pytest.mark.long(part="pages"))]
+)
 def test_a_worker_that_waits_for_a_broker_ends_at_a_signal(sent: signal.Signals, code: int) -> None:
     """By a handler of its own: the first process of a container is not ended by the signal itself."""
     command = [sys.executable, "-m", "hearsay", "worker", "--web-port", str(free_port())]

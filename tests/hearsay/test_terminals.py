@@ -82,6 +82,7 @@ def survey(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.long(part="pages")
 def test_a_terminal_without_unicode_gets_other_characters(survey: Path) -> None:
     for arguments in (("survey", "check", str(survey)), ("plan", str(survey)), ("plan", "--help")):
         shown = hearsay(*arguments, PYTHONIOENCODING="ascii")
@@ -92,6 +93,7 @@ def test_a_terminal_without_unicode_gets_other_characters(survey: Path) -> None:
     assert b"cannot be read: No such file" in refused.stderr and refused.stderr.isascii()
 
 
+@pytest.mark.long(part="pages")
 def test_a_narrow_terminal_loses_no_digit(survey: Path) -> None:
     narrow, wide = (hearsay("plan", str(survey), COLUMNS=columns).stdout.decode() for columns in ("40", "80"))
     assert narrow == wide

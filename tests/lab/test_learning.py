@@ -40,6 +40,7 @@ def test_the_noise_floor_is_what_devices_with_independent_attributes_give(name: 
     assert np.mean(np.array(chances) <= LEVEL) <= 0.2  # 5 % expected; 9 of 40 are less likely than 1 in 10,000
 
 
+@pytest.mark.long(part="statistics")
 def test_the_test_of_independence_is_as_often_wrong_as_it_says() -> None:
     random = np.random.default_rng(5)
     chances = [association(noisy(np.outer(A, B), 0.02, random), A, B).chance for _ in range(300)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from hearsay.reports.files import mobility_of, open_results
@@ -11,6 +12,8 @@ from hearsay.reports.page import write_page
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with
 from tests.pages.viewing import rows, viewing
+
+pytestmark = pytest.mark.long(part="browser")
 
 DEVICES, PERIODS, FORGED = 600, 5, 200
 

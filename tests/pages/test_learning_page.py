@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from playwright.sync_api import Browser
 
 from lab.documents import learning_event
@@ -11,6 +12,8 @@ from lab.evaluation.scores import Mean
 from lab.learning.comparing import Learnt
 from pages.static import static_page
 from tests.pages.viewing import draw_everything, problems, rows, viewing
+
+pytestmark = pytest.mark.long(part="browser")
 
 
 def test_the_page_shows_every_way_to_learn_by_budget(browser: Browser, tmp_path: Path) -> None:

@@ -23,6 +23,8 @@ from tests.helpers.published import publish
 from tests.helpers.town import live
 from tests.pages.viewing import problems, rows, viewing, wait_until
 
+pytestmark = pytest.mark.long(part="browser")
+
 SCHEME = Scheme(
     parse_survey("""{id: town, start: 2026-01-05T00:00:00Z, period: 1d, eps_inf: 5, eps_1: 3, attributes: [
         {name: age, values: [young, middle, old], groups: {grown: [middle, old]}},

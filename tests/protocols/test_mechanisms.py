@@ -16,7 +16,7 @@ from tests.helpers.mechanism_checks import (
 from tests.helpers.surveys import of_size, scheme_with
 
 SIZES = (2, 3, 7, 32, 100)
-DRAWN_SIZES = (*SIZES[:3], *(pytest.param(k, marks=pytest.mark.long(part="statistics")) for k in SIZES[3:]))
+DRAWN_SIZES = (7, *(pytest.param(k, marks=pytest.mark.long(part="statistics")) for k in SIZES if k != 7))
 ONE_BUDGETS = (0.5, 1.0, 3.0)
 TWO_BUDGETS = ((1.0, 0.5), (2.0, 1.0), (4.0, 2.0))
 ONE_ROUND = [r.name for r in RECORDS.values() if r.one_round is not None and not r.needs_grid]  # places: test_places

@@ -40,7 +40,7 @@ def places(data: Any) -> list[tuple[Any, Any]]:
     return [(data, key) for key, _ in inside] + [place for _, value in inside for place in places(value)]
 
 
-@settings(max_examples=120)
+@settings(max_examples=40)
 @given(surveys(), st.data())
 def test_a_survey_with_junk_in_any_place_is_a_survey_or_a_survey_error(data: Data, draw: st.DataObject) -> None:
     data = json.loads(json.dumps(data))

@@ -23,6 +23,8 @@ from servers.settings import KafkaSettings
 from tests.helpers.certificates import Authority
 from tests.helpers.leaks import alone, leaves_nothing
 
+pytestmark = pytest.mark.long(part="cluster")
+
 CLIENTS = [KafkaAdminClient, KafkaConsumer, KafkaProducer]
 NOBODY = "127.0.0.1:1"  # no process listens there
 WARM_UP = 20
@@ -41,7 +43,6 @@ def connect_to_nobody(client: Callable[..., Any]) -> None:
         refuse(client, nobody, 1000, 0.001)
 
 
-@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_thousand_refused_connections_leave_nothing_open(client: Callable[..., Any]) -> None:
     alone(connect_to_nobody, client)
@@ -129,7 +130,6 @@ def start_a_thousand_times(client: Callable[..., Any]) -> None:
     asyncio.run(main())
 
 
-@pytest.mark.long(part="cluster")
 @pytest.mark.parametrize("client", [AIOKafkaConsumer, AIOKafkaProducer])
 def test_starting_a_client_of_the_worker_a_thousand_times_leaves_nothing_open(client: Callable[..., Any]) -> None:
     alone(start_a_thousand_times, client)

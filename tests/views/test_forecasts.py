@@ -88,6 +88,7 @@ def test_a_restart_publishes_the_same_bytes(scheme: Scheme, finals: list[Final],
     assert [key.period for key in expected] == list(range(49, PERIODS))  # from the first fit on, one for each final
 
 
+@pytest.mark.long(part="statistics")
 def test_a_suppressed_period_has_no_forecast_and_no_effect(scheme: Scheme, finals: list[Final], whole: Results) -> None:
     results = {result.period: result for result in whole.forecasts(scheme.survey.id)}
     assert all(table.suppressed == "minimum" and table.mean is None for table in results[170].tables)

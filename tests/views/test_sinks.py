@@ -31,10 +31,12 @@ def test_an_sqlite_sink_is_complete_after_any_crash(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.long(part="kills")
 def test_a_parquet_sink_is_complete_after_any_crash(tmp_path: Path) -> None:
     check_sink(lambda place: open_sink(f"parquet:{tmp_path / place}"), lambda place: parquet_content(tmp_path / place))
 
 
+@pytest.mark.long(part="kills")
 @pytest.mark.integration
 def test_a_postgresql_sink_is_complete_after_any_crash(database: Database) -> None:
     check_sink(lambda place: open_sink(database(place)), lambda place: postgresql_content(database(place)))

@@ -42,6 +42,7 @@ def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
     assert ours == pytest.approx(theirs, abs=1e-6)
 
 
+@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
 def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
     from tests.analytics.forecasting.oracle import Oracle
