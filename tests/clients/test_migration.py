@@ -66,7 +66,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
                     place = {source.name: value for source in question.sources}
                     assert ours.cell(asked, question, place) == cell
                     own = not scheme.questions[0].faked or question.name == scheme.questions[ours.sampled].name
-                    memo = question.encoding.memoise(cell, own, ours._draws(asked, question, "memo", cell))
+                    memo = question.memoise(cell, own, ours._draws(asked, question, "memo", cell))
                     expected = theirs.memoise(known, ALONE, np.array([cell]))[0]
                     assert memo == int.from_bytes(expected.tobytes(), "little")
 

@@ -30,14 +30,14 @@ def test_a_device_draws_what_a_fleet_draws_with_the_same_keys(scheme: Scheme) ->
         for number, key in enumerate(KEYS):
             value = number % question.k
             trait = encoding.traits(_fleet(key, 3)) if encoding.lifelong else None
-            held = ours.encoding.trait(Draws(key, 3))
+            held = ours.trait(Draws(key, 3))
             cell = int(encoding.cells(np.array([value]), trait)[0])
-            assert ours.encoding.cell(value, held) == cell
+            assert ours.cell(value, held) == cell
             own = number % 3 > 0 or question.fake_kind is None
             memo = _first_round(question, cell, own, _fleet(key, cell))
             answer = encoding.finish(question.mechanism.report(memo, _fleet(key[::-1], 7)), trait)
-            made = ours.encoding.perturb(ours.encoding.memoise(cell, own, Draws(key, cell)), Draws(key[::-1], 7))
-            assert ours.encoding.finish(made, held) == encoding.answer.to_bytes(answer).tobytes()
+            made = ours.perturb(ours.memoise(cell, own, Draws(key, cell)), Draws(key[::-1], 7))
+            assert ours.finish(made, held) == encoding.answer.to_bytes(answer).tobytes()
 
 
 def _fleet(key: bytes, tweak: int) -> FleetDraws:

@@ -208,7 +208,7 @@ def _places(terms: Terms, values: Values, stays: dict[str, int | None]) -> tuple
             unlisted.append(attribute.name)
         if attribute.grid is not None:
             place = stays[attribute.name] = last if place is None else place
-        places[attribute.name] = place
+        places[attribute.name] = attribute.places.get(attribute.other) if place is None else place
     return places, unlisted
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hmac
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate
 from struct import pack, unpack
@@ -107,23 +106,8 @@ class Table:
         return self.sample(draws, 1, (0, kind))[0]
 
 
-@lru_cache(maxsize=64)
 def uniform(count: int) -> Table:
     return Table([1.0] * count)
-
-
-@lru_cache(maxsize=64)
-def eight_bits(q: float, p: float | None = None) -> Table:
-    """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
-    kinds = [[q] * 8] + [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8) if p is not None]
-    distributions = []
-    for bits in kinds:
-        chances, scale = [1], 1
-        for one, whole in (bit.as_integer_ratio() for bit in bits):
-            chances = [rest * (whole - one) for rest in chances] + [rest * one for rest in chances]
-            scale *= whole
-        distributions.append([chance / scale for chance in chances])  # a quotient of whole numbers is rounded once
-    return Table(*distributions)
 
 
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
@@ -132,15 +116,6 @@ def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     for row in rows:
         found.update(pack(f"<{len(row)}Q", *row))
     return found.hexdigest()
-
-
-def below(count: int, long: int) -> int:
-    """64 random bits as a number below `count`: the upper half of their product.
-
-    >>> [below(10, long) for long in (0, 1 << 63, (1 << 64) - 1)]
-    [0, 5, 9]
-    """
-    return long * count >> 64
 
 
 def whole_numbers(floats: Sequence[float]) -> list[int]:

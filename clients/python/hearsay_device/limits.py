@@ -43,7 +43,7 @@ class Limits(_Numbers):
     def check_terms(self, terms: Terms) -> None:
         """Refuse terms whose reports would tell more than the limits allow, however few they are."""
         # What one report tells of the memo: above 0.8, whoever links reports sees when a value changed.
-        ratios = [loss(each, 1).whole / loss(each, inf).whole for each in terms.questions if terms.longitudinal]
+        ratios = [loss(each, 1) / loss(each, inf) for each in terms.questions if terms.longitudinal]
         ratio, period = max(ratios, default=0.0), terms.calendar.period
         for name, given, fits in (
             ("shortest", period, period >= self.shortest),
@@ -81,13 +81,12 @@ class Ledger:
     def charge(self, survey: str, asked: Asked) -> None:
         """Note one more answer and what it costs. Surveys that share a question have the same memos of it."""
         line, day, shared = self.surveys[survey]["asked"][asked.id], self.document["day"], asked._replace(cap=inf)
-        costs = []
-        for more in (0, 1):
-            line["answers"] += more
-            costs.append(shared.cost(sum(min(each["answers"], each["cap"]) for each in self._sharing(asked.id))))
-        line["first"] = day if line["first"] is None else line["first"]
-        amount = asked.constant if asked.fresh else costs[1] - costs[0]
+        memos = sum(min(each["answers"], each["cap"]) for each in self._sharing(asked.id))
+        more = line["answers"] < line["cap"] or asked.fresh
+        amount = shared.cost(memos + more) - shared.cost(memos)
         self.document["charges"] = [*self.charges(), [day, survey, asked.id, amount]]
+        line["answers"] += 1
+        line["first"] = day if line["first"] is None else line["first"]
 
     def charges(self, days: int = YEAR) -> list[list[Any]]:
         """Those of the last year, or of so many days."""
@@ -104,12 +103,11 @@ class Ledger:
         for survey, question, line in self._lines():
             if name not in line["reads"]:
                 continue
+            firsts = [each["first"] for each in self._sharing(question) if each["first"] is not None]
             if line["fresh"]:
                 spent = sum(amount for _, *of, amount in self.charges() if of == [survey, question])
                 total += max(line["reserved"], spent)
-                continue
-            firsts = [each["first"] for each in self._sharing(question) if each["first"] is not None]
-            if min(firsts) > self.document["day"] - YEAR if firsts else line["reserved"]:
+            elif min(firsts) > self.document["day"] - YEAR if firsts else line["reserved"]:
                 constants[question] = float(line["constant"])
         return total + sum(constants.values())
 

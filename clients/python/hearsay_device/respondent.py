@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, Callable, NamedTuple
 
-from hearsay_device.draws import Draws, below, derived, uniform
+from hearsay_device.attributes import MAX_VALUES
+from hearsay_device.draws import WORD, Draws, derived, uniform
 from hearsay_device.losses import cost, link, loss
-from hearsay_device.questions import MAX_VALUES, Question
+from hearsay_device.questions import Question
 from hearsay_device.terms import Terms
 
 
@@ -26,7 +27,7 @@ class Asked(NamedTuple):
     @property
     def constant(self) -> float:
         """All its reports about values that stay as they are; with fresh noise, one of them."""
-        return max(loss(question, 1 if self.fresh else inf).whole for question in self.questions)
+        return max(loss(question, 1 if self.fresh else inf) for question in self.questions)
 
     def cost(self, answers: int) -> float:
         """Answers about as many cells of each attribute, or about all that there are."""
@@ -59,18 +60,15 @@ class Respondent:
         terms, found = self.terms, []
         mine = [terms.questions[self.sampled]] if terms.sampling else terms.questions
         for questions in [terms.questions] if terms.hides else [[question] for question in mine]:
-            known = self._id(questions[0])
-            if terms.hides:
-                known = terms.id if self._listed else terms.id_of("tuple")
             states = max(question.states for question in questions)
-            found.append(Asked(known, questions, not terms.longitudinal, min(states, terms.memo_cap or states)))
+            cap = min(states, terms.memo_cap or states)
+            found.append(Asked(self._id(questions), questions, not terms.longitudinal, cap))
         return found
 
     def draw_keys(self) -> None:
         """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
         self.answers_in(0)
         for each in self.asked:
-            self._key(each.id, "memo")
             self._key(each.id, "unlisted")
 
     @property
@@ -87,41 +85,36 @@ class Respondent:
         return every == 1 or uniform(every).one(self._drawn("turn")) == period % every
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
-        """What is memoised for the values of the question's attributes.
-
-        For a value that is not listed (None) stands the survey's `other`, or one drawn for life.
-        """
+        """What is memoised for the values of the question's attributes; None stands for one that is drawn for life."""
         value, order = 0, self._order(question)
         for axis, source in enumerate(question.sources):
             place = places[source.name]
-            if place is None and source.other is not None:
-                place = source.places[source.other]
             if place is None:
-                drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
-                place = source.places[sorted(source.values, key=str.encode)[drawn]]
-                place = order[drawn] if len(question.sources) == 1 else place
+                drawn = self._draws(asked, question, "unlisted", axis).longs(1)[0] * len(source.values) // WORD
+                alone = len(question.sources) == 1
+                place = order[drawn] if alone else source.places[sorted(source.values, key=str.encode)[drawn]]
             value = value * len(source.values) + place
-        return question.encoding.cell(order.index(value), self._trait(asked, question))
+        return question.cell(order.index(value), self._trait(asked, question))
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
-        terms, encoding = self.terms, question.encoding
-        own = not terms.hides or question is terms.questions[self.sampled]
+        terms, trait = self.terms, self._trait(asked, question)
         once, report = (
             Draws(derived(period_key, what, terms.id, terms.fingerprint, question.name), cell)
             for what in ("once", "report")
         )
-        memo = encoding.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
-        memo, trait = encoding.to_survey(memo, self._trait(asked, question), self._order(question))
-        answer = encoding.perturb(memo, report)
-        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else []
-        return encoding.finish(answer, trait).hex(), [question.values[place] for place in supported]
+        own = not terms.hides or question is terms.questions[self.sampled]
+        memo = question.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
+        memo, trait = question.to_survey(memo, trait, self._order(question))
+        answer = question.perturb(memo, report)
+        supported = question.supports(answer, trait) if question.k <= MAX_VALUES else []
+        return question.finish(answer, trait).hex(), [question.values[place] for place in supported]
 
     def _trait(self, asked: Asked, question: Question) -> Any:
-        return question.encoding.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
+        return question.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
 
     def _draws(self, asked: Asked, question: Question, purpose: str, tweak: int) -> Draws:
-        within = [self._id(question)] if len(asked.questions) > 1 else []  # which attribute of a tuple
+        within = [self._id([question])] if len(asked.questions) > 1 else []  # which attribute of a tuple
         return Draws(self._key(asked.id, purpose, *within), tweak)
 
     def _drawn(self, what: str) -> Draws:
@@ -130,5 +123,8 @@ class Respondent:
     def _order(self, question: Question) -> Sequence[int]:
         return range(question.k) if self._listed else question.order
 
-    def _id(self, question: Question) -> str:
-        return f"{self.terms.id} {question.name}" if self._listed else question.id
+    def _id(self, questions: Sequence[Question]) -> str:
+        """Of a question, or of the tuple of all."""
+        if len(questions) > 1:
+            return self.terms.id if self._listed else self.terms.id_of("tuple")
+        return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id

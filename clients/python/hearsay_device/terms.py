@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
 
+from hearsay_device.attributes import MAX_VALUES, Attribute
 from hearsay_device.calendar import DAY, UNITS, Calendar
-from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
 from hearsay_device.draws import Table, bits_of, hashed, uniform
-from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.questions import MAX_VALUES, PARTS, Attribute, Question
+from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, refuse, sum_to_1, text, whole
+from hearsay_device.questions import Question
 
 MAX_TERMS_BYTES = 8 << 20
 MAX_CUTS = 1 << 22  # of all ordered attributes together: more would keep a device busy for minutes
@@ -39,8 +39,6 @@ def read_terms(data: bytes) -> Terms:
     try:
         resolved = json.loads(data.decode(), object_pairs_hook=unique, parse_constant=not_terms)
         return Terms(resolved, sha256(data).hexdigest()[:32])
-    except DeviceError:
-        raise
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError):
         not_terms("their form")
 
@@ -95,23 +93,16 @@ class Terms:
         need(len(named) == len(parts) > self.hides, "attributes")
         crosses = listed(declared["crosses"], MAX_QUESTIONS, "crosses") if "crosses" in declared else []
         need(not crosses or self.solution == "smp", "crosses")
-        sources = [[attribute] for attribute in self.attributes]
-        for cross in crosses:
-            keys(cross, "mechanism of parameter share", "cross")
-            axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
-            need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
-            need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
-            sources.append(axes)
-        self.shares = None
-        if any("share" in part for part in (*parts, *crosses)):
-            self.shares = sum_to_1(resolved["shares"], "shares")
-            need(self.solution == "smp" and len(self.shares) == len(sources) > 1, "shares")
-            named_shares = zip((*parts, *crosses), self.shares)
-            need(all(part.get("share", share) == share for part, share in named_shares), "shares")
-        need(self.shares is not None or resolved.get("shares") is None, "shares")
+        sources = [[attribute] for attribute in self.attributes] + [_axes(cross, named) for cross in crosses]
+        parts = [*parts, *crosses]
+        self.shares = resolved.get("shares")
+        need((self.shares is not None) == any("share" in part for part in parts), "shares")
+        shares = [1 / len(parts)] * len(parts) if self.shares is None else sum_to_1(self.shares, "shares")
+        if self.shares is not None:
+            need(self.solution == "smp" and len(shares) == len(parts) > 1, "shares")
+            need(all(part.get("share", share) == share for part, share in zip(parts, shares)), "shares")
         asked = listed(resolved["questions"], 2 * MAX_QUESTIONS, "questions")
-        need(len(asked) == len(sources), "questions")
-        shares = self.shares or [1 / len(sources)] * len(sources)
+        need(len(asked) == len(parts), "questions")
         self.questions = [Question(each, of, self.solution, share) for each, of, share in zip(asked, sources, shares)]
         need(len({question.name for question in self.questions}) == len(asked), "crosses")
         need(sum(q.k**2 for q in self.questions if q.ordered) <= MAX_CUTS, "too many ordered values")
@@ -121,21 +112,19 @@ class Terms:
         given = {key: declared[key] for key in ("eps", "eps_inf", "eps_1") if key in declared}
         most = 20 * len(self.attributes)
         need(all(number(budget) and 0 < budget <= most for budget in given.values()), "budgets")
-        placed = [[rate is not None for rate in each.rates] for each in self.attributes if each.placed]
-        if len(placed) == len(self.attributes):
-            need(not given, "budgets")
-            rounds = placed[0]
-        else:
+        rounds = [[rate is not None for rate in each.rates] for each in self.attributes if each.placed]
+        need(bool(given) == (len(rounds) < len(self.attributes)), "budgets")
+        if given:
             need(given.keys() in ({"eps"}, {"eps_inf"}, {"eps_inf", "eps_1"}), "budgets")
-            rounds = ["eps_inf" not in given or "eps_1" in given, "eps_inf" in given]
-        need(all(each == rounds for each in placed), "budgets")
-        need(all((question.second is not None) == all(rounds) for question in self.questions), "rounds")
+            rounds.append(["eps_inf" not in given or "eps_1" in given, "eps_inf" in given])
+        need(all(each == rounds[0] for each in rounds), "budgets")
+        need(all((question.second is not None) == all(rounds[0]) for question in self.questions), "rounds")
         ever = given.get("eps", given.get("eps_inf", 0.0))
-        return rounds[1], (given.get("eps_1", ever), ever) if given else None
+        return rounds[0][1], (given.get("eps_1", ever), ever) if given else None
 
     def sampled(self, order: Iterable[int]) -> Table:
         """By which a device draws its question, with the questions in this order."""
-        return Table([self.shares[place] if self.shares else 1.0 for place in order])
+        return Table([self.questions[place].share for place in order])
 
     def answers_in(self, days: int) -> int:
         """The most that a device answers in so many days."""
@@ -144,9 +133,7 @@ class Terms:
     def verify(self) -> None:
         """Every table, made here, must be the one that whoever made the terms has."""
         for question in self.questions:
-            digests = question.encoding.digests()
-            for part in PARTS:
-                need(question.tables[part] == digests[part], f"tables of {part}")
+            question.verify()
         sampled, places = self._digests
         everything = range(len(self.questions))
         need(sampled == (self.sampled(everything).digest() if self.sampling else None), "sampled")
@@ -170,11 +157,18 @@ class Terms:
         """Of the whole tuple of attributes, which is the question under rs+fd and rs+rfd; of what `sampled` and `turn`
         are keyed by: the sorted questions of a survey, and their shares.
         """
-        shares = [
-            f" {bits_of(each.share) if self.shares else ''}" if what != "tuple" else "" for each in self.questions
-        ]
-        asked = sorted(each.id + share for each, share in zip(self.questions, shares))
+        if what == "tuple":
+            return hashed(what, *sorted(each.id for each in self.questions))
+        asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
         return hashed(what, *([str(self.one_in)] if what == "turn" else []), *asked)
+
+
+def _axes(cross: Any, named: Mapping[str, Attribute]) -> list[Attribute]:
+    keys(cross, "mechanism of parameter share", "cross")
+    axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
+    need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
+    need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
+    return axes
 
 
 def _calendar(declared: Any) -> Calendar:
@@ -185,9 +179,9 @@ def _calendar(declared: Any) -> Calendar:
         return Calendar(begin, period)
     zone = declared["time_zone"]
     keys(zone, "name offsets until", "time_zone")
-    offsets = [(since, ahead) for since, ahead in listed(zone["offsets"], 500, "time_zone")]
+    pairs = listed(zone["offsets"], 500, "time_zone")
+    offsets = [(since, whole(ahead, 1 - DAY, DAY - 1, "time_zone")) for since, ahead in pairs]
     moments = [whole(at, -(1 << 36), 1 << 36, "time_zone") for at in (*(since for since, _ in offsets), zone["until"])]
-    need(all(abs(whole(ahead, -DAY, DAY, "time_zone")) < DAY for _, ahead in offsets), "time_zone")
     need(all(one < other for one, other in zip(moments, moments[1:])), "time_zone")
     made = Calendar(begin, period, offsets, zone["until"])
     need(made.begin(0) == begin and made.last > 0, "time_zone")
