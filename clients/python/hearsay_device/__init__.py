@@ -1,11 +1,4 @@
-"""A device that answers hearsay surveys under local differential privacy, and trusts nobody.
-
-Device         answers surveys for one person, within limits; state in one SQLite file
-Limits         the most that it reveals
-Recorder       many events of a period become one value
-Report, Sent   what a report says, and what became of it
-DeviceError    what it refuses, with a code
-"""
+"""A device that answers hearsay surveys under local differential privacy, and trusts nobody."""
 
 from __future__ import annotations
 

@@ -20,11 +20,7 @@ _ALPHA = (0.0008377318206303529, 7.608527714248998e-7, 1.1976380015605232e-9, 2.
 
 
 class Attribute:
-    """What the app gives a value of.
-
-    `other` stands for a value that is not listed; `span` are the first numbers of the values of a range, and its end;
-    `rates` are what one cell side may cost, as declared, in one report and for ever.
-    """
+    """`span` are the first numbers of the values of a range; `rates`, what a cell side may cost, once and for ever."""
 
     def __init__(self, given: Any, solution: str) -> None:
         keys(given, ATTRIBUTE, "attribute")
@@ -46,16 +42,13 @@ class Attribute:
             self.prior = sum_to_1([given["prior"][value] for value in self.values], "prior")
 
     def place(self, given: Any, last: int | None) -> int | None:
-        """The place of a value in the survey's list; None if it is not listed. Never an error.
-
-        `last` is the cell of a grid that the device was in.
-        """
+        """The place of a value in the survey's list, or None; never an error. `last`: the cell of a grid it was in."""
         if self.grid is not None and isinstance(given, Mapping):
             return self.grid.cell_of(given, last)
         if isinstance(given, bool):
             given = "true" if given else "false"
-        number = float(given) if isinstance(given, Real) else nan
-        if isfinite(number) and number == floor(number) and abs(number) <= 1 << 53:
+        number = float(min(max(given, -1e300), 1e300)) if isinstance(given, Real) else nan
+        if number.is_integer() and abs(number) <= 1 << 53:
             given = str(int(number))
         if isinstance(given, str) and given in self.places:
             return self.places[given]

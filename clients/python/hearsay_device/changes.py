@@ -1,7 +1,4 @@
-"""What joining, settling and delivery do to the document of a device; without its file, and without a network.
-
-Whether a report is settled, and how long it is, is never a function of a value (docs/device-protocol.md, "Reporting").
-"""
+"""What joining, settling and delivery do to the document of a device (docs/device-protocol.md, "Reporting")."""
 
 from __future__ import annotations
 
@@ -11,14 +8,12 @@ from copy import deepcopy
 from math import floor, log2
 from typing import Any, Callable, NamedTuple
 
-from hearsay_device.calendar import DAY
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import refuse
-from hearsay_device.limits import WEEK, YEAR, Ledger, Limits
-from hearsay_device.losses import shared_bits
-from hearsay_device.respondent import Asked, Respondent
+from hearsay_device.limits import WEEK, YEAR, Ledger, Limits, shared_bits
+from hearsay_device.respondent import Respondent
 from hearsay_device.state import Document, Entropy, key_of
-from hearsay_device.terms import Terms, read_terms
+from hearsay_device.terms import DAY, Terms, read_terms
 
 LONGEST_DELAY = 2.0  # seconds between settling and sending, so that how long settling took does not show
 HARMLESS_BITS, SPARE_BITS = 1.0, 10.0  # two reports may have so many in common; a crowd hides log2 of its size, less 10
@@ -27,10 +22,7 @@ Joined = dict[str, Any]
 
 
 class Report(NamedTuple):
-    """A report as it is sent. `says`: for each answered attribute the values that the answer speaks for.
-
-    `unlisted` names the attributes whose value was not one of the survey's.
-    """
+    """A report, and what it `says`: the values that each answer speaks for; `unlisted`: whose values are not listed."""
 
     period: int
     report: bytes
@@ -68,16 +60,15 @@ class Change(Ledger):
         joined = self.surveys[terms.id] = {**before, "owed": [], "terms": data.decode(), "credential": credential}
         self.draw_key(terms.id, max(0, self.period(terms), after(before["settled"])))
         respondent = self._respondent(terms.id)
-        asked = respondent.asked
         respondent.draw_keys()
-        for each in asked:
+        for each in respondent.asked:
             line = joined["asked"].setdefault(each.id, each.line())
             line["reserved"] = each.cost(terms.answers_in(YEAR)) if pinned else 0.0
         self._refuse_linked(terms.id)
         self.pass_days()
         # What comes next must fit: one answer, and with a credential those of a week.
         trial, more = Ledger(deepcopy(self.document)), terms.answers_in(WEEK) - 1 if credential else 0
-        for each in asked:
+        for each in respondent.asked:
             trial.charge(terms.id, each)
             trial.document["charges"] += [[self.document["day"], terms.id, each.id, 0.0]] * more
         self._limits.check(terms.id, trial)
@@ -93,9 +84,9 @@ class Change(Ledger):
             refuse("early", f"survey {survey!r} has not begun", "wait")
         if period > terms.calendar.last:
             refuse("over", f"survey {survey!r} is over", "leave it")
+        if owed := self.owed(survey, period):
+            return report_of(owed)
         if period < after(settled):
-            if owed := self.owed(survey, period):
-                return report_of(owed)
             refuse("reported", f"survey {survey!r}: period {period} is reported", "wait for the next one")
         self._limits.check_terms(terms)
         respondent = self._respondent(survey)
@@ -107,7 +98,7 @@ class Change(Ledger):
         key = bytes.fromhex(joined["key"])
         for _ in range(period - joined["key_period"]):
             key = next_key(key)
-        places, unlisted = _places(terms, values, joined["stays"])
+        places, unlisted = terms.places(values, joined["stays"])
         answers, says = {}, {}
         for each in asked:
             for question in each.questions:
@@ -116,14 +107,12 @@ class Change(Ledger):
                     cell = _held(joined["cells"].setdefault(question.name, []), each.cap, cell)
                 answers[question.name], says[question.name] = respondent.answer(each, question, cell, key)
         first, second = Draws(derived(key, "token", survey, terms.fingerprint)).longs(2)
-        if terms.units is None:  # how long ago it reported: the gap, or flags; both count what was settled
-            seen = {"gap": f"{terms.horizon if settled is None else min(terms.horizon, period - settled):04x}"}
-        else:
-            seen = {"flags": f"{terms.calendar.flags(period, settled, terms.units):02x}"}
-        token = f"{first or second | 1:016x}"  # not zero, and the same for every attempt
+        gap = terms.horizon if settled is None else min(terms.horizon, period - settled)
+        flags = terms.calendar.flags(period, settled, terms.units or ())
         content = {
-            "survey": survey, "fingerprint": terms.fingerprint, "period": f"{period:08x}", "token": token, **seen,
-            "answers": answers,
+            "survey": survey, "fingerprint": terms.fingerprint, "period": f"{period:08x}",
+            "token": f"{first or second | 1:016x}",  # not zero, and the same for every attempt
+            **({"gap": f"{gap:04x}"} if terms.units is None else {"flags": f"{flags:02x}"}), "answers": answers,
         }  # fmt: skip
         delay = LONGEST_DELAY * int.from_bytes(self._entropy(f"delay {survey} {period}")[:8], "little") / 2**64
         owed = {
@@ -134,29 +123,26 @@ class Change(Ledger):
         joined.update(settled=period, key=next_key(key).hex(), key_period=period + 1)
         return report_of(owed)
 
-    def drop_late(self, survey: str) -> tuple[int, ...]:
+    def drop_late(self, survey: str) -> list[int]:
         """A report is never sent after its period's end and the survey's grace; returns what was dropped."""
-        joined, terms = self.joined(survey), self.terms(survey)
-        periods = [owed["period"] for owed in joined["owed"]]
-        late = tuple(each for each in periods if self._now() >= terms.calendar.begin(each + 1) + terms.grace)
+        terms, periods = self.terms(survey), [owed["period"] for owed in self.joined(survey)["owed"]]
+        late = [each for each in periods if self._now() >= terms.calendar.begin(each + 1) + terms.grace]
         for period in late:
             self.forget(survey, period, sent=False)
         return late
 
     def _refuse_linked(self, survey: str) -> None:
         """Surveys that share a question can be linked like two periods of one."""
-        joined, terms = self.joined(survey), self.terms(survey)
-        own = {each.id: each for each in self._respondent(survey).asked if not each.fresh}
+        terms, own = self.terms(survey), {each.id: each for each in self._respondent(survey).asked if not each.fresh}
         for name in [name for name in self.surveys if name != survey and self.surveys[name]["terms"] is not None]:
-            other, theirs = self.joined(name), self.terms(name)
+            theirs = self.terms(name)
             crowd = log2(min(terms.devices, theirs.devices)) - SPARE_BITS if terms.devices and theirs.devices else 0.0
-            mixed = {joined["credential"], other["credential"]} == {True, False}
+            mixed = {self.surveys[each]["credential"] for each in (survey, name)} == {True, False}
             for each in self._respondent(name).asked:
                 if each.fresh or each.id not in own:
                     continue
-                bits = max(_drawn_bits(terms, own[each.id]), _drawn_bits(theirs, each))
-                named = {question.id: question for question in each.questions}
-                bits += sum(shared_bits(question, named[question.id]) for question in own[each.id].questions)
+                pairs = [(a, b) for a in own[each.id].questions for b in each.questions if a.id == b.id]
+                bits = sum(shared_bits(a, b) for a, b in pairs) - log2(min(pairs[0][0].share, pairs[0][1].share))
                 if mixed or bits > max(HARMLESS_BITS, crowd):
                     why = "one of them has a credential" if mixed else f"{bits:.2g} bits are the same"
                     refuse("linked", f"survey {survey!r} asks what {name!r} asks, and would link reports: {why}",
@@ -198,27 +184,8 @@ def report_of(owed: dict[str, Any]) -> Report:
     return Report(owed["period"], owed["report"].encode(), says, tuple(owed["unlisted"]))
 
 
-def _places(terms: Terms, values: Values, stays: dict[str, int | None]) -> tuple[dict[str, int | None], list[str]]:
-    """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
-    places, unlisted = {}, []
-    for attribute in terms.attributes:
-        last = stays.get(attribute.name)
-        place = attribute.place(values.get(attribute.name), last)
-        if place is None:
-            unlisted.append(attribute.name)
-        if attribute.grid is not None:
-            place = stays[attribute.name] = last if place is None else place
-        places[attribute.name] = attribute.places.get(attribute.other) if place is None else place
-    return places, unlisted
-
-
 def _held(cells: list[int], cap: float, cell: int) -> int:
     """The cell whose memo is reported. At the cap it is the last one for good, whatever the value."""
     if len(cells) < cap and cell not in cells:
         cells.append(cell)
     return cells[-1] if len(cells) >= cap else cell
-
-
-def _drawn_bits(terms: Terms, asked: Asked) -> float:
-    """That a device answers this question, where it drew one and shows it."""
-    return -log2(asked.questions[0].share) if terms.sampling and not terms.hides else 0.0

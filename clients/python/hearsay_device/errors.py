@@ -9,10 +9,7 @@ from typing import Any, NoReturn
 
 
 class HearsayError(Exception):
-    """The root: catch this to catch everything hearsay raises on purpose.
-
-    `message` is what was wrong and where; `hint` is what to do.
-    """
+    """The root of all that hearsay raises on purpose. `message`: what was wrong, and where; `hint`: what to do."""
 
     retriable = False
 

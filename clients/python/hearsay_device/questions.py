@@ -1,14 +1,4 @@
-"""Questions (docs/device-protocol.md, "Answers"): a value becomes a cell, a cell a memo, a memo an answer.
-
-    direct    the value is a symbol                      grr, geometric
-    plane     the value is a cell of a grid              geo-grid
-    unary     the value is the one bit set among k       sue, oue
-    hashed    the value is hashed to g symbols           loloha
-    fresh     the same with a new hash in every report   olh
-    buckets   d of the k bits, the same d for life       dbitflip
-
-There is one memo per question, however many surveys ask it.
-"""
+"""Questions (docs/device-protocol.md, "Answers"): a value becomes a cell, a cell a memo, a memo an answer."""
 
 from __future__ import annotations
 
@@ -19,9 +9,8 @@ from operator import mul
 from typing import Any
 
 from hearsay_device.attributes import MAX_VALUES, Attribute, Grid
-from hearsay_device.draws import WORD, Draws, Table, digest, hashed, uniform
+from hearsay_device.draws import WORD, Bits, Draws, Flip, Matrix, Move, SecondBits, Table, digest, hashed, uniform
 from hearsay_device.errors import keys, need, one_of, whole
-from hearsay_device.rounds import Bits, Flip, Matrix, Move, SecondBits
 
 PARTS = ("traits", "first", "second")
 MOST_HASHES = 1 << 23  # of `fresh`
@@ -31,10 +20,10 @@ MAX_ORDERED_TWICE = 256  # values, with two rounds
 
 
 class Question:
-    """One attribute, or a cross of two (`sources`), as it is asked.
+    """One attribute, or a cross of two (`sources`), as it is asked. Surveys that ask the same share its memos.
 
     `parameter` is g of hashes, d of buckets, otherwise 0; `size` how many symbols or bits a memo has; `states` how many
-    memos a device can ever have; `share` the chance that a device draws this question, where it draws one; `fakes` what
+    memos a device can ever have; `share` the chance that a device draws and shows this question; `fakes` what
     a fake answer is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1).
     """
 
@@ -73,11 +62,7 @@ class Question:
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """Its values in the question's own order, each by its place in the survey's.
-
-        By their UTF-8 bytes where the mechanism knows no order; as listed where a hash, a prior or a grid does; of
-        ordered values as listed or reversed, whichever is smaller.
-        """
+        """Its values in the question's own order, each by its place in the survey's."""
         as_listed = range(self.k)
         if self.kind in ("hashed", "fresh", "plane") or self.sources[0].prior:
             return as_listed
@@ -101,7 +86,7 @@ class Question:
         if self.kind == "fresh":
             first = [uniform(self.size), *first]
         if self.fakes == "noisy":
-            first.append(self._fakes)
+            first.append(Table(self._fake_shares))
         if self.kind == "hashed":
             mapped = [[self.cell(value, trait) for value in range(self.k)] for trait in range(self.hashes)]
             traits = [uniform(self.hashes).digest(), digest(mapped)]
@@ -113,17 +98,13 @@ class Question:
             need(self.tables[part] == made, f"tables of {part}")
 
     @cached_property
-    def _fakes(self) -> Table:
-        return Table(self._fake_shares)
-
-    @cached_property
     def _points(self) -> list[list[int]]:
         """What `hashed` multiplies a hash with, by value: rows of digits whose first digit other than 0 is 1."""
         rows = map(self._written, range(self.hashes))
         return [row for row in rows if next(filter(None, row), 0) == 1][: self.k]
 
     def _written(self, number: int) -> list[int]:
-        """In digits of base g, most significant first."""
+        """In digits, most significant first."""
         return [number // self.size**i % self.size for i in reversed(range(self._digits))]
 
     def _symbol(self, hash_: Sequence[int], digits: Sequence[int]) -> int:
@@ -153,7 +134,7 @@ class Question:
         if fakes == "bare":
             return int(self.first.tables[0].one(draws, 1))
         if fakes is not None:
-            cell = self._fakes.one(draws.fork(2)) if fakes == "noisy" else self.size
+            cell = Table(self._fake_shares).one(draws.fork(2)) if fakes == "noisy" else self.size
         if self.kind == "fresh":
             hash_ = uniform(self.size).sample(draws.fork(1), self._digits)
             cell = self._symbol(hash_, self._written(cell))

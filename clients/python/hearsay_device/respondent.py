@@ -3,52 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import inf
-from typing import Any, Callable, NamedTuple
+from typing import Any, Callable
 
 from hearsay_device.attributes import MAX_VALUES
 from hearsay_device.draws import WORD, Draws, derived, uniform
-from hearsay_device.losses import cost, link, loss
+from hearsay_device.limits import Asked
 from hearsay_device.questions import Question
 from hearsay_device.terms import Terms
-
-
-class Asked(NamedTuple):
-    """What is charged together: a question, or the tuple of all attributes among which one is true.
-
-    `fresh`: without memos. `cap`: the most memos of one attribute that the survey can bring about.
-    """
-
-    id: str
-    questions: Sequence[Question]
-    fresh: bool
-    cap: float
-
-    @property
-    def constant(self) -> float:
-        """All its reports about values that stay as they are; with fresh noise, one of them."""
-        return max(loss(question, 1 if self.fresh else inf) for question in self.questions)
-
-    def cost(self, answers: int) -> float:
-        """Answers about as many cells of each attribute, or about all that there are."""
-        if self.fresh:
-            return answers * self.constant
-        return max(cost(question, int(min(answers, self.cap, question.states))) for question in self.questions)
-
-    def line(self, answers: int = 0, first: int | None = None) -> dict[str, Any]:
-        """As the ledger has it."""
-        tells = self.constant if self.fresh or self.cap == 1 else sum(map(link, self.questions))
-        return {
-            "reads": sorted({source.name for question in self.questions for source in question.sources}),
-            "fresh": self.fresh, "cap": self.cap, "constant": self.constant, "link": min(tells, 1e300),
-            "reserved": 0.0, "answers": answers, "first": first,
-        }  # fmt: skip
 
 
 class Respondent:
     """The answering side of one survey. `key` gives the AES key of an id and a purpose.
 
-    `listed`: the survey was joined by version 0.1, which knew no questions and no other order than the survey's.
+    `listed`: it was joined by version 0.1, whose keys are by survey and name, and whose order is the survey's.
     """
 
     def __init__(self, terms: Terms, key: Callable[..., bytes], listed: bool = False) -> None:
@@ -66,7 +33,7 @@ class Respondent:
         return found
 
     def draw_keys(self) -> None:
-        """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
+        """Now: then what a report will say does not depend on when it is made."""
         self.answers_in(0)
         for each in self.asked:
             self._key(each.id, "unlisted")
@@ -124,7 +91,6 @@ class Respondent:
         return range(question.k) if self._listed else question.order
 
     def _id(self, questions: Sequence[Question]) -> str:
-        """Of a question, or of the tuple of all."""
         if len(questions) > 1:
             return self.terms.id if self._listed else self.terms.id_of("tuple")
         return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id

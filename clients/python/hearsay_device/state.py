@@ -44,13 +44,12 @@ class State:
             with self._base:
                 self._base.execute("begin immediate")
                 self._prepare(entropy, day)
-        except (DeviceError, sqlite3.Error) as error:
+        except (ValueError, sqlite3.Error) as error:
             self.close()
-            why = error.message if isinstance(error, DeviceError) else error
-            refuse("state", f"{path} cannot be used as the state of a device: {why}", "name another file")
+            refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
 
     def _prepare(self, entropy: Entropy, day: int) -> None:
-        """Make the table of a new file, or of one that version 0.1 has written."""
+        """Make the table, of a new file, or of one that version 0.1 has written."""
         tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
         document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
         if "state" in tables:
@@ -58,7 +57,7 @@ class State:
         elif tables:
             _move(self._base, document, entropy)
         if document["format"] != FORMAT:
-            refuse("state", "it is of another release of hearsay")
+            raise ValueError("it is of another release of hearsay")
         if "state" not in tables:
             for table in tables:
                 self._base.execute(f"drop table {table}")
@@ -69,8 +68,8 @@ class State:
         self._base.close()
 
     @contextmanager
-    def change(self) -> Iterator[Document]:
-        """The document; what is changed in it inside is stored, all or nothing. Other processes wait."""
+    def change(self, keep: bool = True) -> Iterator[Document]:
+        """The document; what is changed in it inside is stored, all or nothing, or not kept. Other processes wait."""
         with self._base:
             try:
                 self._base.execute("begin immediate")
@@ -80,7 +79,7 @@ class State:
             document = json.loads(text)
             yield document
             changed = json.dumps(document)
-            if changed != text:
+            if keep and changed != text:
                 self._base.execute("update state set document = ?", (changed,))
 
 
@@ -99,14 +98,9 @@ def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
 
 
 def _move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
-    """Put into the document what a file of version 0.1 has, which has one secret for life.
-
-    Memos stay what they are: the keys that they were drawn with are kept, and the secret is not.
-    """
+    """From a file of version 0.1, which has one secret for life: the keys of its memos are kept, the secret is not."""
     form, secret = base.execute("select format, secret from device").fetchone()
-    if form != 2:
-        document["format"] = form
-        return
+    document["format"] = FORMAT if form == 2 else None
 
     def keep(known: str, purpose: str, *old: str) -> None:
         document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable, Mapping
-from datetime import datetime
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
 from hearsay_device.attributes import MAX_VALUES, Attribute
-from hearsay_device.calendar import DAY, UNITS, Calendar
 from hearsay_device.draws import Table, bits_of, hashed, uniform
 from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, refuse, sum_to_1, text, whole
 from hearsay_device.questions import Question
@@ -19,6 +20,11 @@ from hearsay_device.questions import Question
 MAX_TERMS_BYTES = 8 << 20
 MAX_CUTS = 1 << 22  # of all ordered attributes together: more would keep a device busy for minutes
 MAX_QUESTIONS = 64
+DAY = 86400
+LAST = (1 << 32) - 2
+EVER = 1 << 62
+UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
+"""By their bit in the flags of a report: periods of so many days or more are never twice in the same unit."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": 7 * DAY}
 RESOLVED = "declared places questions sampled shares version"
 DECLARED = (
@@ -44,7 +50,7 @@ def read_terms(data: bytes) -> Terms:
 
 
 class Terms:
-    """Terms that were understood. Whether their tables are what they say, `verify` looks at.
+    """Terms that were understood; `verify` compares their tables.
 
     `units` are those that calendar visitors count, instead of gaps up to the horizon; `budgets` are declared, of one
     report and for ever, and None where they are not what a report loses between any two tuples; `sampling` says whether
@@ -97,8 +103,9 @@ class Terms:
         parts = [*parts, *crosses]
         self.shares = resolved.get("shares")
         need((self.shares is not None) == any("share" in part for part in parts), "shares")
-        shares = [1 / len(parts)] * len(parts) if self.shares is None else sum_to_1(self.shares, "shares")
+        shares: Sequence[float] = [1 / len(parts) if self.solution == "smp" else 1.0] * len(parts)
         if self.shares is not None:
+            shares = sum_to_1(self.shares, "shares")
             need(self.solution == "smp" and len(shares) == len(parts) > 1, "shares")
             need(all(part.get("share", share) == share for part, share in zip(parts, shares)), "shares")
         asked = listed(resolved["questions"], 2 * MAX_QUESTIONS, "questions")
@@ -125,6 +132,21 @@ class Terms:
     def sampled(self, order: Iterable[int]) -> Table:
         """By which a device draws its question, with the questions in this order."""
         return Table([self.questions[place].share for place in order])
+
+    def places(
+        self, values: Mapping[str, Any], stays: dict[str, int | None]
+    ) -> tuple[dict[str, int | None], list[str]]:
+        """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
+        places, unlisted = {}, []
+        for each in self.attributes:
+            last = stays.get(each.name)
+            place = each.place(values.get(each.name), last)
+            if place is None:
+                unlisted.append(each.name)
+            if each.grid is not None:
+                place = stays[each.name] = last if place is None else place
+            places[each.name] = each.places.get(each.other) if place is None else place
+        return places, unlisted
 
     def answers_in(self, days: int) -> int:
         """The most that a device answers in so many days."""
@@ -154,9 +176,7 @@ class Terms:
             refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
     def id_of(self, what: str) -> str:
-        """Of the whole tuple of attributes, which is the question under rs+fd and rs+rfd; of what `sampled` and `turn`
-        are keyed by: the sorted questions of a survey, and their shares.
-        """
+        """Of the `tuple` of all attributes, which is one question where fakes hide; of what `sampled` and `turn` are."""
         if what == "tuple":
             return hashed(what, *sorted(each.id for each in self.questions))
         asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
@@ -191,3 +211,53 @@ def _calendar(declared: Any) -> Calendar:
 def _seconds(given: Any) -> int:
     duration = text(given, r"\d{1,9}[smhdw]", "a duration")
     return int(duration[:-1]) * SECONDS[duration[-1]]
+
+
+class Calendar:
+    """The periods of a survey, in whole seconds since 1970. `offsets`: since when local time is how far ahead of UTC.
+
+    >>> paris = Calendar(1774652400, DAY, [(1774566000, 3600), (1774746000, 7200)], 1775000000)
+    >>> paris.begin(2) - paris.begin(1), paris.of(1774823400), paris.last
+    (82800, 2, 3)
+    """
+
+    def __init__(self, start: int, period: int, offsets: Sequence[tuple[int, int]] = (), until: int = EVER) -> None:
+        self.start, self.period = start, period
+        self._since = [-EVER, *(since for since, _ in offsets[1:])]
+        self._offset = [ahead for _, ahead in offsets] or [0]
+        # The latest local time that clocks have shown before the end of each stretch of one offset.
+        ends = (since + ahead for since, ahead in zip(self._since[1:], self._offset))
+        self._ends = [*accumulate(ends, max), EVER]
+        self._even = not offsets or period % DAY != 0
+        self._first_day = self._reached(start) // DAY * DAY
+        self.last = min(LAST, self.of(until) - 1)
+
+    def begin(self, period: int) -> int:
+        if self._even:
+            return self.start + period * self.period
+        local = self._first_day + period * self.period
+        stretch = bisect_right(self._ends, local)
+        return max(self._since[stretch], local - self._offset[stretch])
+
+    def of(self, instant: int) -> int:
+        """The period that an instant belongs to; negative before the start."""
+        if self._even:
+            return (instant - self.start) // self.period
+        return (self._reached(instant) - self._first_day) // self.period
+
+    def flags(self, period: int, before: int | None, counted: Iterable[str]) -> int:
+        """One bit for each counted unit in which this is the first report; `before` is the last reported period."""
+        now, then = self._units(period), [None] * 5 if before is None else self._units(before)
+        return sum(1 << i for i, unit in enumerate(UNITS) if unit in counted and now[i] != then[i])
+
+    def _units(self, period: int) -> list[object]:
+        """The day, week, month, year and ever that a period belongs to, by the local day on which it begins."""
+        day = self._reached(self.begin(period)) // DAY
+        at = date(1970, 1, 1) + timedelta(days=day)
+        return [day, (day + 3) // 7, (at.year, at.month), at.year, "ever"]
+
+    def _reached(self, instant: int) -> int:
+        """The latest local time that clocks have shown until an instant: it does not go back when clocks do."""
+        stretch = bisect_right(self._since, instant) - 1
+        earlier = self._ends[stretch - 1] - 1 if stretch > 0 else -EVER
+        return max(instant + self._offset[stretch], earlier)
