@@ -18,7 +18,7 @@ import pytest
 
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.respondent import Respondent as Answering
-from hearsay_device.state import key_of
+from hearsay_device.respondent import key_of
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent

@@ -14,10 +14,10 @@ from math import floor
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
-from hearsay_device.changes import LONGEST_DELAY, Change, Report, Values, after, report_of
 from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.limits import Limits, require_within_budgets
-from hearsay_device.state import Entropy, State
+from hearsay_device.respondent import Entropy
+from hearsay_device.state import LONGEST_DELAY, Change, Report, State, Values, after, report_of
 from hearsay_device.terms import DAY, read_terms
 
 

@@ -110,10 +110,6 @@ class Table:
         return self.sample(draws, 1, (0, kind))[0]
 
 
-def uniform(count: int) -> Table:
-    return Table([1.0] * count)
-
-
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     """A hash of integers and of their shape; `flat`: of one row, which is a list."""
     found = sha256(f"({len(rows[0])},)".encode() if flat else f"({len(rows)}, {len(rows[0])})".encode())
@@ -149,11 +145,7 @@ def eight_bits(q: float, p: float | None = None) -> Table:
 
 
 class Flip:
-    """A round of noise that supports its input with p, and anything else with q: one of `size` symbols.
-
-    A first round makes a memo of a cell, a second one an answer of the memo. Both are whole numbers: a symbol, or bits
-    of which bit i is that of value i.
-    """
+    """A round of noise that supports its input with p, and anything else with q: one of `size` symbols."""
 
     exclusive = True
 

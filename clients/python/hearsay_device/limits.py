@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import product
 from math import comb, exp, inf, isfinite, log, log2
 from operator import mul
-from typing import Any, NamedTuple
+from typing import Any, Callable, NamedTuple
 
 from hearsay_device.draws import Flip, Matrix
 from hearsay_device.errors import refuse
@@ -25,11 +25,14 @@ YEAR, WEEK = 365, 7  # days
 MOST_OF_YEAR = 0.75  # of the limit `year`, for one survey
 
 
-def loss(question: Question, t: float) -> float:
-    """Between any two values, after t linked answers from one memo: 1, or infinity for all that there can ever be."""
+def loss(question: Question, t: float, combined: Callable[[list[float]], float] = sum) -> float:
+    """Between any two values, after t linked answers from one memo: 1, or infinity for all that there can ever be.
+
+    `combined`: of ordered values the sum over neighbours, or the largest of them (max).
+    """
     first, second, grid = question.first, question.second, question.grid
     if question.ordered:
-        return max(map(sum, _steps(first, second if t == 1 else None)))
+        return max(map(combined, _steps(first, second if t == 1 else None)))
     if question.kind == "plane" and grid is not None:
         rate = min(first.rate, second.rate) if t == 1 and second is not None else first.rate
         return float(rate * grid.apart(NEAR))
@@ -43,18 +46,11 @@ def loss(question: Question, t: float) -> float:
     return max(named, contradicted) if question.size == 1 else named + contradicted
 
 
-def declared_loss(question: Question, t: float) -> float:
-    """What budgets are about: the same, but of ordered values the largest between neighbours."""
-    if question.ordered:
-        return max(map(max, _steps(question.first, question.second if t == 1 else None)))
-    return loss(question, t)
-
-
 def cost(question: Question, count: int) -> float:
     """All memos of `count` cells, between histories that are the same up to renaming the cells (PROTOCOLS 3 and 5)."""
     if question.ordered:
         places = [place // 2 for place in range(2 * question.k)]  # each value once in either history
-        return declared_loss(question, inf) * (sum(places[len(places) - count :]) - sum(places[:count]))
+        return loss(question, inf, max) * (sum(places[len(places) - count :]) - sum(places[:count]))
     if question.kind == "buckets" and question.size < question.k:
         p, q = question.first.drawn
         return min(count, question.size) * log(p * (1 - q) / (q * (1 - p)))
@@ -85,7 +81,7 @@ def require_within_budgets(terms: Terms) -> None:
     placed = [question for question in terms.questions if question.kind == "plane"]
     fits = [each.first.rate <= (each.sources[0].rates[1] or each.sources[0].rates[0]) * SLACK for each in placed]
     for t, budget in zip((1, inf), terms.budgets or ()):
-        losses = [declared_loss(question, t) for question in terms.questions if question not in placed]
+        losses = [loss(question, t, max) for question in terms.questions if question not in placed]
         fits.append((sum if terms.solution == "spl" else max)(losses) <= budget * SLACK)
     if not all(fits):
         refuse("losses", f"survey {terms.id!r}: its numbers reveal more than it declares", "do not answer it")
@@ -286,9 +282,5 @@ class Ledger:
 
 
 def chance(spent: float) -> float:
-    """How often the right one of two equally likely answers is guessed.
-
-    >>> round(chance(1.1), 2), round(chance(3), 2)
-    (0.75, 0.95)
-    """
+    """How often the right one of two equally likely answers is guessed."""
     return 1 / (1 + exp(-spent))

@@ -9,7 +9,7 @@ from operator import mul
 from typing import Any
 
 from hearsay_device.attributes import MAX_VALUES, Attribute, Grid
-from hearsay_device.draws import WORD, Bits, Draws, Flip, Matrix, Move, SecondBits, Table, digest, hashed, uniform
+from hearsay_device.draws import WORD, Bits, Draws, Flip, Matrix, Move, SecondBits, Table, digest, hashed
 from hearsay_device.errors import keys, need, one_of, whole
 
 PARTS = ("traits", "first", "second")
@@ -84,12 +84,12 @@ class Question:
         """Every table, made here, must be the one that whoever made the terms has."""
         first, traits = [*self.first.tables], []
         if self.kind == "fresh":
-            first = [uniform(self.size), *first]
+            first = [Table([1.0] * self.size), *first]
         if self.fakes == "noisy":
             first.append(Table(self._fake_shares))
         if self.kind == "hashed":
             mapped = [[self.cell(value, trait) for value in range(self.k)] for trait in range(self.hashes)]
-            traits = [uniform(self.hashes).digest(), digest(mapped)]
+            traits = [Table([1.0] * self.hashes).digest(), digest(mapped)]
         if self.kind == "buckets":
             traits = [digest([range(self.k - self.size + 1, self.k + 1)], flat=True)]
         second = [] if self.second is None else self.second.tables
@@ -113,7 +113,7 @@ class Question:
     def trait(self, draws: Draws) -> Any:
         """What a device keeps for life and shows: the hash of `hashed`, the values that `buckets` hold."""
         if self.kind == "hashed":
-            return uniform(self.hashes).one(draws)
+            return Table([1.0] * self.hashes).one(draws)
         held: set[int] = set()
         for last, long in enumerate(draws.longs(self.size if self.kind == "buckets" else 0), self.k - self.size):
             pick = long * (last + 1) // WORD  # Floyd's algorithm: every set is equally likely
@@ -136,7 +136,7 @@ class Question:
         if fakes is not None:
             cell = Table(self._fake_shares).one(draws.fork(2)) if fakes == "noisy" else self.size
         if self.kind == "fresh":
-            hash_ = uniform(self.size).sample(draws.fork(1), self._digits)
+            hash_ = Table([1.0] * self.size).sample(draws.fork(1), self._digits)
             cell = self._symbol(hash_, self._written(cell))
         memo = 0
         for digit in (*hash_, self.first.one(cell, draws)):

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, Callable
 
 from hearsay_device.attributes import MAX_VALUES
-from hearsay_device.draws import WORD, Draws, derived, uniform
+from hearsay_device.draws import WORD, Draws, Table, derived
+from hearsay_device.errors import DeviceError
 from hearsay_device.limits import Asked
 from hearsay_device.questions import Question
-from hearsay_device.terms import Terms
+from hearsay_device.terms import Terms, read_terms
+
+Document = dict[str, Any]
+Entropy = Callable[[str], bytes]  # 32 bytes for a name: a device takes them from the system, a test from anywhere
 
 
 class Respondent:
@@ -41,15 +48,14 @@ class Respondent:
     @property
     def sampled(self) -> int:
         """The question that alone is about the truth, by its place in the survey."""
-        order = list(range(len(self.terms.questions)))
-        if not self._listed:
-            order.sort(key=lambda place: self.terms.questions[place].id)
+        asked = self.terms.questions
+        order = sorted(range(len(asked)), key=lambda place: "" if self._listed else asked[place].id)
         return order[self.terms.sampled(order).one(self._drawn("sampled"))]
 
     def answers_in(self, period: int) -> bool:
         """Whether the device answers in a period, or reports nothing but its presence."""
         every = self.terms.one_in
-        return every == 1 or uniform(every).one(self._drawn("turn")) == period % every
+        return every == 1 or Table([1.0] * every).one(self._drawn("turn")) == period % every
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
         """What is memoised for the values of the question's attributes; None stands for one that is drawn for life."""
@@ -94,3 +100,61 @@ class Respondent:
         if len(questions) > 1:
             return self.terms.id if self._listed else self.terms.id_of("tuple")
         return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id
+
+
+def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
+    """By an id and a purpose: the AES key. The key of an id is drawn at its first use."""
+
+    def key(known: str, *purpose: str) -> bytes:
+        kept = document["kept"].get(" ".join([known, *purpose]))
+        if kept is not None:
+            return bytes.fromhex(kept)
+        if known not in document["keys"]:
+            document["keys"][known] = entropy(known).hex()
+        return derived(bytes.fromhex(document["keys"][known]), *purpose)
+
+    return key
+
+
+def move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
+    """From a file of version 0.1, which has one secret for life: the keys of its memos are kept, the secret is not."""
+    form, secret = base.execute("select format, secret from device").fetchone()
+    document["format"] = document["format"] if form == 2 else None
+
+    def keep(known: str, purpose: str, *old: str) -> None:
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
+
+    def select(what: str, order: str = "") -> list[Any]:
+        return base.execute(f"select {what} where survey = ? {order}", (survey,)).fetchall()
+
+    columns = "id, fingerprint, terms, answers, settled, delivered"
+    for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
+        with suppress(DeviceError):  # terms that this version does not answer
+            terms = read_terms(bytes(data))
+            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
+            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
+            for name in (question.name for question in terms.questions):
+                for purpose in ("memo", "trait"):
+                    old = (purpose, survey, fingerprint, name)
+                    keep(f"{survey} {name}", purpose, *old)
+                    keep(survey, f"{purpose} {survey} {name}", *old)
+            cells: dict[str, list[int]] = {}
+            for name, cell in select("attribute, cell from cells", "order by place"):
+                cells.setdefault(name, []).append(cell)
+            stays = dict(select("attribute, cell from stays"))
+            owed = [
+                {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
+                 "not_before": 0, "attempted": True, "refused": False}
+                for period, report, says in select("period, report, says from owed")
+            ]  # fmt: skip
+            begin = 0 if settled is None else settled + 1
+            respondent = Respondent(terms, key_of(document, entropy), listed=True)
+            respondent.draw_keys()
+            lines = {each.id: each.line(answers, document["day"] if answers else None) for each in respondent.asked}
+            document["surveys"][survey] = {
+                "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
+                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
+                "attempted": delivered, "cells": cells, "stays": stays, "asked": lines, "owed": owed,
+            }  # fmt: skip
+            for each in respondent.asked if answers else ():
+                document["charges"].append([document["day"], survey, each.id, each.cost(answers)])

@@ -13,7 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from hearsay_device.attributes import MAX_VALUES, Attribute
-from hearsay_device.draws import Table, bits_of, hashed, uniform
+from hearsay_device.draws import Table, bits_of, hashed
 from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, refuse, sum_to_1, text, whole
 from hearsay_device.questions import Question
 
@@ -79,7 +79,7 @@ class Terms:
         need(self.longitudinal or self.memo_cap is None, "memo_cap")
         unfit = ("fresh",) if self.longitudinal else ("hashed", "buckets")
         need(all(question.kind not in unfit for question in self.questions), "encoding")
-        self.calendar = _calendar(declared)
+        self.calendar = Calendar(declared)
         self.grace = _seconds(declared.get("grace", "0s"))
         self.horizon = whole(declared.get("horizon", 1), 1, 65535, "horizon")
         self.units = None
@@ -159,7 +159,7 @@ class Terms:
         sampled, places = self._digests
         everything = range(len(self.questions))
         need(sampled == (self.sampled(everything).digest() if self.sampling else None), "sampled")
-        need(places == (uniform(self.one_in).digest() if self.one_in > 1 else None), "places")
+        need(places == (Table([1.0] * self.one_in).digest() if self.one_in > 1 else None), "places")
 
     def require_signature(self, author: str, signature: str | None) -> None:
         """Refuse terms that the author has not signed: Ed25519 over the fingerprint, all in base64."""
@@ -176,7 +176,7 @@ class Terms:
             refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
     def id_of(self, what: str) -> str:
-        """Of the `tuple` of all attributes, which is one question where fakes hide; of what `sampled` and `turn` are."""
+        """Of the `tuple` of all attributes, which fakes make one question; of what is drawn for `sampled` and `turn`."""
         if what == "tuple":
             return hashed(what, *sorted(each.id for each in self.questions))
         asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
@@ -191,46 +191,34 @@ def _axes(cross: Any, named: Mapping[str, Attribute]) -> list[Attribute]:
     return axes
 
 
-def _calendar(declared: Any) -> Calendar:
-    start = text(declared["start"], r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "start")
-    begin, period = int(datetime.fromisoformat(start).timestamp()), _seconds(declared["period"])
-    need(0 < period <= 366 * DAY, "period")
-    if "time_zone" not in declared:
-        return Calendar(begin, period)
-    zone = declared["time_zone"]
-    keys(zone, "name offsets until", "time_zone")
-    pairs = listed(zone["offsets"], 500, "time_zone")
-    offsets = [(since, whole(ahead, 1 - DAY, DAY - 1, "time_zone")) for since, ahead in pairs]
-    moments = [whole(at, -(1 << 36), 1 << 36, "time_zone") for at in (*(since for since, _ in offsets), zone["until"])]
-    need(all(one < other for one, other in zip(moments, moments[1:])), "time_zone")
-    made = Calendar(begin, period, offsets, zone["until"])
-    need(made.begin(0) == begin and made.last > 0, "time_zone")
-    return made
-
-
 def _seconds(given: Any) -> int:
     duration = text(given, r"\d{1,9}[smhdw]", "a duration")
     return int(duration[:-1]) * SECONDS[duration[-1]]
 
 
 class Calendar:
-    """The periods of a survey, in whole seconds since 1970. `offsets`: since when local time is how far ahead of UTC.
+    """The periods of a survey, in whole seconds since 1970."""
 
-    >>> paris = Calendar(1774652400, DAY, [(1774566000, 3600), (1774746000, 7200)], 1775000000)
-    >>> paris.begin(2) - paris.begin(1), paris.of(1774823400), paris.last
-    (82800, 2, 3)
-    """
-
-    def __init__(self, start: int, period: int, offsets: Sequence[tuple[int, int]] = (), until: int = EVER) -> None:
-        self.start, self.period = start, period
+    def __init__(self, declared: Any) -> None:
+        start = text(declared["start"], r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "start")
+        self.start, self.period = int(datetime.fromisoformat(start).timestamp()), _seconds(declared["period"])
+        need(0 < self.period <= 366 * DAY, "period")
+        offsets, until = [(0, 0)], EVER  # since when local time is how many seconds ahead of UTC, and until when
+        if "time_zone" in declared:
+            keys(declared["time_zone"], "name offsets until", "time_zone")
+            pairs, until = listed(declared["time_zone"]["offsets"], 500, "time_zone"), declared["time_zone"]["until"]
+            offsets = [(since, whole(ahead, 1 - DAY, DAY - 1, "time_zone")) for since, ahead in pairs]
+            moments = [whole(at, -(1 << 36), 1 << 36, "time_zone") for at in (*(since for since, _ in offsets), until)]
+            need(all(one < other for one, other in zip(moments, moments[1:])), "time_zone")
         self._since = [-EVER, *(since for since, _ in offsets[1:])]
-        self._offset = [ahead for _, ahead in offsets] or [0]
+        self._offset = [ahead for _, ahead in offsets]
         # The latest local time that clocks have shown before the end of each stretch of one offset.
         ends = (since + ahead for since, ahead in zip(self._since[1:], self._offset))
         self._ends = [*accumulate(ends, max), EVER]
-        self._even = not offsets or period % DAY != 0
-        self._first_day = self._reached(start) // DAY * DAY
+        self._even = "time_zone" not in declared or self.period % DAY != 0
+        self._first_day = self._reached(self.start) // DAY * DAY
         self.last = min(LAST, self.of(until) - 1)
+        need(self.begin(0) == self.start and self.last > 0, "time_zone")
 
     def begin(self, period: int) -> int:
         if self._even:
