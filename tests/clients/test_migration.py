@@ -18,7 +18,6 @@ import pytest
 
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.respondent import Respondent as Answering
-from hearsay_device.respondent import key_of
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -51,7 +50,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
     for scheme in old.values():
         theirs = Respondent(scheme, Keyring(SECRET))
-        ours = Answering(read_terms(scheme.terms), key_of(stored, lambda _: bytes(32)), listed=True)
+        ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:
             assert ours.sampled == int(theirs.sampled(ALONE)[0])
         if scheme.takes_turns:

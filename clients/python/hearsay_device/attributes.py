@@ -25,9 +25,8 @@ class Attribute:
     def __init__(self, given: Any, solution: str) -> None:
         keys(given, ATTRIBUTE, "attribute")
         self.name = text(given["name"], "[a-z][a-z0-9_]{0,62}", "name")
-        self.span = _span(given["range"]) if "range" in given else None
         self.grid = Grid(given["grid"]) if "grid" in given else None
-        self.values = _listed(given, self.span, self.grid)
+        self.values, self.span = _listed(given, self.grid)
         self.places = {value: place for place, value in enumerate(self.values)}
         need(len(self.places) == len(self.values) >= 2, "values")
         self.other = given.get("other")
@@ -117,7 +116,7 @@ class Grid:
             return float(given["x"]), float(given["y"])
         latitude, longitude = float(given["latitude"]), float(given["longitude"])
         if zone is None or self.at:
-            return _mercator(self.at[0], self.at[1], 1.0, latitude, longitude)
+            return _mercator(*self.at, 1.0, latitude, longitude)
         across, up = _mercator(0.0, 6.0 * int(zone[2]) - 183, 0.9996, latitude, longitude)
         return 5e5 + across, (1e7 if zone[1] == "7" else 0.0) + up
 
@@ -135,24 +134,21 @@ def _mercator(start: float, meridian: float, scale: float, latitude: float, long
     return scale * _MERIDIAN * across, scale * _MERIDIAN * up
 
 
-def _listed(given: Any, span: range | None, grid: Grid | None) -> list[str]:
-    """The values; those of a long range are its numbers, or the first and the last number of each step."""
+def _listed(given: Any, grid: Grid | None) -> tuple[list[str], range | None]:
+    """The values, and of a range the first number of each. Those of a long range are not in the terms."""
     if grid is not None:
-        need("values" not in given and span is None, "values")
-        return [f"x{column}y{row}" for row in range(grid.rows) for column in range(grid.columns)]
-    if span is None or "values" in given:
-        values = [text(value) for value in listed(given["values"], MAX_VALUES, "values")]
-        need(span is None or len(values) == len(span), "range")
-        return values
-    need(MAX_VALUES < len(span) <= MOST_VALUES, "range")
-    return [str(each) if span.step == 1 else f"{each}-{min(each + span.step, span.stop) - 1}" for each in span]
-
-
-def _span(given: Any) -> range:
-    keys(given, "first last step", "range")
-    first = whole(given.get("first", 0), -(1 << 53), 1 << 53, "range")
-    last, step = whole(given["last"], first, 1 << 53, "range"), whole(given.get("step", 1), 1, 1 << 53, "range")
-    return range(first, last + 1, step)
+        need("values" not in given and "range" not in given, "values")
+        return [f"x{column}y{row}" for row in range(grid.rows) for column in range(grid.columns)], None
+    values = [text(value) for value in listed(given["values"], MAX_VALUES, "values")] if "values" in given else []
+    if "range" not in given:
+        return values, None
+    keys(given["range"], "first last step", "range")
+    first = whole(given["range"].get("first", 0), -(1 << 53), 1 << 53, "range")
+    last = whole(given["range"]["last"], first, 1 << 53, "range")
+    step = whole(given["range"].get("step", 1), 1, 1 << 53, "range")
+    span = range(first, last + 1, step)
+    need(len(values) == len(span) if values else MAX_VALUES < len(span) <= MOST_VALUES, "range")
+    return values or [str(each) if step == 1 else f"{each}-{min(each + step, last + 1) - 1}" for each in span], span
 
 
 def _rate(given: Any, grid: Grid | None) -> float:

@@ -1,24 +1,18 @@
-"""One person's device. It answers surveys, and trusts nobody (docs/device-protocol.md).
-
-The order is always: settle (the report of a period is made and stored), then send. Whatever happens in between, the
-same bytes are sent again, or none. Whether, when and how often it sends is never a function of a value.
-"""
+"""One person's device: it settles a report (makes and stores it), then sends these bytes until they have arrived."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from math import floor
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Callable, NamedTuple
 
 from hearsay_device.errors import DeviceError, refuse
 from hearsay_device.limits import Limits, require_within_budgets
 from hearsay_device.respondent import Entropy
-from hearsay_device.state import LONGEST_DELAY, Change, Report, State, Values, after, report_of
-from hearsay_device.terms import DAY, read_terms
+from hearsay_device.state import LONGEST_DELAY, Report, State, Values, after, report_of
+from hearsay_device.terms import read_terms
 
 
 class Sent(NamedTuple):
@@ -38,7 +32,8 @@ class Sent(NamedTuple):
 class Device:
     """A device for one person's machine: it answers surveys within limits, and keeps its state in one SQLite file.
 
-    `now`, `wait` and `entropy` are for tests: by default they are the system's clock, its sleep and its randomness.
+    Whether, when and how often it sends is never a function of a value. `now`, `wait` and `entropy` are for tests: by
+    default they are the system's clock, its sleep and its randomness.
     """
 
     def __init__(
@@ -50,21 +45,17 @@ class Device:
         wait: Callable[[float], None] = time.sleep,
         entropy: Entropy = lambda _: os.urandom(32),
     ) -> None:
-        self._limits, self._now, self._wait, self._entropy = limits or Limits(), now, wait, entropy
-        self._state = State(Path(path), entropy, floor(now()) // DAY)
+        self._limits, self._now, self._wait = limits or Limits(), now, wait
+        self._state = State(Path(path), self._limits, now, entropy)
+        self._change = self._state.change
 
     def __enter__(self) -> Device:
         return self
 
     def close(self, *_: object) -> None:
-        self._state.close()
+        self._state.base.close()
 
     __exit__ = close
-
-    @contextmanager
-    def _change(self, keep: bool = True) -> Iterator[Change]:
-        with self._state.change(keep) as document:
-            yield Change(document, self._limits, self._now, self._entropy)
 
     def send(
         self,
@@ -130,8 +121,7 @@ class Device:
         if author is not None:
             read.require_signature(author, signature)
         elif pin is None and not trust_first_use:
-            refuse("pin", f"survey {read.id!r}: there is no fingerprint to compare its terms with",
-                   f"give pin={read.fingerprint!r}, if these are the terms that you mean")  # fmt: skip
+            refuse("pin", f"survey {read.id!r}: its terms are not pinned", f"if right, give pin={read.fingerprint!r}")
         if pin not in (None, read.fingerprint):
             refuse("pin", f"survey {read.id!r}: its terms are not those that were pinned", "do not answer it")
         require_within_budgets(read)
@@ -147,10 +137,7 @@ class Device:
             return change.settle(survey, values, None)
 
     def settle(self, survey: str, values: Values) -> Report:
-        """Make the report of this period and store it, for programs that send it themselves (`owed`, `confirm`).
-
-        Settled again, it is the first one, whatever the values.
-        """
+        """Make and store the report of this period, once, whatever values come later; for programs that send it."""
         self._drop_late(survey)
         with self._change() as change:
             return change.settle(survey, values, None)
@@ -176,10 +163,7 @@ class Device:
                 line["reserved"] = 0.0
 
     def forget_clock(self, survey: str) -> None:
-        """Go back to the last period whose report was sent and not refused as too early, with a new period key.
-
-        For a device whose clock was far ahead.
-        """
+        """If the clock was far ahead: go back to the last period whose report was sent and not refused as too early."""
         with self._change() as change:
             joined = change.joined(survey)
             sent = [owed["period"] for owed in joined["owed"] if owed["attempted"] and not owed["refused"]]

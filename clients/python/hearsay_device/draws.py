@@ -1,7 +1,4 @@
-"""Derived randomness, and noise that is drawn with it (docs/device-protocol.md, "Draws" and "Tables").
-
-Bits are AES-128 on counter blocks, keyed by HMAC-SHA256; tables are integers. No float is compared.
-"""
+"""Derived randomness, and noise that is drawn with it: integers, no floats (docs/device-protocol.md, "Tables")."""
 
 from __future__ import annotations
 
@@ -77,11 +74,7 @@ class Draws:
 
 
 class Table:
-    """One distribution over symbols, or a few of them (kinds) that are drawn with the same words.
-
-    >>> Table([0.75, 0.25]).digest() == Table([3.0, 1.0]).digest()
-    True
-    """
+    """One distribution over symbols, or a few of them (kinds) that are drawn with the same words."""
 
     def __init__(self, *distributions: Sequence[float]) -> None:
         weights = [whole_numbers(each) for each in distributions]
@@ -112,10 +105,8 @@ class Table:
 
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     """A hash of integers and of their shape; `flat`: of one row, which is a list."""
-    found = sha256(f"({len(rows[0])},)".encode() if flat else f"({len(rows)}, {len(rows[0])})".encode())
-    for row in rows:
-        found.update(pack(f"<{len(row)}Q", *row))
-    return found.hexdigest()
+    shape = f"({len(rows[0])},)" if flat else f"({len(rows)}, {len(rows[0])})"
+    return sha256(shape.encode() + b"".join(pack(f"<{len(row)}Q", *row) for row in rows)).hexdigest()
 
 
 def whole_numbers(floats: Sequence[float]) -> list[int]:
@@ -147,13 +138,11 @@ def eight_bits(q: float, p: float | None = None) -> Table:
 class Flip:
     """A round of noise that supports its input with p, and anything else with q: one of `size` symbols."""
 
-    exclusive = True
-
     def __init__(self, given: Any, size: int, fakes: Sequence[float] = ()) -> None:
         keys(given, "p q", "probabilities")
         self.p, self.q, self._size, self._fakes = given["p"], given["q"], size, fakes
         need(number(self.p) and number(self.q) and 0 < self.q < self.p < 1, "probabilities")
-        total = self.p + (size - 1) * self.q if self.exclusive else 1.0
+        total = self.p + (size - 1) * self.q if type(self) is Flip else 1.0  # bits are drawn one by one
         need(abs(total - 1) < 1e-9, "probabilities")
         self.drawn = self.p / total, self.q / total  # a table draws shares of what it is given
 
@@ -169,8 +158,6 @@ class Flip:
 
 class Bits(Flip):
     """The same of `size` bits: that of the cell is 1 with p, all others with q; a cell may have no bit."""
-
-    exclusive = False
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -209,8 +196,7 @@ class Matrix:
         self._whole = whole_numbers(self.numbers)  # of one scale, which cuts do not depend on
 
     def row(self, symbol: int, numbers: Sequence[Any]) -> list[Any]:
-        columns = range(self.size)
-        return [numbers[abs(symbol - each) + self.size * (0 < each < self.size - 1)] for each in columns]
+        return [numbers[abs(symbol - each) + self.size * (0 < each < self.size - 1)] for each in range(self.size)]
 
     def digest(self) -> str:
         return digest([cuts(self.row(symbol, self._whole)) for symbol in range(self.size)])

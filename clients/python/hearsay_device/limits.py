@@ -1,12 +1,9 @@
-"""What terms reveal, and the most that a device reveals (docs/device-protocol.md, "Losses" and "Limits").
-
-Every loss is exact or too large, up to the 2^-64 to which tables are exact. Nothing here knows a value.
-"""
+"""What terms reveal, exactly or more than that, and what a device allows (docs/device-protocol.md, "Losses")."""
 
 from __future__ import annotations
 
 from collections import namedtuple
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
 from math import comb, exp, inf, isfinite, log, log2
@@ -26,10 +23,7 @@ MOST_OF_YEAR = 0.75  # of the limit `year`, for one survey
 
 
 def loss(question: Question, t: float, combined: Callable[[list[float]], float] = sum) -> float:
-    """Between any two values, after t linked answers from one memo: 1, or infinity for all that there can ever be.
-
-    `combined`: of ordered values the sum over neighbours, or the largest of them (max).
-    """
+    """Between any two values, of t linked answers from one memo: 1, or infinity. With max, of ordered neighbours."""
     first, second, grid = question.first, question.second, question.grid
     if question.ordered:
         return max(map(combined, _steps(first, second if t == 1 else None)))
@@ -72,8 +66,7 @@ def link(question: Question) -> float:
 
 def report_loss(terms: Terms) -> float:
     """One report, between any two histories. Losses of attributes that are all answered add up."""
-    losses = [loss(question, 1) for question in terms.questions]
-    return sum(losses) if terms.solution == "spl" else max(losses)
+    return (sum if terms.solution == "spl" else max)([loss(question, 1) for question in terms.questions])
 
 
 def require_within_budgets(terms: Terms) -> None:
@@ -125,10 +118,7 @@ def _steps(first: Matrix, second: Matrix | None) -> list[list[float]]:
 
 
 class Asked(NamedTuple):
-    """What is charged together: a question, or the tuple of all attributes among which one is true.
-
-    `fresh`: without memos. `cap`: the most memos of one attribute that the survey can bring about.
-    """
+    """A question, or a tuple. `fresh`: without memos. `cap`: the most memos of an attribute that it brings about."""
 
     id: str
     questions: Sequence[Question]
@@ -146,13 +136,12 @@ class Asked(NamedTuple):
             return answers * self.constant
         return max(cost(question, int(min(answers, self.cap, question.states))) for question in self.questions)
 
-    def line(self, answers: int = 0, first: int | None = None) -> dict[str, Any]:
-        """As the ledger has it."""
+    def line(self) -> dict[str, Any]:
         tells = self.constant if self.fresh or self.cap == 1 else sum(map(link, self.questions))
         return {
             "reads": sorted({source.name for question in self.questions for source in question.sources}),
             "fresh": self.fresh, "cap": self.cap, "constant": self.constant, "link": min(tells, 1e300),
-            "reserved": 0.0, "answers": answers, "first": first,
+            "reserved": 0.0, "answers": 0, "first": None,
         }  # fmt: skip
 
 
@@ -189,8 +178,7 @@ class Limits(_Numbers):
     def check(self, survey: str, ledger: Ledger) -> None:
         """Refuse what would exceed a limit: the ledger is as it would be afterwards."""
         self._within("year", survey, ledger.committed(survey), "its charges of a year are", MOST_OF_YEAR)
-        total = sum(map(ledger.committed, ledger.surveys))
-        self._within("year", survey, total, "with those of other surveys, the charges of a year are")
+        self._within("year", survey, sum(map(ledger.committed, ledger.surveys)), "all charges of a year are")
         for name in ledger.read_by(survey):
             self._within("value", survey, ledger.about(name), f"what is told about {name!r} in a year is")
         if ledger.surveys[survey]["credential"]:
@@ -270,11 +258,8 @@ class Ledger:
         """The names of the app's values that surveys ask for."""
         return sorted({name for survey, _, line in self._lines() if survey in surveys for name in line["reads"]})
 
-    def _lines(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Survey, question and line of all that is asked."""
-        for survey, joined in self.surveys.items():
-            for question, line in joined["asked"].items():
-                yield survey, question, line
+    def _lines(self) -> list[tuple[str, str, dict[str, Any]]]:
+        return [(survey, *line) for survey, joined in self.surveys.items() for line in joined["asked"].items()]
 
     def _sharing(self, question: str) -> list[dict[str, Any]]:
         """The lines of all surveys that ask a question and have memos of it."""

@@ -14,8 +14,7 @@ from hearsay_device.errors import keys, need, one_of, whole
 
 PARTS = ("traits", "first", "second")
 MOST_HASHES = 1 << 23  # of `fresh`
-HASH_PRIMES = (2, 3, 5, 7, 11, 13)
-FRESH_PRIMES = (*HASH_PRIMES, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+FRESH_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 MAX_ORDERED_TWICE = 256  # values, with two rounds
 
 
@@ -159,8 +158,7 @@ class Question:
         if self.bits:
             return sum(1 << value for value in self.supports(answer, trait)).to_bytes(-(-self.k // 8), "little")
         said = trait * self.size + answer if self.kind == "hashed" else answer
-        symbols = self.hashes * self.size
-        return said.to_bytes(next(size for size in (1, 2, 4, 8) if symbols <= 1 << 8 * size), "little")
+        return said.to_bytes(next(size for size in (1, 2, 4, 8) if self.hashes * self.size <= 1 << 8 * size), "little")
 
     def supports(self, answer: int, trait: Any) -> list[int]:
         """The values that an answer speaks for."""
@@ -189,10 +187,10 @@ def _encoding(given: Any, k: int, grid: Grid | None) -> tuple[str, int, int]:
         return kind, whole(given["d"], 1, k, "buckets"), 0
     if own[kind] != "g":
         return kind, 0, 0
-    g = one_of(given["g"], HASH_PRIMES if kind == "hashed" else FRESH_PRIMES, "hash")
+    g = one_of(given["g"], FRESH_PRIMES, "hash")
     if kind == "hashed":
         digits = next(count for count in range(8, 0, -1) if g**count <= 256)
-        need(k <= (g**digits - 1) // (g - 1), "hash")
+        need(g <= 13 and k <= (g**digits - 1) // (g - 1), "hash")
     else:
         digits = next(count for count in range(1, 64) if g**count >= k)
         need(g**digits <= MOST_HASHES, "hash")

@@ -20,13 +20,11 @@ Entropy = Callable[[str], bytes]  # 32 bytes for a name: a device takes them fro
 
 
 class Respondent:
-    """The answering side of one survey. `key` gives the AES key of an id and a purpose.
+    """The answering side of a survey. `listed`: version 0.1 joined it, with keys by name, and no order of its own."""
 
-    `listed`: it was joined by version 0.1, whose keys are by survey and name, and whose order is the survey's.
-    """
-
-    def __init__(self, terms: Terms, key: Callable[..., bytes], listed: bool = False) -> None:
-        self.terms, self._key, self._listed = terms, key, listed
+    def __init__(self, terms: Terms, document: Document, entropy: Entropy) -> None:
+        self.terms, self._document, self._entropy = terms, document, entropy
+        self._listed = document["surveys"][terms.id]["listed"]
 
     @property
     def asked(self) -> list[Asked]:
@@ -50,7 +48,7 @@ class Respondent:
         """The question that alone is about the truth, by its place in the survey."""
         asked = self.terms.questions
         order = sorted(range(len(asked)), key=lambda place: "" if self._listed else asked[place].id)
-        return order[self.terms.sampled(order).one(self._drawn("sampled"))]
+        return order[Table([asked[place].share for place in order]).one(self._drawn("sampled"))]
 
     def answers_in(self, period: int) -> bool:
         """Whether the device answers in a period, or reports nothing but its presence."""
@@ -71,17 +69,23 @@ class Respondent:
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
-        terms, trait = self.terms, self._trait(asked, question)
-        once, report = (
-            Draws(derived(period_key, what, terms.id, terms.fingerprint, question.name), cell)
-            for what in ("once", "report")
-        )
+        terms, purpose = self.terms, "once" if asked.fresh else "report"
+        noise = Draws(derived(period_key, purpose, terms.id, terms.fingerprint, question.name), cell)
         own = not terms.hides or question is terms.questions[self.sampled]
-        memo = question.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
-        memo, trait = question.to_survey(memo, trait, self._order(question))
-        answer = question.perturb(memo, report)
+        memo = question.memoise(cell, own, noise if asked.fresh else self._draws(asked, question, "memo", cell))
+        memo, trait = question.to_survey(memo, self._trait(asked, question), self._order(question))
+        answer = question.perturb(memo, noise)
         supported = question.supports(answer, trait) if question.k <= MAX_VALUES else []
         return question.finish(answer, trait).hex(), [question.values[place] for place in supported]
+
+    def _key(self, known: str, *purpose: str) -> bytes:
+        """The AES key of an id and a purpose. The key of an id is drawn at its first use."""
+        kept, keys = self._document["kept"].get(" ".join([known, *purpose])), self._document["keys"]
+        if kept is not None:
+            return bytes.fromhex(kept)
+        if known not in keys:
+            keys[known] = self._entropy(known).hex()
+        return derived(bytes.fromhex(keys[known]), *purpose)
 
     def _trait(self, asked: Asked, question: Question) -> Any:
         return question.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
@@ -100,20 +104,6 @@ class Respondent:
         if len(questions) > 1:
             return self.terms.id if self._listed else self.terms.id_of("tuple")
         return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id
-
-
-def key_of(document: Document, entropy: Entropy) -> Callable[..., bytes]:
-    """By an id and a purpose: the AES key. The key of an id is drawn at its first use."""
-
-    def key(known: str, *purpose: str) -> bytes:
-        kept = document["kept"].get(" ".join([known, *purpose]))
-        if kept is not None:
-            return bytes.fromhex(kept)
-        if known not in document["keys"]:
-            document["keys"][known] = entropy(known).hex()
-        return derived(bytes.fromhex(document["keys"][known]), *purpose)
-
-    return key
 
 
 def move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
@@ -141,20 +131,22 @@ def move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None
             cells: dict[str, list[int]] = {}
             for name, cell in select("attribute, cell from cells", "order by place"):
                 cells.setdefault(name, []).append(cell)
-            stays = dict(select("attribute, cell from stays"))
             owed = [
                 {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
                  "not_before": 0, "attempted": True, "refused": False}
                 for period, report, says in select("period, report, says from owed")
             ]  # fmt: skip
             begin = 0 if settled is None else settled + 1
-            respondent = Respondent(terms, key_of(document, entropy), listed=True)
-            respondent.draw_keys()
-            lines = {each.id: each.line(answers, document["day"] if answers else None) for each in respondent.asked}
             document["surveys"][survey] = {
                 "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
                 "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
-                "attempted": delivered, "cells": cells, "stays": stays, "asked": lines, "owed": owed,
+                "attempted": delivered, "cells": cells, "stays": dict(select("attribute, cell from stays")),
+                "asked": {}, "owed": owed,
             }  # fmt: skip
-            for each in respondent.asked if answers else ():
-                document["charges"].append([document["day"], survey, each.id, each.cost(answers)])
+            respondent = Respondent(terms, document, entropy)
+            respondent.draw_keys()
+            for each in respondent.asked:
+                line = document["surveys"][survey]["asked"][each.id] = each.line()
+                if answers:
+                    line.update(answers=answers, first=document["day"])
+                    document["charges"].append([document["day"], survey, each.id, each.cost(answers)])

@@ -22,7 +22,7 @@ from typing import Any, Callable, NamedTuple
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import refuse
 from hearsay_device.limits import WEEK, YEAR, Ledger, Limits, shared_bits
-from hearsay_device.respondent import Document, Entropy, Respondent, key_of, move
+from hearsay_device.respondent import Document, Entropy, Respondent, move
 from hearsay_device.terms import DAY, Terms, read_terms
 
 FORMAT, PATIENCE_SECONDS = 3, 30
@@ -41,56 +41,55 @@ class Report(NamedTuple):
 
 
 class State:
-    """The file of a device."""
+    """The file of a device. `base` is to be closed."""
 
-    def __init__(self, path: Path, entropy: Entropy, day: int) -> None:
+    def __init__(self, path: Path, limits: Limits, now: Callable[[], float], entropy: Entropy) -> None:
+        self._limits, self._now, self._entropy = limits, now, entropy
         try:
             os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
             path.chmod(0o600)
-            self._base = sqlite3.connect(str(path), timeout=PATIENCE_SECONDS, isolation_level=None)
-            self._base.execute("pragma secure_delete = on")
-            self._base.execute("pragma synchronous = extra")
-            with self._base:
-                self._base.execute("begin immediate")
-                self._prepare(entropy, day)
+            self.base = sqlite3.connect(str(path), timeout=PATIENCE_SECONDS, isolation_level=None)
+            self.base.execute("pragma secure_delete = on")
+            self.base.execute("pragma synchronous = extra")
+            with self.base:
+                self.base.execute("begin immediate")
+                self._prepare()
         except (OSError, ValueError, sqlite3.Error) as error:
-            if hasattr(self, "_base"):
-                self.close()
+            if hasattr(self, "base"):
+                self.base.close()
             refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
 
-    def _prepare(self, entropy: Entropy, day: int) -> None:
+    def _prepare(self) -> None:
         """Make the table, of a new file, or of one that version 0.1 has written."""
-        tables = {name for (name,) in self._base.execute("select name from sqlite_master where type = 'table'")}
+        tables = {name for (name,) in self.base.execute("select name from sqlite_master where type = 'table'")}
+        day = floor(self._now()) // DAY
         document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
         if "state" in tables:
-            document = json.loads(self._base.execute("select document from state").fetchone()[0])
+            document = json.loads(self.base.execute("select document from state").fetchone()[0])
         elif tables:
-            move(self._base, document, entropy)
+            move(self.base, document, self._entropy)
         if document["format"] != FORMAT:
             raise ValueError("it is of another release of hearsay")
         if "state" not in tables:
             for table in tables:
-                self._base.execute(f"drop table {table}")
-            self._base.execute("create table state (document text not null)")
-            self._base.execute("insert into state values (?)", (json.dumps(document),))
-
-    def close(self) -> None:
-        self._base.close()
+                self.base.execute(f"drop table {table}")
+            self.base.execute("create table state (document text not null)")
+            self.base.execute("insert into state values (?)", (json.dumps(document),))
 
     @contextmanager
-    def change(self, keep: bool = True) -> Iterator[Document]:
-        """The document; what is changed in it inside is stored, all or nothing, or not kept. Other processes wait."""
-        with self._base:
+    def change(self, keep: bool = True) -> Iterator[Change]:
+        """What is changed in the document inside is stored, all or nothing, or not kept. Other processes wait."""
+        with self.base:
             try:
-                self._base.execute("begin immediate")
+                self.base.execute("begin immediate")
             except sqlite3.OperationalError as error:
                 refuse("state", f"the file cannot be used: {error}", "if another process uses it, wait, or stop that")
-            (text,) = self._base.execute("select document from state").fetchone()
+            (text,) = self.base.execute("select document from state").fetchone()
             document = json.loads(text)
-            yield document
+            yield Change(document, self._limits, self._now, self._entropy)
             changed = json.dumps(document)
             if keep and changed != text:
-                self._base.execute("update state set document = ?", (changed,))
+                self.base.execute("update state set document = ?", (changed,))
 
 
 class Change(Ledger):
@@ -166,8 +165,11 @@ class Change(Ledger):
         for each in asked:
             for question in each.questions:
                 cell = respondent.cell(each, question, places)
-                if not each.fresh and each.cap < question.states:
-                    cell = _held(joined["cells"].setdefault(question.name, []), each.cap, cell)
+                if not each.fresh and each.cap < question.states:  # at the cap, the last cell for good
+                    cells = joined["cells"].setdefault(question.name, [])
+                    if len(cells) < each.cap and cell not in cells:
+                        cells.append(cell)
+                    cell = cells[-1] if len(cells) >= each.cap else cell
                 answers[question.name], says[question.name] = respondent.answer(each, question, cell, key)
         first, second = Draws(derived(key, "token", survey, terms.fingerprint)).longs(2)
         gap = terms.horizon if settled is None else min(terms.horizon, period - settled)
@@ -187,7 +189,7 @@ class Change(Ledger):
         return report_of(owed)
 
     def drop_late(self, survey: str) -> list[int]:
-        """A report is never sent after its period's end and the survey's grace; returns what was dropped."""
+        """A report is not sent after its period's end and the survey's grace; returns what was dropped."""
         terms, periods = self.terms(survey), [owed["period"] for owed in self.joined(survey)["owed"]]
         late = [each for each in periods if self._now() >= terms.calendar.begin(each + 1) + terms.grace]
         for period in late:
@@ -208,11 +210,10 @@ class Change(Ledger):
                 bits = sum(shared_bits(a, b) for a, b in pairs) - log2(min(pairs[0][0].share, pairs[0][1].share))
                 if mixed or bits > max(HARMLESS_BITS, crowd):
                     why = "one of them has a credential" if mixed else f"{bits:.2g} bits are the same"
-                    refuse("linked", f"survey {survey!r} asks what {name!r} asks, and would link reports: {why}",
-                           "do not answer it, or leave the other one")  # fmt: skip
+                    refuse("linked", f"survey {survey!r} asks what {name!r} asks: {why}", "leave one of them")
 
     def _respondent(self, survey: str) -> Respondent:
-        return Respondent(self.terms(survey), key_of(self.document, self._entropy), self.joined(survey)["listed"])
+        return Respondent(self.terms(survey), self.document, self._entropy)
 
     def draw_key(self, survey: str, period: int) -> None:
         key = self._entropy(f"period {survey} {period}").hex()
@@ -245,10 +246,3 @@ def after(period: int | None) -> int:
 def report_of(owed: dict[str, Any]) -> Report:
     says = {name: tuple(values) for name, values in owed["says"].items()}
     return Report(owed["period"], owed["report"].encode(), says, tuple(owed["unlisted"]))
-
-
-def _held(cells: list[int], cap: float, cell: int) -> int:
-    """The cell whose memo is reported. At the cap it is the last one for good, whatever the value."""
-    if len(cells) < cap and cell not in cells:
-        cells.append(cell)
-    return cells[-1] if len(cells) >= cap else cell

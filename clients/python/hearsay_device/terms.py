@@ -21,7 +21,6 @@ MAX_TERMS_BYTES = 8 << 20
 MAX_CUTS = 1 << 22  # of all ordered attributes together: more would keep a device busy for minutes
 MAX_QUESTIONS = 64
 DAY = 86400
-LAST = (1 << 32) - 2
 EVER = 1 << 62
 UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
 """By their bit in the flags of a report: periods of so many days or more are never twice in the same unit."""
@@ -108,7 +107,7 @@ class Terms:
             shares = sum_to_1(self.shares, "shares")
             need(self.solution == "smp" and len(shares) == len(parts) > 1, "shares")
             need(all(part.get("share", share) == share for part, share in zip(parts, shares)), "shares")
-        asked = listed(resolved["questions"], 2 * MAX_QUESTIONS, "questions")
+        asked = resolved["questions"]
         need(len(asked) == len(parts), "questions")
         self.questions = [Question(each, of, self.solution, share) for each, of, share in zip(asked, sources, shares)]
         need(len({question.name for question in self.questions}) == len(asked), "crosses")
@@ -117,8 +116,7 @@ class Terms:
     def _budgets(self, declared: Any) -> tuple[bool, tuple[float, float] | None]:
         """Whether the survey has memos, and its budgets; None where all attributes are places, which have their own."""
         given = {key: declared[key] for key in ("eps", "eps_inf", "eps_1") if key in declared}
-        most = 20 * len(self.attributes)
-        need(all(number(budget) and 0 < budget <= most for budget in given.values()), "budgets")
+        need(all(number(each) and 0 < each <= 20 * len(self.attributes) for each in given.values()), "budgets")
         rounds = [[rate is not None for rate in each.rates] for each in self.attributes if each.placed]
         need(bool(given) == (len(rounds) < len(self.attributes)), "budgets")
         if given:
@@ -129,13 +127,7 @@ class Terms:
         ever = given.get("eps", given.get("eps_inf", 0.0))
         return rounds[0][1], (given.get("eps_1", ever), ever) if given else None
 
-    def sampled(self, order: Iterable[int]) -> Table:
-        """By which a device draws its question, with the questions in this order."""
-        return Table([self.questions[place].share for place in order])
-
-    def places(
-        self, values: Mapping[str, Any], stays: dict[str, int | None]
-    ) -> tuple[dict[str, int | None], list[str]]:
+    def places(self, values: Mapping[str, Any], stays: dict[str, Any]) -> tuple[dict[str, int | None], list[str]]:
         """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
         places, unlisted = {}, []
         for each in self.attributes:
@@ -156,10 +148,9 @@ class Terms:
         """Every table, made here, must be the one that whoever made the terms has."""
         for question in self.questions:
             question.verify()
-        sampled, places = self._digests
-        everything = range(len(self.questions))
-        need(sampled == (self.sampled(everything).digest() if self.sampling else None), "sampled")
-        need(places == (Table([1.0] * self.one_in).digest() if self.one_in > 1 else None), "places")
+        sampled, places = Table([each.share for each in self.questions]), Table([1.0] * self.one_in)
+        digests = sampled.digest() if self.sampling else None, places.digest() if self.one_in > 1 else None
+        need(self._digests == digests, "tables of what is drawn for life")
 
     def require_signature(self, author: str, signature: str | None) -> None:
         """Refuse terms that the author has not signed: Ed25519 over the fingerprint, all in base64."""
@@ -176,7 +167,7 @@ class Terms:
             refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
     def id_of(self, what: str) -> str:
-        """Of the `tuple` of all attributes, which fakes make one question; of what is drawn for `sampled` and `turn`."""
+        """Of the `tuple` of all attributes, which fakes make one question; of what `sampled` and `turn` depend on."""
         if what == "tuple":
             return hashed(what, *sorted(each.id for each in self.questions))
         asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
@@ -217,7 +208,7 @@ class Calendar:
         self._ends = [*accumulate(ends, max), EVER]
         self._even = "time_zone" not in declared or self.period % DAY != 0
         self._first_day = self._reached(self.start) // DAY * DAY
-        self.last = min(LAST, self.of(until) - 1)
+        self.last = min((1 << 32) - 2, self.of(until) - 1)
         need(self.begin(0) == self.start and self.last > 0, "time_zone")
 
     def begin(self, period: int) -> int:
