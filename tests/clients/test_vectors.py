@@ -77,6 +77,11 @@ def test_the_javascript_library_is_one_small_module_without_dependencies() -> No
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
 
 
+def test_the_python_library_can_be_read_by_somebody_who_does_not_trust_it() -> None:
+    lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
+    assert sum(lengths) <= 2000 and max(lengths) <= 300
+
+
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])
 def test_a_collector_takes_the_reports_of_the_vectors(case: dict[str, Any]) -> None:
     known = {survey: decode_terms(text.encode()) for survey, text in case["terms"].items()}
