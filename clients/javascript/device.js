@@ -357,14 +357,14 @@ function buckets(k, d, first, second) {
     async digests() {
       return { ...(await bits.digests()), traits: [await digest(1, d, () => range(d, k - d + 1), `(${d},)`)] };
     },
-    // Floyd's algorithm: every set of d values is equally likely.
+    // Floyd's algorithm: every set is equally likely.
     async trait(draws) {
-      const held = [];
+      const held = new Set();
       for (const [i, long] of (await draws.longs(d)).entries()) {
         const pick = below(k - d + i + 1, long);
-        held.push(held.includes(pick) ? k - d + i : pick);
+        held.add(held.has(pick) ? k - d + i : pick);
       }
-      return held.sort((a, b) => a - b);
+      return [...held].sort((a, b) => a - b);
     },
     cell: (value, trait) => (trait.includes(value) ? trait.indexOf(value) : d),
     toSurvey: (memo, trait, order) => [memo, trait.map(order)],

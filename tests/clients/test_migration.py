@@ -18,7 +18,6 @@ import pytest
 
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.respondent import Respondent as Answering
-from hearsay_device.state import key_of
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -51,7 +50,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
     for scheme in old.values():
         theirs = Respondent(scheme, Keyring(SECRET))
-        ours = Answering(read_terms(scheme.terms), key_of(stored, lambda _: bytes(32)), listed=True)
+        ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:
             assert ours.sampled == int(theirs.sampled(ALONE)[0])
         if scheme.takes_turns:
@@ -66,7 +65,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
                     place = {source.name: value for source in question.sources}
                     assert ours.cell(asked, question, place) == cell
                     own = not scheme.questions[0].faked or question.name == scheme.questions[ours.sampled].name
-                    memo = question.encoding.memoise(cell, own, ours._draws(asked, question, "memo", cell))
+                    memo = question.memoise(cell, own, ours._draws(asked, question, "memo", cell))
                     expected = theirs.memoise(known, ALONE, np.array([cell]))[0]
                     assert memo == int.from_bytes(expected.tobytes(), "little")
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hearsay_device import Device, DeviceError, Limits, questions, terms
+from hearsay_device import Device, DeviceError, Limits, attributes, questions, terms
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Survey
@@ -57,13 +57,13 @@ def test_every_mechanism_is_in_a_vector() -> None:
 def test_devices_in_python_know_every_key_of_a_survey() -> None:
     shown = {"title", "description", "forecast", "areas", "signature", "groups", "role"}
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
-    assert set(questions.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
+    assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
     assert (MOST_HASHES, tuple(PRIMES)) == (questions.MOST_HASHES, questions.FRESH_PRIMES)
 
 
 def test_devices_in_javascript_know_the_same_terms() -> None:
     source = (LIBRARY / "device.js").read_text()
-    for text in (terms.DECLARED, questions.ATTRIBUTE, terms.RESOLVED):
+    for text in (terms.DECLARED, attributes.ATTRIBUTE, terms.RESOLVED):
         assert re.sub(r'" \+\s+"', "", source).count(f'"{text}"') == 1
     assert str(list(questions.FRESH_PRIMES)) in source and f"1 << {MOST_HASHES.bit_length() - 1}" in source
 
@@ -75,6 +75,11 @@ def test_the_javascript_library_is_one_small_module_without_dependencies() -> No
     # Only when they are needed: in Node.js, of places, and of state of version 0.1.
     assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./moving.js", "./signatures.js"}
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
+
+
+def test_the_python_library_can_be_read_by_somebody_who_does_not_trust_it() -> None:
+    lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
+    assert sum(lengths) <= 2000 and max(lengths) <= 300
 
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])

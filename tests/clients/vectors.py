@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from hearsay_device import Device, DeviceError, Limits
-from hearsay_device.calendar import UNITS
 from hearsay_device.draws import next_key, parts
-from hearsay_device.terms import read_terms
+from hearsay_device.terms import UNITS, read_terms
 from protocols.scheme import Scheme
 from tests.clients.cases import hostile_changes, hostile_terms, scenarios, table_cases, zone_year
 

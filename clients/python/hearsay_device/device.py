@@ -1,30 +1,18 @@
-"""One person's device. It answers surveys, and trusts nobody (docs/device-protocol.md).
-
-The order is always: settle (the report of a period is made and stored), then send. Whatever happens in between, the
-same bytes are sent again, or none. Whether, when and how often it sends is never a function of a value.
-"""
+"""One person's device: it settles a report (makes and stores it), then sends these bytes until they have arrived."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from copy import deepcopy
-from math import floor
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+from typing import Any, Callable, NamedTuple
 
-from hearsay_device.calendar import DAY
-from hearsay_device.changes import LONGEST_DELAY, Change, Report, Values, after, report_of
 from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.limits import Limits
-from hearsay_device.losses import require_within_budgets
-from hearsay_device.state import Entropy, State
+from hearsay_device.limits import Limits, require_within_budgets
+from hearsay_device.respondent import Entropy
+from hearsay_device.state import LONGEST_DELAY, Report, State, Values, after, report_of
 from hearsay_device.terms import read_terms
-
-if TYPE_CHECKING:
-    from hearsay_device.gateway import Gateway
 
 
 class Sent(NamedTuple):
@@ -44,7 +32,8 @@ class Sent(NamedTuple):
 class Device:
     """A device for one person's machine: it answers surveys within limits, and keeps its state in one SQLite file.
 
-    `now`, `wait` and `entropy` are for tests: by default they are the system's clock, its sleep and its randomness.
+    Whether, when and how often it sends is never a function of a value. `now`, `wait` and `entropy` are for tests: by
+    default they are the system's clock, its sleep and its randomness.
     """
 
     def __init__(
@@ -56,22 +45,17 @@ class Device:
         wait: Callable[[float], None] = time.sleep,
         entropy: Entropy = lambda _: os.urandom(32),
     ) -> None:
-        self._limits, self._now, self._wait, self._entropy = limits or Limits(), now, wait, entropy
-        self._state = State(Path(path), entropy, floor(now()) // DAY)
+        self._limits, self._now, self._wait = limits or Limits(), now, wait
+        self._state = State(Path(path), self._limits, now, entropy)
+        self._change = self._state.change
 
     def __enter__(self) -> Device:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def close(self, *_: object) -> None:
+        self._state.base.close()
 
-    def close(self) -> None:
-        self._state.close()
-
-    @contextmanager
-    def _change(self) -> Iterator[Change]:
-        with self._state.change() as document:
-            yield Change(document, self._limits, self._now, self._entropy)
+    __exit__ = close
 
     def send(
         self,
@@ -94,7 +78,7 @@ class Device:
         """
         from hearsay_device.gateway import Gateway  # half of what importing this package would cost
 
-        gateway, credential = Gateway(url, timeout, bearer), bearer is not None
+        gateway, credential, trusted = Gateway(url, timeout, bearer), bearer is not None, trust_first_use
         with self._change() as change:
             joined = change.surveys.get(survey, {"terms": None})
         if joined["terms"] is None:
@@ -102,22 +86,22 @@ class Device:
             if read_terms(terms).id != survey:
                 refuse("terms", f"{gateway.address} answered with another survey", "do not answer it")
             known = {"pin": pin, "author": author, "signature": signature}
-            self.join(terms, **known, trust_first_use=trust_first_use or gateway.loopback, credential=credential)
+            self.join(terms, **known, trust_first_use=trusted or gateway.loopback, credential=credential)
         elif pin not in (None, joined["fingerprint"]):
-            _not_pinned(survey)
-        dropped, failed, report = self._drop_late(survey), None, None
+            refuse("pin", f"survey {survey!r}: its terms are not those that were pinned", "do not answer it")
+        failed, report = None, None
         try:
             with self._change() as change:
                 report = change.settle(survey, values, credential)
         except DeviceError as error:
             failed = error  # what is owed is sent all the same
-        delivered, late, copied = self._send_owed(gateway, survey)
+        delivered, dropped, copied = self._send_owed(gateway.post, survey)
         if failed is not None and failed.code != "reported":
             raise failed
         with self._change() as change:
             period = change.surveys[survey]["settled"] if report is None else report.period
         status = "reported" if period in delivered else "already reported"
-        return Sent(period, status, () if report is None else report.unlisted, (*dropped, *late), copied)
+        return Sent(period, status, () if report is None else report.unlisted, tuple(dropped), copied)
 
     def join(
         self,
@@ -137,10 +121,9 @@ class Device:
         if author is not None:
             read.require_signature(author, signature)
         elif pin is None and not trust_first_use:
-            refuse("pin", f"survey {read.id!r}: there is no fingerprint to compare its terms with",
-                   f"give pin={read.fingerprint!r}, if these are the terms that you mean")  # fmt: skip
+            refuse("pin", f"survey {read.id!r}: its terms are not pinned", f"if right, give pin={read.fingerprint!r}")
         if pin not in (None, read.fingerprint):
-            _not_pinned(read.id)
+            refuse("pin", f"survey {read.id!r}: its terms are not those that were pinned", "do not answer it")
         require_within_budgets(read)
         read.verify()
         self._limits.check_terms(read)
@@ -149,19 +132,12 @@ class Device:
         return read.id
 
     def preview(self, survey: str, values: Values) -> Report:
-        """What the report of this period says: the one that is settled, or the one that these values would make.
-
-        Nothing is stored or sent.
-        """
-        with self._change() as change:
-            copy = Change(deepcopy(change.document), self._limits, self._now, self._entropy)
-            return copy.settle(survey, values, None)
+        """The report of this period: as it is settled, or as these values would make it. Nothing is stored or sent."""
+        with self._change(keep=False) as change:
+            return change.settle(survey, values, None)
 
     def settle(self, survey: str, values: Values) -> Report:
-        """Make the report of this period and store it. Settled again, it is the first one, whatever the values.
-
-        For programs that send it themselves (`owed`, `confirm`).
-        """
+        """Make and store the report of this period, once, whatever values come later; for programs that send it."""
         self._drop_late(survey)
         with self._change() as change:
             return change.settle(survey, values, None)
@@ -187,10 +163,7 @@ class Device:
                 line["reserved"] = 0.0
 
     def forget_clock(self, survey: str) -> None:
-        """Go back to the last period whose report was sent and not refused as too early, with a new period key.
-
-        For a device whose clock was far ahead, and which has settled periods that have not begun.
-        """
+        """If the clock was far ahead: go back to the last period whose report was sent and not refused as too early."""
         with self._change() as change:
             joined = change.joined(survey)
             sent = [owed["period"] for owed in joined["owed"] if owed["attempted"] and not owed["refused"]]
@@ -211,27 +184,21 @@ class Device:
             return change.explain(self._limits.year)
 
     def check(self, terms: bytes, possible: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
-        """For tests of an app: which of its possible values a survey does not list, by attribute.
-
-        An attribute for which the app gives no values has None among them.
-        """
+        """For tests of an app: which of its possible values a survey does not list; of no values given, None."""
         unlisted = {}
         for each in read_terms(terms).attributes:
             values = possible.get(each.name, [None])
             unlisted[each.name] = [value for value in values if each.place(value, None) is None]
         return {name: values for name, values in unlisted.items() if values}
 
-    def _send_owed(self, gateway: Gateway, survey: str) -> tuple[list[int], list[int], bool]:
+    def _send_owed(self, post: Callable[[bytes, str], bool], survey: str) -> tuple[list[int], list[int], bool]:
         """Send what is owed, oldest first: the periods that were delivered, those that are late, and whether a copy."""
         delivered: list[int] = []
-        late: list[int] = []
-        copied = False
+        late, copied = self._drop_late(survey), False
         with self._change() as change:
-            waiting = [(each["period"], each["not_before"]) for each in change.joined(survey)["owed"]]
-            begun = change.period(change.terms(survey))
-        for period, not_before in waiting:
-            if period > begun:
-                break  # the clock was ahead
+            begun = change.period(change.terms(survey))  # of a period that has not begun, the clock was ahead
+            waiting = [each for each in change.joined(survey)["owed"] if each["period"] <= begun]
+        for period, not_before in ((each["period"], each["not_before"]) for each in waiting):
             self._wait(min(LONGEST_DELAY, max(0.0, not_before - self._now())))
             late += self._drop_late(survey)
             with self._change() as change:
@@ -241,7 +208,7 @@ class Device:
             if "report" not in owed:
                 continue  # late by now, or another process has delivered it
             try:
-                repeated = gateway.post(owed["report"].encode(), f"period {period} of survey {survey!r}")
+                repeated = post(owed["report"].encode(), f"period {period} of survey {survey!r}")
             except DeviceError as error:
                 with self._change() as change:
                     change.owed(survey, period).update(refused=error.code == "ahead")
@@ -252,10 +219,6 @@ class Device:
             delivered.append(period)
         return delivered, late, copied
 
-    def _drop_late(self, survey: str) -> tuple[int, ...]:
+    def _drop_late(self, survey: str) -> list[int]:
         with self._change() as change:
             return change.drop_late(survey)
-
-
-def _not_pinned(survey: str) -> None:
-    refuse("pin", f"survey {survey!r}: its terms are not those that were pinned", "do not answer it")

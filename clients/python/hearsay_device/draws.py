@@ -1,23 +1,27 @@
-"""Derived randomness, and exact sampling with it (docs/device-protocol.md, "Draws" and "Tables").
-
-Bits are AES-128 on counter blocks, keyed by HMAC-SHA256; tables are integers. No float is compared.
-"""
+"""Derived randomness, and noise that is drawn with it: integers, no floats (docs/device-protocol.md, "Tables")."""
 
 from __future__ import annotations
 
 import hmac
 from bisect import bisect_right
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
+from math import ceil, floor, sqrt
 from struct import pack, unpack
+from typing import Any
+
+from hearsay_device.errors import keys, need, number
 
 SLOTS, WORD = 1 << 16, 1 << 64
+ANYWHERE = 1 << 24  # of 2^64: the chance of each cell of a grid to be reported whatever the truth is
+_INVERSE_LN2 = 1.4426950408889634
+_COEFFICIENTS = list(accumulate(range(1, 18), lambda before, i: before / -i, initial=1.0))
 
 
 def parts(*texts: str) -> bytes:
-    """Texts without ambiguity: of each the length in UTF-8 (4 bytes, little-endian), then its bytes."""
+    """Of each text the length in UTF-8 (4 bytes, little-endian), then its bytes."""
     return b"".join(pack("<I", len(text)) + text for text in map(str.encode, texts))
 
 
@@ -25,13 +29,11 @@ def hashed(*texts: str) -> str:
     return sha256(parts(*texts)).hexdigest()
 
 
-def bits_of(number: float) -> str:
-    """A double as 16 hexadecimal digits: its IEEE 754 bits, big-endian."""
-    return pack(">d", number).hex()
+def bits_of(double: float) -> str:
+    return pack(">d", double).hex()
 
 
 def derived(key: bytes, *purpose: str) -> bytes:
-    """The AES key of a purpose."""
     return hmac.digest(key, parts(*purpose), "sha256")[:16]
 
 
@@ -72,11 +74,7 @@ class Draws:
 
 
 class Table:
-    """One distribution over symbols, or a few of them (kinds) that are drawn with the same words.
-
-    >>> Table([0.75, 0.25]).digest() == Table([3.0, 1.0]).digest()
-    True
-    """
+    """One distribution over symbols, or a few of them (kinds) that are drawn with the same words."""
 
     def __init__(self, *distributions: Sequence[float]) -> None:
         weights = [whole_numbers(each) for each in distributions]
@@ -97,50 +95,18 @@ class Table:
         """A symbol for each of `count` words; at the place exempt[0] from the distribution of kind exempt[1]."""
         found = []
         for place, word in enumerate(draws.words(count)):
-            kind = exempt[1] if place == exempt[0] else 0
-            inside = word < self._filled
-            ends, drawn = (self._ends, word) if inside else (self._cuts, draws.further(place))
-            found.append(bisect_right(ends[kind], drawn))
+            ends, drawn = (self._ends, word) if word < self._filled else (self._cuts, draws.further(place))
+            found.append(bisect_right(ends[exempt[1] if place == exempt[0] else 0], drawn))
         return found
 
     def one(self, draws: Draws, kind: int = 0) -> int:
         return self.sample(draws, 1, (0, kind))[0]
 
 
-@lru_cache(maxsize=64)
-def uniform(count: int) -> Table:
-    return Table([1.0] * count)
-
-
-@lru_cache(maxsize=64)
-def eight_bits(q: float, p: float | None = None) -> Table:
-    """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
-    kinds = [[q] * 8] + [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8) if p is not None]
-    distributions = []
-    for bits in kinds:
-        chances, scale = [1], 1
-        for one, whole in (bit.as_integer_ratio() for bit in bits):
-            chances = [rest * (whole - one) for rest in chances] + [rest * one for rest in chances]
-            scale *= whole
-        distributions.append([chance / scale for chance in chances])  # a quotient of whole numbers is rounded once
-    return Table(*distributions)
-
-
 def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     """A hash of integers and of their shape; `flat`: of one row, which is a list."""
-    found = sha256(f"({len(rows[0])},)".encode() if flat else f"({len(rows)}, {len(rows[0])})".encode())
-    for row in rows:
-        found.update(pack(f"<{len(row)}Q", *row))
-    return found.hexdigest()
-
-
-def below(count: int, long: int) -> int:
-    """64 random bits as a number below `count`: the upper half of their product.
-
-    >>> [below(10, long) for long in (0, 1 << 63, (1 << 64) - 1)]
-    [0, 5, 9]
-    """
-    return long * count >> 64
+    shape = f"({len(rows[0])},)" if flat else f"({len(rows)}, {len(rows[0])})"
+    return sha256(shape.encode() + b"".join(pack(f"<{len(row)}Q", *row) for row in rows)).hexdigest()
 
 
 def whole_numbers(floats: Sequence[float]) -> list[int]:
@@ -154,3 +120,132 @@ def cuts(weights: Sequence[int]) -> list[int]:
     """Where [0, 2^64) is cut so that piece i has weights[i] of it."""
     total = sum(weights) or WORD
     return [min(WORD - 1, (2 * running * WORD + total) // (2 * total)) for running in accumulate(weights[:-1])]
+
+
+def eight_bits(q: float, p: float | None = None) -> Table:
+    """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
+    kinds = [[q] * 8] + [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8) if p is not None]
+    distributions = []
+    for bits in kinds:
+        chances, scale = [1], 1
+        for one, whole in (bit.as_integer_ratio() for bit in bits):
+            chances = [rest * (whole - one) for rest in chances] + [rest * one for rest in chances]
+            scale *= whole
+        distributions.append([chance / scale for chance in chances])  # a quotient of whole numbers is rounded once
+    return Table(*distributions)
+
+
+class Flip:
+    """A round of noise that supports its input with p, and anything else with q: one of `size` symbols."""
+
+    def __init__(self, given: Any, size: int, fakes: Sequence[float] = ()) -> None:
+        keys(given, "p q", "probabilities")
+        self.p, self.q, self._size, self._fakes = given["p"], given["q"], size, fakes
+        need(number(self.p) and number(self.q) and 0 < self.q < self.p < 1, "probabilities")
+        total = self.p + (size - 1) * self.q if type(self) is Flip else 1.0  # bits are drawn one by one
+        need(abs(total - 1) < 1e-9, "probabilities")
+        self.drawn = self.p / total, self.q / total  # a table draws shares of what it is given
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        """Of shifts, by 0 with p, by each other amount with q; and of fakes, which are symbols instead of shifts."""
+        shifts = [self.p] + [self.q] * (self._size - 1)
+        return [Table(shifts, self._fakes) if self._fakes else Table(shifts)]
+
+    def one(self, symbol: int, draws: Draws) -> int:
+        return (symbol + self.tables[0].one(draws)) % self._size
+
+
+class Bits(Flip):
+    """The same of `size` bits: that of the cell is 1 with p, all others with q; a cell may have no bit."""
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        return [eight_bits(self.q, self.p)]
+
+    def one(self, cell: int, draws: Draws) -> int:
+        return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
+
+    def _sample(self, lane: int, draws: Draws, exempt: tuple[int, int] = (0, 0)) -> int:
+        drawn = bytes(self.tables[lane].sample(draws.fork(lane), -(-self._size // 8), exempt))
+        return int.from_bytes(drawn, "little") & (1 << self._size) - 1
+
+
+class SecondBits(Bits):
+    """Round 2 of bits: one that is 0 becomes one drawn with q, one that is 1 becomes one drawn with p."""
+
+    @cached_property
+    def tables(self) -> list[Table]:
+        return [eight_bits(self.q)] if self.p + self.q == 1 else [eight_bits(self.q), eight_bits(self.p)]
+
+    def one(self, memo: int, draws: Draws) -> int:
+        drawn = [self._sample(lane, draws) for lane in range(len(self.tables))]
+        return memo ^ drawn[0] if len(drawn) == 1 else (drawn[0] & ~memo) | (drawn[1] & memo)
+
+
+class Matrix:
+    """A round over ordered values: entries by distance, `ends` in the columns of both ends, `inside` between."""
+
+    def __init__(self, given: Any, k: int) -> None:
+        keys(given, "ends inside", "probabilities")
+        ends, inside = given["ends"], given["inside"]
+        need(k <= 1024 and len(ends) == k and len(inside) == (k - 1 if k > 2 else 0), "values")
+        need(all(number(each) and 0 <= each < 1 for each in (*ends, *inside)), "probabilities")
+        need(ends[0] > 0 and (k == 2 or inside[0] > 0), "probabilities")
+        self.size, self.numbers, self.tables = k, [*ends, *inside], [self]
+        self._whole = whole_numbers(self.numbers)  # of one scale, which cuts do not depend on
+
+    def row(self, symbol: int, numbers: Sequence[Any]) -> list[Any]:
+        return [numbers[abs(symbol - each) + self.size * (0 < each < self.size - 1)] for each in range(self.size)]
+
+    def digest(self) -> str:
+        return digest([cuts(self.row(symbol, self._whole)) for symbol in range(self.size)])
+
+    def one(self, symbol: int, draws: Draws) -> int:
+        return bisect_right(cuts(self.row(symbol, self._whole)), draws.longs(1)[0])
+
+
+class Move:
+    """A round that displaces the cells of a grid, all alike; a cell side costs `rate`."""
+
+    def __init__(self, given: Any, grid: Any) -> None:
+        keys(given, "rate", "rate")
+        self.rate, self._grid, self.tables = given["rate"], grid, [self]
+        need(number(self.rate) and 0.05 <= self.rate <= 20, "rate")
+
+    @cached_property
+    def _cuts(self) -> list[int]:
+        columns, rows = self._grid.columns, self._grid.rows
+        bound = 1 + 2 * 1.4142135623730951 / self.rate
+        bits = 62 - int(bound * bound + 1).bit_length()
+        reach = ceil(bits / _INVERSE_LN2 / self.rate) + 1
+        law = [[0] * columns for _ in range(rows)]  # what is beyond the grid's size is added to the outermost
+        for up in range(reach + 1):
+            for across in range(reach + 1):
+                weight = _weight(self.rate * sqrt(up * up + across * across), bits)
+                law[min(up, rows - 1)][min(across, columns - 1)] += weight
+        flat = [law[abs(up)][abs(across)] for up in range(1 - rows, rows) for across in range(1 - columns, columns)]
+        total, share = sum(flat), WORD - ANYWHERE * columns * rows
+        return [running * share // total for running in accumulate(flat)]
+
+    def digest(self) -> str:
+        return digest([self._cuts])
+
+    def one(self, cell: int, draws: Draws) -> int:
+        columns, rows = self._grid.columns, self._grid.rows
+        word, other = draws.longs(2)
+        drawn = bisect_right(self._cuts, word)
+        if drawn == len(self._cuts):
+            return other * columns * rows // WORD
+        up, across = divmod(drawn, 2 * columns - 1)
+        return int(self._grid.nearest(cell // columns + up - (rows - 1), cell % columns + across - (columns - 1)))
+
+
+def _weight(x: float, bits: int) -> int:
+    """floor(e^-x 2^bits), by the same operations in the same order in every language."""
+    n = floor(x * _INVERSE_LN2)
+    rest = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10  # the logarithm of 2, in two parts
+    total = 0.0
+    for coefficient in reversed(_COEFFICIENTS):
+        total = total * rest + coefficient
+    return floor(total * 2.0 ** (bits - n))

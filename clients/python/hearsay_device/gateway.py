@@ -52,19 +52,16 @@ class Gateway:
         found = re.search(rb'"reason"\s*:\s*"([a-z-]{1,40})"', body) if 400 <= status < 500 else None
         reason = found[1].decode() if found else ""
         if reason == "too-far-ahead":
-            refuse("ahead", f"{self.address}: {what} has not begun there",
-                   "look at this machine's clock; if it was wrong, set it and call forget_clock")  # fmt: skip
+            refuse("ahead", f"{self.address}: {what} has not begun there", "set this clock, and call forget_clock")
         if reason == "late":
-            refuse("late", f"{self.address}: {what} is closed there, but not by this machine's clock",
-                   "look at the clock; it is sent again until then")  # fmt: skip
+            refuse("late", f"{self.address}: {what} is closed there, but not by this clock", f"look at it; {LATER}")
         if status not in (200, 201, 202) and reason != "repeat":
             self._refuse(status, f"the report was not taken{reason and ': ' + reason}")
         return reason == "repeat"
 
     def _refuse(self, status: int, what: str) -> NoReturn:
         if status in (401, 403):
-            refuse("credential", f"{self.address}: credential refused (status {status})",
-                   "give the `bearer` that the collector has given this device")  # fmt: skip
+            refuse("credential", f"{self.address}: credential refused ({status})", "give the `bearer` of this device")
         refuse("gateway", f"{self.address}: {what} (status {status})", LATER)
 
     def _request(self, method: str, path: str, body: bytes | None, most: int) -> tuple[int, bytes, str | None]:
@@ -95,22 +92,16 @@ class Gateway:
             if over or (answer.length and len(content) <= most):
                 raise HTTPException("cut")
         except (OSError, HTTPException, ValueError) as error:
-            self._explain(error, bool(over))
+            if isinstance(error, ssl.SSLCertVerificationError):
+                refuse("certificate", f"{self.address}: {error.verify_message}", "name its authority in SSL_CERT_FILE")
+            if over or isinstance(error, socket.timeout):
+                refuse("timeout", f"{self.address} took longer than {self._timeout:g} s", LATER)
+            if isinstance(error, (ConnectionRefusedError, socket.gaierror)):
+                refuse("unreachable", f"{self.address}: {error.strerror}", f"is the address right? {LATER}")
+            refuse("gateway", f"{self.address} did not answer properly ({type(error).__name__})", LATER)
         finally:
             alarm.cancel()
             connection.close()
         if len(content) > most:
             refuse("gateway", f"{self.address} sent more than {most} bytes", LATER)
         return answer.status, content, answer.getheader("hearsay-signature")
-
-    def _explain(self, error: Exception, over: bool) -> NoReturn:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            refuse("certificate", f"{self.address}: its certificate is not trusted: {error.verify_message}",
-                   "name the authority's file in SSL_CERT_FILE, or correct the address")  # fmt: skip
-        if over or isinstance(error, socket.timeout):
-            refuse("timeout", f"{self.address} took longer than {self._timeout:g} s", LATER)
-        if isinstance(error, ConnectionRefusedError):
-            refuse("unreachable", f"{self.address}: connection refused", f"is it running there? {LATER}")
-        if isinstance(error, socket.gaierror):
-            refuse("unreachable", f"{self.address}: no such host", f"look at the address, and at the network; {LATER}")
-        refuse("gateway", f"{self.address} did not answer properly ({type(error).__name__})", LATER)

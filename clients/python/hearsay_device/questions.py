@@ -1,99 +1,44 @@
-"""What a survey asks: attributes, whose values an app gives, and questions about them.
-
-There is one memo per question, however many surveys ask it (docs/device-protocol.md, "Questions" and "Values").
-"""
+"""Questions (docs/device-protocol.md, "Answers"): a value becomes a cell, a cell a memo, a memo an answer."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from itertools import product
-from math import floor, isfinite, nan
-from numbers import Real
+from operator import mul
 from typing import Any
 
-from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
-from hearsay_device.draws import hashed
-from hearsay_device.encodings import Bits, Encoding, Flip, Matrix, SecondBits, hash_digits
-from hearsay_device.places import Grid, Move
+from hearsay_device.attributes import MAX_VALUES, Attribute, Grid
+from hearsay_device.draws import WORD, Bits, Draws, Flip, Matrix, Move, SecondBits, Table, digest, hashed
+from hearsay_device.errors import keys, need, one_of, whole
 
-ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values"
 PARTS = ("traits", "first", "second")
-MAX_VALUES = 1 << 16
-MOST_VALUES, MOST_HASHES = 1_000_000, 1 << 23  # of answers with fresh hashes
-HASH_PRIMES = (2, 3, 5, 7, 11, 13)
-FRESH_PRIMES = (*HASH_PRIMES, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
+MOST_HASHES = 1 << 23  # of `fresh`
+FRESH_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
 MAX_ORDERED_TWICE = 256  # values, with two rounds
 
 
-class Attribute:
-    """What the app gives a value of.
-
-    `other` stands for a value that is not listed; `span` are the first numbers of the values of a range, and its end;
-    `rates` are what one cell side may cost, as declared, in one report and for ever.
-    """
-
-    def __init__(self, given: Any, solution: str) -> None:
-        keys(given, ATTRIBUTE, "attribute")
-        self.name = text(given["name"], "[a-z][a-z0-9_]{0,62}", "name")
-        self.span = _span(given["range"]) if "range" in given else None
-        self.grid = Grid(given["grid"]) if "grid" in given else None
-        self.values = _listed(given, self.span, self.grid)
-        self.places = {value: place for place, value in enumerate(self.values)}
-        need(len(self.places) == len(self.values) >= 2, "values")
-        self.other = given.get("other")
-        need("other" not in given or self.other in self.places, "other")
-        self.rates = [_rate(given[key], self.grid) if key in given else None for key in ("geo", "geo_inf")]
-        self.placed = self.rates != [None, None]
-        need(not self.placed or solution == "smp", "geo")
-        self.prior = None
-        need(("prior" in given) == (solution == "rs+rfd"), "prior")
-        if "prior" in given:
-            need(given["prior"].keys() == self.places.keys(), "prior")
-            self.prior = sum_to_1([given["prior"][value] for value in self.values], "prior")
-
-    def place(self, given: Any, last: int | None) -> int | None:
-        """The place of a value in the survey's list; None if it is not listed. Never an error.
-
-        `last` is the cell of a grid that the device was in.
-        """
-        if self.grid is not None and isinstance(given, Mapping):
-            return self.grid.cell_of(given, last)
-        if isinstance(given, bool):
-            given = "true" if given else "false"
-        number = float(given) if isinstance(given, Real) else nan
-        if isfinite(number) and number == floor(number) and abs(number) <= 1 << 53:
-            given = str(int(number))
-        if isinstance(given, str) and given in self.places:
-            return self.places[given]
-        if isinstance(given, str) and re.fullmatch("-?[0-9]{1,15}", given):
-            number = float(given)
-        if self.span is None or number != number:
-            return None
-        return (floor(min(max(number, self.span.start), self.span.stop - 1)) - self.span.start) // self.span.step
-
-
 class Question:
-    """One attribute, or a cross of two (`sources`), as it is asked.
+    """One attribute, or a cross of two (`sources`), as it is asked. Surveys that ask the same share its memos.
 
     `parameter` is g of hashes, d of buckets, otherwise 0; `size` how many symbols or bits a memo has; `states` how many
-    memos a device can ever have; `share` the chance that a device draws this question, where it draws one; `fakes` what
+    memos a device can ever have; `share` the chance that a device draws and shows this question; `fakes` what
     a fake answer is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1).
     """
 
     def __init__(self, given: Any, sources: Sequence[Attribute], solution: str, share: float) -> None:
         keys(given, "encoding fakes first mechanism second tables", "question")
-        self.sources, self.share = sources, share
+        self.sources, self.share, self.grid = sources, share, sources[0].grid
         self.name = "*".join(source.name for source in sources)
         self.values = ["*".join(each) for each in product(*(source.values for source in sources))]
         self.k = len(self.values)
         need(len(set(self.values)) == self.k, "crosses")
-        self.kind, self.parameter = _encoding(given["encoding"], self.k, sources[0].grid)
+        self.kind, self.parameter, self._digits = _encoding(given["encoding"], self.k, self.grid)
         need((self.kind == "plane") == sources[0].placed, "geo")
         need(self.kind == "fresh" or self.k <= MAX_VALUES, "values")
         self.bits = self.kind in ("unary", "buckets")
         self.size = self.parameter or self.k
+        self.hashes = self.size**self._digits
         self.states = min(self.k, self.size + (self.kind == "buckets"))
         self.ordered = self.kind == "direct" and "ends" in given["first"]
         self.fakes = None
@@ -102,27 +47,21 @@ class Question:
             need(not self.ordered, "fakes")
             self.fakes = one_of(given["fakes"], kinds.get(self.kind, ()), "fakes")
         need(self.fakes == given["fakes"], "fakes")
-        self.fake_shares = sources[0].prior or (1 / self.k,) * self.k
-        bare = self.fake_shares if self.fakes == "bare" else ()
-        self.first = self._round(given["first"], Bits, bare)
+        self._fake_shares = sources[0].prior or (1 / self.k,) * self.k
+        self.first = self._round(given["first"], Bits, self._fake_shares if self.fakes == "bare" else ())
         self.second = None if given["second"] is None else self._round(given["second"], SecondBits)
         need(not self.ordered or self.second is None or self.k <= MAX_ORDERED_TWICE, "values")
         keys(given["tables"], " ".join(PARTS), "tables")
         self.tables = {part: given["tables"][part] for part in PARTS}
-        self.encoding = Encoding(self)
 
     def _round(self, given: Any, bits: type[Bits], fakes: Sequence[float] = ()) -> Any:
-        if self.kind == "plane":
-            return Move(given, self.sources[0].grid)
+        if self.kind == "plane" and self.grid is not None:
+            return Move(given, self.grid)
         return Matrix(given, self.k) if self.ordered else (bits if self.bits else Flip)(given, self.size, fakes)
 
     @cached_property
     def order(self) -> Sequence[int]:
-        """Its values in the question's own order, each by its place in the survey's.
-
-        By their UTF-8 bytes where the mechanism knows no order; as listed where a hash, a prior or a grid does; of
-        ordered values as listed or reversed, whichever is smaller.
-        """
+        """Its values in the question's own order, each by its place in the survey's."""
         as_listed = range(self.k)
         if self.kind in ("hashed", "fresh", "plane") or self.sources[0].prior:
             return as_listed
@@ -140,45 +79,119 @@ class Question:
             texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
         return hashed(*texts, *(self.values[place] for place in self.order))
 
+    def verify(self) -> None:
+        """Every table, made here, must be the one that whoever made the terms has."""
+        first, traits = [*self.first.tables], []
+        if self.kind == "fresh":
+            first = [Table([1.0] * self.size), *first]
+        if self.fakes == "noisy":
+            first.append(Table(self._fake_shares))
+        if self.kind == "hashed":
+            mapped = [[self.cell(value, trait) for value in range(self.k)] for trait in range(self.hashes)]
+            traits = [Table([1.0] * self.hashes).digest(), digest(mapped)]
+        if self.kind == "buckets":
+            traits = [digest([range(self.k - self.size + 1, self.k + 1)], flat=True)]
+        second = [] if self.second is None else self.second.tables
+        digests = traits, [each.digest() for each in first], [each.digest() for each in second]
+        for part, made in zip(PARTS, digests):
+            need(self.tables[part] == made, f"tables of {part}")
 
-def _listed(given: Any, span: range | None, grid: Grid | None) -> list[str]:
-    """The values; those of a long range are its numbers, or the first and the last number of each step."""
-    if grid is not None:
-        need("values" not in given and span is None, "values")
-        return [f"x{column}y{row}" for row in range(grid.rows) for column in range(grid.columns)]
-    if span is None or "values" in given:
-        values = [text(value) for value in listed(given["values"], MAX_VALUES, "values")]
-        need(span is None or len(values) == len(span), "range")
-        return values
-    need(MAX_VALUES < len(span) <= MOST_VALUES, "range")
-    return [str(each) if span.step == 1 else f"{each}-{min(each + span.step, span.stop) - 1}" for each in span]
+    @cached_property
+    def _points(self) -> list[list[int]]:
+        """What `hashed` multiplies a hash with, by value: rows of digits whose first digit other than 0 is 1."""
+        rows = map(self._written, range(self.hashes))
+        return [row for row in rows if next(filter(None, row), 0) == 1][: self.k]
+
+    def _written(self, number: int) -> list[int]:
+        """In digits, most significant first."""
+        return [number // self.size**i % self.size for i in reversed(range(self._digits))]
+
+    def _symbol(self, hash_: Sequence[int], digits: Sequence[int]) -> int:
+        return int(sum(map(mul, hash_, digits)) % self.size)
+
+    def trait(self, draws: Draws) -> Any:
+        """What a device keeps for life and shows: the hash of `hashed`, the values that `buckets` hold."""
+        if self.kind == "hashed":
+            return Table([1.0] * self.hashes).one(draws)
+        held: set[int] = set()
+        for last, long in enumerate(draws.longs(self.size if self.kind == "buckets" else 0), self.k - self.size):
+            pick = long * (last + 1) // WORD  # Floyd's algorithm: every set is equally likely
+            held.add(last if pick in held else pick)
+        return sorted(held)
+
+    def cell(self, value: int, trait: Any) -> int:
+        """What is memoised for a value; the last cell of buckets stands for all values that are not held."""
+        if self.kind == "hashed":
+            return self._symbol(self._written(trait), self._points[value])
+        if self.kind == "buckets":
+            return int(trait.index(value)) if value in trait else self.size
+        return value
+
+    def memoise(self, cell: int, own: bool, draws: Draws) -> int:
+        """Round 1, with values in the question's own order. Not `own`: a fake stands in for the value."""
+        fakes, hash_ = None if own else self.fakes, []
+        if fakes == "bare":
+            return int(self.first.tables[0].one(draws, 1))
+        if fakes is not None:
+            cell = Table(self._fake_shares).one(draws.fork(2)) if fakes == "noisy" else self.size
+        if self.kind == "fresh":
+            hash_ = Table([1.0] * self.size).sample(draws.fork(1), self._digits)
+            cell = self._symbol(hash_, self._written(cell))
+        memo = 0
+        for digit in (*hash_, self.first.one(cell, draws)):
+            memo = memo * self.size + digit
+        return memo
+
+    def to_survey(self, memo: int, trait: Any, order: Sequence[int]) -> tuple[int, Any]:
+        """Memo and trait with values in the survey's order, in which round 2 is drawn."""
+        if self.kind == "buckets":
+            return memo, [order[place] for place in trait]
+        if self.kind == "unary":
+            return sum(1 << order[place] for place in _ones(memo)), trait
+        return order[memo] if self.kind == "direct" else memo, trait
+
+    def perturb(self, memo: int, draws: Draws) -> int:
+        return memo if self.second is None else int(self.second.one(memo, draws))
+
+    def finish(self, answer: int, trait: Any) -> bytes:
+        """The bytes of an answer: those of all bits, or the fewest of 1, 2, 4 or 8 that hold every symbol."""
+        if self.bits:
+            return sum(1 << value for value in self.supports(answer, trait)).to_bytes(-(-self.k // 8), "little")
+        said = trait * self.size + answer if self.kind == "hashed" else answer
+        return said.to_bytes(next(size for size in (1, 2, 4, 8) if self.hashes * self.size <= 1 << 8 * size), "little")
+
+    def supports(self, answer: int, trait: Any) -> list[int]:
+        """The values that an answer speaks for."""
+        values = range(self.k)
+        if self.kind == "hashed":
+            return [value for value in values if self.cell(value, trait) == answer]
+        if self.kind == "fresh":
+            hash_, symbol = self._written(answer // self.size), answer % self.size
+            return [value for value in values if self._symbol(hash_, self._written(value)) == symbol]
+        said = _ones(answer) if self.bits else [answer]
+        return [trait[place] for place in said] if self.kind == "buckets" else said
 
 
-def _span(given: Any) -> range:
-    keys(given, "first last step", "range")
-    first = whole(given.get("first", 0), -(1 << 53), 1 << 53, "range")
-    last, step = whole(given["last"], first, 1 << 53, "range"), whole(given.get("step", 1), 1, 1 << 53, "range")
-    return range(first, last + 1, step)
+def _ones(bits: int) -> list[int]:
+    return [i for i, bit in enumerate(reversed(f"{bits:b}")) if bit == "1"]
 
 
-def _rate(given: Any, grid: Grid | None) -> float:
-    keys(given, "level radius", "geo")
-    need(all(number(given[key]) and given[key] > 0 for key in ("level", "radius")), "geo")
-    return float(given["level"] * grid.cell / given["radius"]) if grid else not_terms("geo")
-
-
-def _encoding(given: Any, k: int, grid: Grid | None) -> tuple[str, int]:
-    """Its kind and its parameter."""
+def _encoding(given: Any, k: int, grid: Grid | None) -> tuple[str, int, int]:
+    """Its kind, its parameter, and how many digits a hash has."""
     own = {"direct": "", "unary": "", "hashed": "g", "fresh": "g", "buckets": "d", "plane": "columns rows"}
     kind = one_of(given["kind"], own, "encoding")
     need(given.keys() == {"kind", *own[kind].split()}, "encoding")
     if kind == "plane":
         need(grid and (given["columns"], given["rows"]) == (grid.columns, grid.rows), "encoding")
     if kind == "buckets":
-        return kind, whole(given["d"], 1, k, "buckets")
+        return kind, whole(given["d"], 1, k, "buckets"), 0
     if own[kind] != "g":
-        return kind, 0
-    g = one_of(given["g"], HASH_PRIMES if kind == "hashed" else FRESH_PRIMES, "hash")
-    hashes = g ** hash_digits(kind, k, g)
-    need(k <= (hashes - 1) // (g - 1) if kind == "hashed" else k <= MOST_VALUES and hashes <= MOST_HASHES, "hash")
-    return kind, g
+        return kind, 0, 0
+    g = one_of(given["g"], FRESH_PRIMES, "hash")
+    if kind == "hashed":
+        digits = next(count for count in range(8, 0, -1) if g**count <= 256)
+        need(g <= 13 and k <= (g**digits - 1) // (g - 1), "hash")
+    else:
+        digits = next(count for count in range(1, 64) if g**count >= k)
+        need(g**digits <= MOST_HASHES, "hash")
+    return kind, g, digits

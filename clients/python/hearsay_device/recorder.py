@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from copy import deepcopy
 from typing import Any
 
 from hearsay_device.errors import refuse
@@ -12,26 +11,19 @@ RULES = ("first", "last", "most frequent", "longest", "count")
 
 
 class Recorder:
-    """What happened since it was cleared, as one value.
+    """What happened since it was cleared, as one value. If nothing happened it is None: `send` it like any other.
 
     `rule` says which: the `first` or the `last` value, the `most frequent` one, the one with the `longest` time, or how
-    many events there were (`count`), by the buckets of `buckets`: from how many events on a value is the report's. Of
-    several it is the one that came first. If nothing happened it is None, which is a value like any other: `send` it.
+    many events there were (`count`), by `buckets`: from how many events on a value is the report's.
 
     >>> used = Recorder("most frequent")
     >>> for feature in ("search", "share", "search"):
     ...     used.add(feature)
-    >>> used.value
-    'search'
     >>> starts = Recorder("count", buckets={"none": 0, "few": 1, "many": 10})
-    >>> starts.value
-    'none'
-    >>> starts.add()
-    >>> starts.value
-    'few'
+    >>> used.value, starts.value
+    ('search', 'none')
 
-    `state` is what it has, as JSON can write it: keep it, if the app may be restarted within a period, and erase it
-    with `clear` when `send` has returned.
+    Keep `state`, as JSON, if the app may be restarted within a period, and `clear` it when `send` has returned.
     """
 
     def __init__(
@@ -44,32 +36,29 @@ class Recorder:
         if buckets and min(buckets.values()) != 0:
             refuse("settings", "no bucket begins with 0 events", "name what stands for nothing happening")
         self._rule, self._buckets = rule, dict(buckets or {})
-        self._state: Any = deepcopy(state)
-        if state is None:
-            self.clear()
+        self._weights: dict[str, float] = {} if state is None else dict(state["weights"])
+        self._events: int = 0 if state is None else state["events"]
 
     @property
     def state(self) -> dict[str, Any]:
-        return dict(deepcopy(self._state))
+        return {"weights": dict(self._weights), "events": self._events}
 
     def add(self, value: object = "", seconds: float = 0.0) -> None:
         """An event; `seconds` is how long it lasted, for the rule `longest`."""
-        weights, name = self._state["weights"], str(value)
-        self._state["events"] += 1
-        if self._rule == "count" or (self._rule == "first" and weights):
+        self._events += 1
+        if self._rule == "count" or (self._rule == "first" and self._weights):
             return
         if self._rule == "last":
-            weights.clear()
-        weights[name] = weights.get(name, 0.0) + (seconds if self._rule == "longest" else 1.0)
-        self._state["last"] = name
+            self._weights.clear()
+        more = seconds if self._rule == "longest" else 1.0
+        self._weights[str(value)] = self._weights.get(str(value), 0.0) + more
 
     @property
     def value(self) -> str | None:
         """What `send` is to be given."""
-        weights, last = self._state["weights"], self._state["last"]
         if self._rule == "count":
-            return max((least, name) for name, least in self._buckets.items() if least <= self._state["events"])[1]
-        return last if self._rule == "last" else max(weights, key=weights.__getitem__, default=None)
+            return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
+        return max(self._weights, key=self._weights.__getitem__, default=None)
 
     def clear(self) -> None:
-        self._state = {"weights": {}, "last": None, "events": 0}
+        self._weights, self._events = {}, 0

@@ -2,56 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from collections.abc import Mapping, Sequence
-from math import inf
-from typing import Any, Callable, NamedTuple
+from contextlib import suppress
+from typing import Any, Callable
 
-from hearsay_device.draws import Draws, below, derived, uniform
-from hearsay_device.losses import cost, link, loss
-from hearsay_device.questions import MAX_VALUES, Question
-from hearsay_device.terms import Terms
+from hearsay_device.attributes import MAX_VALUES
+from hearsay_device.draws import WORD, Draws, Table, derived
+from hearsay_device.errors import DeviceError
+from hearsay_device.limits import Asked
+from hearsay_device.questions import Question
+from hearsay_device.terms import Terms, read_terms
 
-
-class Asked(NamedTuple):
-    """What is charged together: a question, or the tuple of all attributes among which one is true.
-
-    `fresh`: without memos. `cap`: the most memos of one attribute that the survey can bring about.
-    """
-
-    id: str
-    questions: Sequence[Question]
-    fresh: bool
-    cap: float
-
-    @property
-    def constant(self) -> float:
-        """All its reports about values that stay as they are; with fresh noise, one of them."""
-        return max(loss(question, 1 if self.fresh else inf).whole for question in self.questions)
-
-    def cost(self, answers: int) -> float:
-        """Answers about as many cells of each attribute, or about all that there are."""
-        if self.fresh:
-            return answers * self.constant
-        return max(cost(question, int(min(answers, self.cap, question.states))) for question in self.questions)
-
-    def line(self, answers: int = 0, first: int | None = None) -> dict[str, Any]:
-        """As the ledger has it."""
-        tells = self.constant if self.fresh or self.cap == 1 else sum(map(link, self.questions))
-        return {
-            "reads": sorted({source.name for question in self.questions for source in question.sources}),
-            "fresh": self.fresh, "cap": self.cap, "constant": self.constant, "link": min(tells, 1e300),
-            "reserved": 0.0, "answers": answers, "first": first,
-        }  # fmt: skip
+Document = dict[str, Any]
+Entropy = Callable[[str], bytes]  # 32 bytes for a name: a device takes them from the system, a test from anywhere
 
 
 class Respondent:
-    """The answering side of one survey. `key` gives the AES key of an id and a purpose.
+    """The answering side of a survey. `listed`: version 0.1 joined it, with keys by name, and no order of its own."""
 
-    `listed`: the survey was joined by version 0.1, which knew no questions and no other order than the survey's.
-    """
-
-    def __init__(self, terms: Terms, key: Callable[..., bytes], listed: bool = False) -> None:
-        self.terms, self._key, self._listed = terms, key, listed
+    def __init__(self, terms: Terms, document: Document, entropy: Entropy) -> None:
+        self.terms, self._document, self._entropy = terms, document, entropy
+        self._listed = document["surveys"][terms.id]["listed"]
 
     @property
     def asked(self) -> list[Asked]:
@@ -59,69 +32,66 @@ class Respondent:
         terms, found = self.terms, []
         mine = [terms.questions[self.sampled]] if terms.sampling else terms.questions
         for questions in [terms.questions] if terms.hides else [[question] for question in mine]:
-            known = self._id(questions[0])
-            if terms.hides:
-                known = terms.id if self._listed else terms.id_of("tuple")
             states = max(question.states for question in questions)
-            found.append(Asked(known, questions, not terms.longitudinal, min(states, terms.memo_cap or states)))
+            cap = min(states, terms.memo_cap or states)
+            found.append(Asked(self._id(questions), questions, not terms.longitudinal, cap))
         return found
 
     def draw_keys(self) -> None:
-        """Draw all keys that are not drawn yet: then what a report will say does not depend on when it is made."""
+        """Now: then what a report will say does not depend on when it is made."""
         self.answers_in(0)
         for each in self.asked:
-            self._key(each.id, "memo")
             self._key(each.id, "unlisted")
 
     @property
     def sampled(self) -> int:
         """The question that alone is about the truth, by its place in the survey."""
-        order = list(range(len(self.terms.questions)))
-        if not self._listed:
-            order.sort(key=lambda place: self.terms.questions[place].id)
-        return order[self.terms.sampled(order).one(self._drawn("sampled"))]
+        asked = self.terms.questions
+        order = sorted(range(len(asked)), key=lambda place: "" if self._listed else asked[place].id)
+        return order[Table([asked[place].share for place in order]).one(self._drawn("sampled"))]
 
     def answers_in(self, period: int) -> bool:
         """Whether the device answers in a period, or reports nothing but its presence."""
         every = self.terms.one_in
-        return every == 1 or uniform(every).one(self._drawn("turn")) == period % every
+        return every == 1 or Table([1.0] * every).one(self._drawn("turn")) == period % every
 
     def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
-        """What is memoised for the values of the question's attributes.
-
-        For a value that is not listed (None) stands the survey's `other`, or one drawn for life.
-        """
+        """What is memoised for the values of the question's attributes; None stands for one that is drawn for life."""
         value, order = 0, self._order(question)
         for axis, source in enumerate(question.sources):
             place = places[source.name]
-            if place is None and source.other is not None:
-                place = source.places[source.other]
             if place is None:
-                drawn = below(len(source.values), self._draws(asked, question, "unlisted", axis).longs(1)[0])
-                place = source.places[sorted(source.values, key=str.encode)[drawn]]
-                place = order[drawn] if len(question.sources) == 1 else place
+                drawn = self._draws(asked, question, "unlisted", axis).longs(1)[0] * len(source.values) // WORD
+                alone = len(question.sources) == 1
+                place = order[drawn] if alone else source.places[sorted(source.values, key=str.encode)[drawn]]
             value = value * len(source.values) + place
-        return question.encoding.cell(order.index(value), self._trait(asked, question))
+        return question.cell(order.index(value), self._trait(asked, question))
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
-        terms, encoding = self.terms, question.encoding
+        terms, purpose = self.terms, "once" if asked.fresh else "report"
+        noise = Draws(derived(period_key, purpose, terms.id, terms.fingerprint, question.name), cell)
         own = not terms.hides or question is terms.questions[self.sampled]
-        once, report = (
-            Draws(derived(period_key, what, terms.id, terms.fingerprint, question.name), cell)
-            for what in ("once", "report")
-        )
-        memo = encoding.memoise(cell, own, once if asked.fresh else self._draws(asked, question, "memo", cell))
-        memo, trait = encoding.to_survey(memo, self._trait(asked, question), self._order(question))
-        answer = encoding.perturb(memo, report)
-        supported = encoding.supports(answer, trait) if question.k <= MAX_VALUES else []
-        return encoding.finish(answer, trait).hex(), [question.values[place] for place in supported]
+        memo = question.memoise(cell, own, noise if asked.fresh else self._draws(asked, question, "memo", cell))
+        memo, trait = question.to_survey(memo, self._trait(asked, question), self._order(question))
+        answer = question.perturb(memo, noise)
+        supported = question.supports(answer, trait) if question.k <= MAX_VALUES else []
+        return question.finish(answer, trait).hex(), [question.values[place] for place in supported]
+
+    def _key(self, known: str, *purpose: str) -> bytes:
+        """The AES key of an id and a purpose. The key of an id is drawn at its first use."""
+        kept, keys = self._document["kept"].get(" ".join([known, *purpose])), self._document["keys"]
+        if kept is not None:
+            return bytes.fromhex(kept)
+        if known not in keys:
+            keys[known] = self._entropy(known).hex()
+        return derived(bytes.fromhex(keys[known]), *purpose)
 
     def _trait(self, asked: Asked, question: Question) -> Any:
-        return question.encoding.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
+        return question.trait(self._draws(asked, question, "trait", 0)) if question.parameter else None
 
     def _draws(self, asked: Asked, question: Question, purpose: str, tweak: int) -> Draws:
-        within = [self._id(question)] if len(asked.questions) > 1 else []  # which attribute of a tuple
+        within = [self._id([question])] if len(asked.questions) > 1 else []  # which attribute of a tuple
         return Draws(self._key(asked.id, purpose, *within), tweak)
 
     def _drawn(self, what: str) -> Draws:
@@ -130,5 +100,53 @@ class Respondent:
     def _order(self, question: Question) -> Sequence[int]:
         return range(question.k) if self._listed else question.order
 
-    def _id(self, question: Question) -> str:
-        return f"{self.terms.id} {question.name}" if self._listed else question.id
+    def _id(self, questions: Sequence[Question]) -> str:
+        if len(questions) > 1:
+            return self.terms.id if self._listed else self.terms.id_of("tuple")
+        return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id
+
+
+def move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
+    """From a file of version 0.1, which has one secret for life: the keys of its memos are kept, the secret is not."""
+    form, secret = base.execute("select format, secret from device").fetchone()
+    document["format"] = document["format"] if form == 2 else None
+
+    def keep(known: str, purpose: str, *old: str) -> None:
+        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
+
+    def select(what: str, order: str = "") -> list[Any]:
+        return base.execute(f"select {what} where survey = ? {order}", (survey,)).fetchall()
+
+    columns = "id, fingerprint, terms, answers, settled, delivered"
+    for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
+        with suppress(DeviceError):  # terms that this version does not answer
+            terms = read_terms(bytes(data))
+            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
+            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
+            for name in (question.name for question in terms.questions):
+                for purpose in ("memo", "trait"):
+                    old = (purpose, survey, fingerprint, name)
+                    keep(f"{survey} {name}", purpose, *old)
+                    keep(survey, f"{purpose} {survey} {name}", *old)
+            cells: dict[str, list[int]] = {}
+            for name, cell in select("attribute, cell from cells", "order by place"):
+                cells.setdefault(name, []).append(cell)
+            owed = [
+                {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
+                 "not_before": 0, "attempted": True, "refused": False}
+                for period, report, says in select("period, report, says from owed")
+            ]  # fmt: skip
+            begin = 0 if settled is None else settled + 1
+            document["surveys"][survey] = {
+                "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
+                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
+                "attempted": delivered, "cells": cells, "stays": dict(select("attribute, cell from stays")),
+                "asked": {}, "owed": owed,
+            }  # fmt: skip
+            respondent = Respondent(terms, document, entropy)
+            respondent.draw_keys()
+            for each in respondent.asked:
+                line = document["surveys"][survey]["asked"][each.id] = each.line()
+                if answers:
+                    line.update(answers=answers, first=document["day"])
+                    document["charges"].append([document["day"], survey, each.id, each.cost(answers)])

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode
-from collections.abc import Iterable
-from datetime import datetime
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import date, datetime, timedelta
 from functools import lru_cache
 from hashlib import sha256
+from itertools import accumulate
 from typing import Any
 
-from hearsay_device.calendar import DAY, UNITS, Calendar
-from hearsay_device.checks import keys, listed, need, not_terms, number, one_of, sum_to_1, text, whole
-from hearsay_device.draws import Table, bits_of, hashed, uniform
-from hearsay_device.errors import DeviceError, refuse
-from hearsay_device.questions import MAX_VALUES, PARTS, Attribute, Question
+from hearsay_device.attributes import MAX_VALUES, Attribute
+from hearsay_device.draws import Table, bits_of, hashed
+from hearsay_device.errors import keys, listed, need, not_terms, number, one_of, refuse, sum_to_1, text, whole
+from hearsay_device.questions import Question
 
 MAX_TERMS_BYTES = 8 << 20
 MAX_CUTS = 1 << 22  # of all ordered attributes together: more would keep a device busy for minutes
 MAX_QUESTIONS = 64
+DAY = 86400
+EVER = 1 << 62
+UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
+"""By their bit in the flags of a report: periods of so many days or more are never twice in the same unit."""
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": 7 * DAY}
 RESOLVED = "declared places questions sampled shares version"
 DECLARED = (
@@ -39,14 +44,12 @@ def read_terms(data: bytes) -> Terms:
     try:
         resolved = json.loads(data.decode(), object_pairs_hook=unique, parse_constant=not_terms)
         return Terms(resolved, sha256(data).hexdigest()[:32])
-    except DeviceError:
-        raise
     except (ValueError, TypeError, KeyError, AttributeError, IndexError, RecursionError, OverflowError):
         not_terms("their form")
 
 
 class Terms:
-    """Terms that were understood. Whether their tables are what they say, `verify` looks at.
+    """Terms that were understood; `verify` compares their tables.
 
     `units` are those that calendar visitors count, instead of gaps up to the horizon; `budgets` are declared, of one
     report and for ever, and None where they are not what a report loses between any two tuples; `sampling` says whether
@@ -75,7 +78,7 @@ class Terms:
         need(self.longitudinal or self.memo_cap is None, "memo_cap")
         unfit = ("fresh",) if self.longitudinal else ("hashed", "buckets")
         need(all(question.kind not in unfit for question in self.questions), "encoding")
-        self.calendar = _calendar(declared)
+        self.calendar = Calendar(declared)
         self.grace = _seconds(declared.get("grace", "0s"))
         self.horizon = whole(declared.get("horizon", 1), 1, 65535, "horizon")
         self.units = None
@@ -95,23 +98,17 @@ class Terms:
         need(len(named) == len(parts) > self.hides, "attributes")
         crosses = listed(declared["crosses"], MAX_QUESTIONS, "crosses") if "crosses" in declared else []
         need(not crosses or self.solution == "smp", "crosses")
-        sources = [[attribute] for attribute in self.attributes]
-        for cross in crosses:
-            keys(cross, "mechanism of parameter share", "cross")
-            axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
-            need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
-            need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
-            sources.append(axes)
-        self.shares = None
-        if any("share" in part for part in (*parts, *crosses)):
-            self.shares = sum_to_1(resolved["shares"], "shares")
-            need(self.solution == "smp" and len(self.shares) == len(sources) > 1, "shares")
-            named_shares = zip((*parts, *crosses), self.shares)
-            need(all(part.get("share", share) == share for part, share in named_shares), "shares")
-        need(self.shares is not None or resolved.get("shares") is None, "shares")
-        asked = listed(resolved["questions"], 2 * MAX_QUESTIONS, "questions")
-        need(len(asked) == len(sources), "questions")
-        shares = self.shares or [1 / len(sources)] * len(sources)
+        sources = [[attribute] for attribute in self.attributes] + [_axes(cross, named) for cross in crosses]
+        parts = [*parts, *crosses]
+        self.shares = resolved.get("shares")
+        need((self.shares is not None) == any("share" in part for part in parts), "shares")
+        shares: Sequence[float] = [1 / len(parts) if self.solution == "smp" else 1.0] * len(parts)
+        if self.shares is not None:
+            shares = sum_to_1(self.shares, "shares")
+            need(self.solution == "smp" and len(shares) == len(parts) > 1, "shares")
+            need(all(part.get("share", share) == share for part, share in zip(parts, shares)), "shares")
+        asked = resolved["questions"]
+        need(len(asked) == len(parts), "questions")
         self.questions = [Question(each, of, self.solution, share) for each, of, share in zip(asked, sources, shares)]
         need(len({question.name for question in self.questions}) == len(asked), "crosses")
         need(sum(q.k**2 for q in self.questions if q.ordered) <= MAX_CUTS, "too many ordered values")
@@ -119,23 +116,29 @@ class Terms:
     def _budgets(self, declared: Any) -> tuple[bool, tuple[float, float] | None]:
         """Whether the survey has memos, and its budgets; None where all attributes are places, which have their own."""
         given = {key: declared[key] for key in ("eps", "eps_inf", "eps_1") if key in declared}
-        most = 20 * len(self.attributes)
-        need(all(number(budget) and 0 < budget <= most for budget in given.values()), "budgets")
-        placed = [[rate is not None for rate in each.rates] for each in self.attributes if each.placed]
-        if len(placed) == len(self.attributes):
-            need(not given, "budgets")
-            rounds = placed[0]
-        else:
+        need(all(number(each) and 0 < each <= 20 * len(self.attributes) for each in given.values()), "budgets")
+        rounds = [[rate is not None for rate in each.rates] for each in self.attributes if each.placed]
+        need(bool(given) == (len(rounds) < len(self.attributes)), "budgets")
+        if given:
             need(given.keys() in ({"eps"}, {"eps_inf"}, {"eps_inf", "eps_1"}), "budgets")
-            rounds = ["eps_inf" not in given or "eps_1" in given, "eps_inf" in given]
-        need(all(each == rounds for each in placed), "budgets")
-        need(all((question.second is not None) == all(rounds) for question in self.questions), "rounds")
+            rounds.append(["eps_inf" not in given or "eps_1" in given, "eps_inf" in given])
+        need(all(each == rounds[0] for each in rounds), "budgets")
+        need(all((question.second is not None) == all(rounds[0]) for question in self.questions), "rounds")
         ever = given.get("eps", given.get("eps_inf", 0.0))
-        return rounds[1], (given.get("eps_1", ever), ever) if given else None
+        return rounds[0][1], (given.get("eps_1", ever), ever) if given else None
 
-    def sampled(self, order: Iterable[int]) -> Table:
-        """By which a device draws its question, with the questions in this order."""
-        return Table([self.shares[place] if self.shares else 1.0 for place in order])
+    def places(self, values: Mapping[str, Any], stays: dict[str, Any]) -> tuple[dict[str, int | None], list[str]]:
+        """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
+        places, unlisted = {}, []
+        for each in self.attributes:
+            last = stays.get(each.name)
+            place = each.place(values.get(each.name), last)
+            if place is None:
+                unlisted.append(each.name)
+            if each.grid is not None:
+                place = stays[each.name] = last if place is None else place
+            places[each.name] = each.places.get(each.other) if place is None else place
+        return places, unlisted
 
     def answers_in(self, days: int) -> int:
         """The most that a device answers in so many days."""
@@ -144,13 +147,10 @@ class Terms:
     def verify(self) -> None:
         """Every table, made here, must be the one that whoever made the terms has."""
         for question in self.questions:
-            digests = question.encoding.digests()
-            for part in PARTS:
-                need(question.tables[part] == digests[part], f"tables of {part}")
-        sampled, places = self._digests
-        everything = range(len(self.questions))
-        need(sampled == (self.sampled(everything).digest() if self.sampling else None), "sampled")
-        need(places == (uniform(self.one_in).digest() if self.one_in > 1 else None), "places")
+            question.verify()
+        sampled, places = Table([each.share for each in self.questions]), Table([1.0] * self.one_in)
+        digests = sampled.digest() if self.sampling else None, places.digest() if self.one_in > 1 else None
+        need(self._digests == digests, "tables of what is drawn for life")
 
     def require_signature(self, author: str, signature: str | None) -> None:
         """Refuse terms that the author has not signed: Ed25519 over the fingerprint, all in base64."""
@@ -167,33 +167,76 @@ class Terms:
             refuse("signature", f"survey {self.id!r}: its terms are not signed by the author", "do not answer it")
 
     def id_of(self, what: str) -> str:
-        """Of the whole tuple of attributes, which is the question under rs+fd and rs+rfd; of what `sampled` and `turn`
-        are keyed by: the sorted questions of a survey, and their shares.
-        """
-        shares = [
-            f" {bits_of(each.share) if self.shares else ''}" if what != "tuple" else "" for each in self.questions
-        ]
-        asked = sorted(each.id + share for each, share in zip(self.questions, shares))
+        """Of the `tuple` of all attributes, which fakes make one question; of what `sampled` and `turn` depend on."""
+        if what == "tuple":
+            return hashed(what, *sorted(each.id for each in self.questions))
+        asked = sorted(f"{each.id} {bits_of(each.share) if self.shares else ''}" for each in self.questions)
         return hashed(what, *([str(self.one_in)] if what == "turn" else []), *asked)
 
 
-def _calendar(declared: Any) -> Calendar:
-    start = text(declared["start"], r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "start")
-    begin, period = int(datetime.fromisoformat(start).timestamp()), _seconds(declared["period"])
-    need(0 < period <= 366 * DAY, "period")
-    if "time_zone" not in declared:
-        return Calendar(begin, period)
-    zone = declared["time_zone"]
-    keys(zone, "name offsets until", "time_zone")
-    offsets = [(since, ahead) for since, ahead in listed(zone["offsets"], 500, "time_zone")]
-    moments = [whole(at, -(1 << 36), 1 << 36, "time_zone") for at in (*(since for since, _ in offsets), zone["until"])]
-    need(all(abs(whole(ahead, -DAY, DAY, "time_zone")) < DAY for _, ahead in offsets), "time_zone")
-    need(all(one < other for one, other in zip(moments, moments[1:])), "time_zone")
-    made = Calendar(begin, period, offsets, zone["until"])
-    need(made.begin(0) == begin and made.last > 0, "time_zone")
-    return made
+def _axes(cross: Any, named: Mapping[str, Attribute]) -> list[Attribute]:
+    keys(cross, "mechanism of parameter share", "cross")
+    axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
+    need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
+    need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
+    return axes
 
 
 def _seconds(given: Any) -> int:
     duration = text(given, r"\d{1,9}[smhdw]", "a duration")
     return int(duration[:-1]) * SECONDS[duration[-1]]
+
+
+class Calendar:
+    """The periods of a survey, in whole seconds since 1970."""
+
+    def __init__(self, declared: Any) -> None:
+        start = text(declared["start"], r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", "start")
+        self.start, self.period = int(datetime.fromisoformat(start).timestamp()), _seconds(declared["period"])
+        need(0 < self.period <= 366 * DAY, "period")
+        offsets, until = [(0, 0)], EVER  # since when local time is how many seconds ahead of UTC, and until when
+        if "time_zone" in declared:
+            keys(declared["time_zone"], "name offsets until", "time_zone")
+            pairs, until = listed(declared["time_zone"]["offsets"], 500, "time_zone"), declared["time_zone"]["until"]
+            offsets = [(since, whole(ahead, 1 - DAY, DAY - 1, "time_zone")) for since, ahead in pairs]
+            moments = [whole(at, -(1 << 36), 1 << 36, "time_zone") for at in (*(since for since, _ in offsets), until)]
+            need(all(one < other for one, other in zip(moments, moments[1:])), "time_zone")
+        self._since = [-EVER, *(since for since, _ in offsets[1:])]
+        self._offset = [ahead for _, ahead in offsets]
+        # The latest local time that clocks have shown before the end of each stretch of one offset.
+        ends = (since + ahead for since, ahead in zip(self._since[1:], self._offset))
+        self._ends = [*accumulate(ends, max), EVER]
+        self._even = "time_zone" not in declared or self.period % DAY != 0
+        self._first_day = self._reached(self.start) // DAY * DAY
+        self.last = min((1 << 32) - 2, self.of(until) - 1)
+        need(self.begin(0) == self.start and self.last > 0, "time_zone")
+
+    def begin(self, period: int) -> int:
+        if self._even:
+            return self.start + period * self.period
+        local = self._first_day + period * self.period
+        stretch = bisect_right(self._ends, local)
+        return max(self._since[stretch], local - self._offset[stretch])
+
+    def of(self, instant: int) -> int:
+        """The period that an instant belongs to; negative before the start."""
+        if self._even:
+            return (instant - self.start) // self.period
+        return (self._reached(instant) - self._first_day) // self.period
+
+    def flags(self, period: int, before: int | None, counted: Iterable[str]) -> int:
+        """One bit for each counted unit in which this is the first report; `before` is the last reported period."""
+        now, then = self._units(period), [None] * 5 if before is None else self._units(before)
+        return sum(1 << i for i, unit in enumerate(UNITS) if unit in counted and now[i] != then[i])
+
+    def _units(self, period: int) -> list[object]:
+        """The day, week, month, year and ever that a period belongs to, by the local day on which it begins."""
+        day = self._reached(self.begin(period)) // DAY
+        at = date(1970, 1, 1) + timedelta(days=day)
+        return [day, (day + 3) // 7, (at.year, at.month), at.year, "ever"]
+
+    def _reached(self, instant: int) -> int:
+        """The latest local time that clocks have shown until an instant: it does not go back when clocks do."""
+        stretch = bisect_right(self._since, instant) - 1
+        earlier = self._ends[stretch - 1] - 1 if stretch > 0 else -EVER
+        return max(instant + self._offset[stretch], earlier)
