@@ -46,7 +46,8 @@ class Attribute:
             return self.grid.cell_of(given, last)
         if isinstance(given, bool):
             given = "true" if given else "false"
-        number = float(min(max(given, -1e300), 1e300)) if isinstance(given, Real) else nan
+        is_number = isinstance(given, Real)
+        number = float(min(max(given, -1e300), 1e300)) if is_number else nan
         if number.is_integer() and abs(number) <= 1 << 53:
             given = str(int(number))
         if isinstance(given, str) and given in self.places:
@@ -116,7 +117,7 @@ class Grid:
             return float(given["x"]), float(given["y"])
         latitude, longitude = float(given["latitude"]), float(given["longitude"])
         if zone is None or self.at:
-            return _mercator(*self.at, 1.0, latitude, longitude)
+            return _mercator(self.at[0], self.at[1], 1.0, latitude, longitude)
         across, up = _mercator(0.0, 6.0 * int(zone[2]) - 183, 0.9996, latitude, longitude)
         return 5e5 + across, (1e7 if zone[1] == "7" else 0.0) + up
 

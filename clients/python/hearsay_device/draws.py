@@ -236,7 +236,7 @@ class Move:
         word, other = draws.longs(2)
         drawn = bisect_right(self._cuts, word)
         if drawn == len(self._cuts):
-            return other * columns * rows // WORD
+            return int(other * columns * rows // WORD)
         up, across = divmod(drawn, 2 * columns - 1)
         return int(self._grid.nearest(cell // columns + up - (rows - 1), cell % columns + across - (columns - 1)))
 

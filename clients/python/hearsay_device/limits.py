@@ -72,7 +72,7 @@ def report_loss(terms: Terms) -> float:
 def require_within_budgets(terms: Terms) -> None:
     """Refuse terms whose numbers reveal more than the budgets that they declare."""
     placed = [question for question in terms.questions if question.kind == "plane"]
-    fits = [each.first.rate <= (each.sources[0].rates[1] or each.sources[0].rates[0]) * SLACK for each in placed]
+    fits = [each.first.rate <= (each.sources[0].rates[1] or each.sources[0].rates[0] or 0) * SLACK for each in placed]
     for t, budget in zip((1, inf), terms.budgets or ()):
         losses = [loss(question, t, max) for question in terms.questions if question not in placed]
         fits.append((sum if terms.solution == "spl" else max)(losses) <= budget * SLACK)
