@@ -17,6 +17,7 @@ import pytest
 
 import hearsay
 from hearsay_device import Device, DeviceError, Limits, Recorder
+from protocols.scheme import Scheme
 from protocols.wire import Frame, decode_report
 from servers.ports import free_port
 from tests.clients.gateways import TAKEN, Handle, answering, gateway
@@ -28,6 +29,7 @@ from tests.helpers.surveys import of_size, scheme_with
 
 CAPPED = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, horizon=4)
 ONCE = scheme_with(of_size(4, mechanism="grr"), eps=1, grace="1h")
+TWICE = scheme_with(of_size(4, mechanism="l-grr"), eps_inf=2, eps_1=1, grace="1h")
 TERMS = answering(200, CAPPED.terms)
 NOON = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 REFUSING = answering(503)
@@ -352,10 +354,13 @@ def test_a_refused_credential_is_not_tried_again_later(opened: Opening, status: 
     assert "credential refused" in str(caught.value) and running.address in str(caught.value)
 
 
-def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, library: str, opened: Opening, clock: Days) -> None:
+@pytest.mark.parametrize("scheme", [ONCE, TWICE], ids=["one-shot", "round 2"])
+def test_a_stolen_file_has_no_noise_of_the_past(
+    tmp_path: Path, library: str, opened: Opening, clock: Days, scheme: Scheme
+) -> None:
     """What is stored after a report was settled and delivered does not have the key that its noise came from."""
     device = opened()
-    device.join(ONCE.terms, trust_first_use=True)
+    device.join(scheme.terms, trust_first_use=True)
     key = stored(library, tmp_path / "device")["surveys"]["test"]["key"]
     sent = [device.settle("test", {"a": 2}).report]
     device.confirm("test", 0)
@@ -367,16 +372,23 @@ def test_a_stolen_file_has_no_noise_of_the_past(tmp_path: Path, library: str, op
     assert json.loads(sent[0])["token"].encode() not in raw
 
 
-def test_two_copies_of_a_file_do_not_share_noise_over_two_values(tmp_path: Path, opened: Opening) -> None:
-    """Under one noise, the difference of two answers would be that of two truths."""
+@pytest.mark.parametrize("scheme", [ONCE, TWICE], ids=["two truths", "two memos"])
+def test_two_copies_of_a_file_do_not_share_noise_over_two_values(
+    tmp_path: Path, opened: Opening, clock: Days, scheme: Scheme
+) -> None:
+    """Under one noise, the difference of two answers would be that of two truths, or of two memos, every day."""
     same = 0
-    for number in range(40):
+    for number in range(10):
+        clock.day = 0
         one = opened(f"one {number}")
-        one.join(ONCE.terms, trust_first_use=True)
+        one.join(scheme.terms, trust_first_use=True)
         shutil.copy(tmp_path / f"one {number}", tmp_path / f"other {number}")
-        other = opened(f"other {number}")
-        answers = [
-            json.loads(each.settle("test", {"a": a}).report)["answers"]["a"] for each, a in ((one, 1), (other, 3))
-        ]
-        same += (int(answers[1], 16) - int(answers[0], 16)) % 4 == 2
-    assert same < 25  # of 40, about 13 by luck
+        other, differences = opened(f"other {number}"), set()
+        for clock.day in range(6):
+            first, second = (
+                int(json.loads(each.settle("test", {"a": a}).report)["answers"]["a"], 16)
+                for each, a in ((one, 1), (other, 3))
+            )
+            differences.add((second - first) % 4)
+        same += len(differences) == 1
+    assert same < 5  # of 10; under noise of their own, 0 of 60 pairs in either library

@@ -18,6 +18,7 @@ from scipy.stats import binomtest
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
 from protocols.scheme import Scheme
+from tests.clients.cases import PERSON
 from tests.clients.gateways import Handle, answering, gateway
 from tests.clients.libraries import LIBRARIES, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
@@ -33,9 +34,24 @@ def library(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def test_larger_budgets_are_refused_by_the_limits(tmp_path: Path, library: str) -> None:
-    large = scheme_with(of_size(9), eps_inf=20, eps_1=15)
+@pytest.mark.parametrize(("k", "eps_inf", "eps_1"), [(9, 20, 15), (2, 15, 1)], ids=["one report", "all reports"])
+def test_larger_budgets_are_refused_by_the_limits(
+    tmp_path: Path, library: str, k: int, eps_inf: float, eps_1: float
+) -> None:
+    large = scheme_with(of_size(k), eps_inf=eps_inf, eps_1=eps_1)
     _gets_nothing(library, tmp_path, answering(200, large.terms), "limit", limits=Limits())
+
+
+def test_surveys_that_are_joined_and_not_answered_leave_room_for_the_one_that_the_app_pins(
+    tmp_path: Path, library: str
+) -> None:
+    with open_device(library, tmp_path / "device", Days()) as device:
+        for number in range(20):
+            with suppress(DeviceError):
+                device.join(scheme_with(of_size(4), **PERSON, id=f"s{number}").terms, trust_first_use=True)
+        own = scheme_with(of_size(4), **PERSON)
+        device.join(own.terms, pin=own.fingerprint)
+        assert device.settle("test", {"a": 1}).period == 0
 
 
 def test_the_terms_of_another_survey_get_nothing(tmp_path: Path, library: str) -> None:
