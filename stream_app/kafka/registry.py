@@ -6,6 +6,7 @@ resolves the same survey to other terms is recognised.
 
 from __future__ import annotations
 
+import time
 from typing import Any, NamedTuple
 
 from kafka import KafkaProducer
@@ -26,10 +27,15 @@ FINGERPRINT_HEADER = "fingerprint"
 
 
 class Published(NamedTuple):
-    """A survey, and the fingerprint with which it was published."""
+    """A survey, the fingerprint with which it was published, and when it first was (seconds since 1970).
+
+    Texts that change are published at the time of the first record, which compaction removes: gateways derive the keys
+    of a period from it, and all must derive the same.
+    """
 
     survey: Survey
     fingerprint: str
+    at: float = 0.0
 
 
 def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
@@ -56,14 +62,14 @@ def admit(found: dict[str, Published], record: Any) -> Survey | None:
     known = found.get(published.survey.id)
     if known is not None and known.fingerprint != published.fingerprint:
         return None
-    found[published.survey.id] = published
+    found[published.survey.id] = published if known is None else published._replace(at=known.at)
     return published.survey
 
 
 def published_in(record: Any) -> Published:
     """The survey in a record of the registry."""
     try:
-        return Published(Survey.model_validate_json(record.value), fingerprint_of(record))
+        return Published(Survey.model_validate_json(record.value), fingerprint_of(record), record.timestamp / 1000)
     except (ValidationError, TopicError) as error:
         raise TopicError(
             f"record {record.offset} of {record.topic} is not a survey: {error}",
@@ -81,9 +87,11 @@ def fingerprint_of(record: Any) -> str:
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
-    mine = Published(survey, Scheme(survey).fingerprint)
+    mine = Published(survey, Scheme(survey).fingerprint, time.time())
     check_sizes(survey)
     known = records(kafka, topics).get(survey.id)
+    if known is not None:
+        mine = mine._replace(at=known.at)
     if known == mine:
         return False
     if known is not None and known.fingerprint != mine.fingerprint:
@@ -134,7 +142,9 @@ def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
         try:
             key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
             headers = [(FINGERPRINT_HEADER, published.fingerprint.encode())]
-            producer.send(topics.surveys, value, key=key, headers=headers, partition=0).get(timeout=30)
+            at = round(published.at * 1000)
+            sent = producer.send(topics.surveys, value, key=key, headers=headers, partition=0, timestamp_ms=at)
+            sent.get(timeout=30)
         finally:
             producer.close()
     except KafkaError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish, published, read_topic
+from stream_app.kafka import Topics, publish, published, read_topic, records
 from tests.helpers.another_release import never_choose
 
 KEY = bytes(range(32))
@@ -150,3 +151,16 @@ def test_topics_are_made_and_checked_under_the_prefix_of_the_settings(
     made = json.loads(type_in("topics", "create", "--partitions", "1", "--json").stdout)["created"]
     assert "second.reports" in made and all(name.startswith("second") for name in made)
     assert type_in("topics", "check").exit_code == 0
+
+
+def test_texts_that_change_keep_the_time_of_the_first_publication(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
+) -> None:
+    """Compaction removes the first record; gateways that have read it and those that have not derive the same keys."""
+    topics, survey = fresh_topics(partitions=3, merge_partitions=1), parse_survey(example_text("mobility-week"))
+    before = time.time()
+    assert publish(kafka_settings, topics, survey)
+    assert publish(kafka_settings, topics, survey.model_copy(update={"title": "Another"}))
+    first, second = (record.timestamp for record in read_topic(kafka_settings, topics.surveys))
+    assert first == second and before - 1 <= first / 1000 <= time.time()
+    assert records(kafka_settings, topics)[survey.id].at == first / 1000
