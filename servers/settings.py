@@ -15,6 +15,7 @@ import hashlib
 import os
 import re
 import ssl
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import parse_qs, urlsplit
@@ -39,6 +40,7 @@ LINE = re.compile(rf"\s*(export\s+)?{PREFIX}\w+\s*=")
 HOW_TO_WRITE = f"write one {PREFIX}NAME=value a line"
 CLOCK_KEY_BYTES = 16
 """The shortest operator key accepted; the local stack makes one of 32."""
+FORMER = {f"{PREFIX}GATEWAY_KEY", f"{PREFIX}GATEWAY_KEY_FILE"}
 TOKEN_CHARACTERS = 16
 """The shortest token accepted for a dashboard."""
 
@@ -232,8 +234,6 @@ class Settings(BaseSettings):
     clock_key_file: Path | None = None
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")
     presence_key_file: Path | None = None
-    gateway_key: SecretStr | None = Field(None, description="The key that all gateways with credentials share, in hex.")
-    gateway_key_file: Path | None = None
     sinks: str = Field("", description="Where workers write results besides the topics: addresses, between spaces.")
 
     @field_validator("sinks")
@@ -268,7 +268,7 @@ class Settings(BaseSettings):
     def _read_secret_files(cls, values: Any) -> Any:
         return _with_secrets_read(values)
 
-    @field_validator("clock_key", "presence_key", "gateway_key")
+    @field_validator("clock_key", "presence_key")
     @classmethod
     def _key_is_hex(cls, key: SecretStr | None, info: ValidationInfo) -> SecretStr | None:
         if key is not None:
@@ -310,15 +310,6 @@ class Settings(BaseSettings):
             return hashlib.sha256(b"hearsay presence\0" + self.clock_key_bytes()).digest()
         return bytes.fromhex(self.presence_key.get_secret_value())
 
-    def gateway_key_bytes(self) -> bytes:
-        """The key from which gateways derive the tokens of credentials: the same one at all gateways of a cluster."""
-        if self.gateway_key is None:
-            raise SettingsError(
-                "a gateway with credentials needs the key that all gateways share, and none is set",
-                "set HEARSAY_GATEWAY_KEY or HEARSAY_GATEWAY_KEY_FILE (openssl rand -hex 32)",
-            )
-        return bytes.fromhex(self.gateway_key.get_secret_value())
-
 
 def load(file: Path | None = None) -> Settings:
     """The settings of this process: variables first, then the file, then defaults."""
@@ -327,6 +318,7 @@ def load(file: Path | None = None) -> Settings:
         raise SettingsError(f"the settings file {chosen} does not exist", HOW_TO_WRITE)
     if chosen is not None:
         _check_lines(chosen)
+    _refuse_former(os.environ)
     try:
         return Settings(_env_file=chosen)
     except ValidationError as error:
@@ -345,6 +337,18 @@ def _check_lines(file: Path) -> None:
     for number, line in enumerate(lines, 1):
         if line.strip() and not line.lstrip().startswith("#") and not LINE.match(line):
             raise SettingsError(f"the settings file {file}: line {number} is not a setting", HOW_TO_WRITE)
+        _refuse_former([line.partition("=")[0].strip().removeprefix("export").strip()])
+
+
+def _refuse_former(names: Iterable[str]) -> None:
+    """Refuse what an earlier version had, and what must not be forgotten somewhere: it names people."""
+    for name in names:
+        if name.upper() in FORMER:
+            raise SettingsError(
+                f"{name} is no setting any more: with one key for ever, whoever has it names the senders of reports",
+                "delete the key and all copies of it; begin a chain of keys at the first gateway with "
+                "`hearsay gateway keys new`, and give it to the others with `keys export` and `keys import`",
+            )
 
 
 def _explained(error: ValidationError) -> str:

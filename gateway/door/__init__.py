@@ -3,15 +3,20 @@
 from gateway.door.credentials import Credential, credential_line, read_credentials
 from gateway.door.gathering import warm_up
 from gateway.door.judging import Times, closing_time
+from gateway.door.keys import KEY_BYTES, Chain, KeyState, hour_of
 from gateway.door.rates import Rate, RateLimit
 
 __all__ = [
+    "KEY_BYTES",
+    "Chain",
     "Credential",
+    "KeyState",
     "Rate",
     "RateLimit",
     "Times",
     "closing_time",
     "credential_line",
+    "hour_of",
     "read_credentials",
     "warm_up",
 ]

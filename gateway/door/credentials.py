@@ -3,20 +3,20 @@
     9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 device
     60303ae22b998861bce3b28f33eec1be758a213c86c93c076dbe9f558c11c752 edge    the one in Lyon
 
-A device may send one report in a period of a survey. Its report's token is replaced by a keyed function of credential,
-survey and period, which all gateways with the same key compute: so the counter refuses a second report as a repeat,
-and no gateway keeps a list. An edge sends many reports, with the tokens of its devices.
+A device may send one report in a period of a survey. Its report's token is replaced by a function of its credential
+under the key of survey and period (`keys.py`), which all gateways compute: so the counter refuses a second report as a
+repeat, and no gateway keeps a list. An edge sends many reports, with the tokens of its devices.
 """
 
 from __future__ import annotations
 
 import hashlib
+import hmac
 import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from protocols.errors import SettingsError
-from protocols.wire import ReportRow
 
 Role = Literal["device", "edge"]
 _LINE = re.compile(r"([0-9a-f]{64})\s+(\S+)(\s.*)?")
@@ -60,9 +60,7 @@ def read_credentials(text: str, where: str) -> dict[str, Credential]:
     return found
 
 
-def device_token(key: bytes, credential: Credential, row: ReportRow) -> ReportRow:
-    """The report with the token of its credential in its survey and period, whatever token it came with."""
-    header = row.header
-    about = f"{credential.id}\0{header.survey}\0{header.fingerprint}\0{header.period}".encode()
-    token = hashlib.blake2b(about, digest_size=8, key=key[:64], person=b"hearsay gateway").digest()
-    return row._replace(token=token if any(token) else b"\1" * 8)  # zero is no token
+def credential_token(key: bytes, credential: Credential) -> bytes:
+    """The token of a credential in the survey and period that a key is of."""
+    token = hmac.digest(key, credential.id.encode(), "sha256")[:8]
+    return token if any(token) else b"\1" * 8  # zero is no token

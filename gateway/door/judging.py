@@ -40,6 +40,13 @@ def _margin(survey: Survey) -> timedelta:
     return min(MARGIN, survey.grace / 2)
 
 
+def open_periods(survey: Survey, now: float) -> range:
+    """The periods of a survey whose doors are open, by the clock (seconds since 1970)."""
+    moment = datetime.fromtimestamp(now, UTC)
+    last = min(survey.period_of(moment + EARLY), survey.calendar.last)
+    return range(last_due(survey, moment + _margin(survey)) + 1, last + 1)
+
+
 class Times:
     """By what time the periods of surveys end: the clock's. A log that closes them itself may know better."""
 

@@ -4,20 +4,26 @@ from gateway.service.holding import Holder
 from gateway.service.metrics import WATCHED, Metrics
 from gateway.service.routes import Gateway, Page, Surveys, Watching, metrics_page
 from gateway.service.senders import DEVICE_RATE, EDGE_RATE, Senders
+from gateway.service.token_keys import ChainedKeys, StateFile, TokenKeys, read_state, shred
 from gateway.service.writing import Log, Writer
 
 __all__ = [
     "DEVICE_RATE",
     "EDGE_RATE",
     "WATCHED",
+    "ChainedKeys",
     "Gateway",
     "Holder",
     "Log",
     "Metrics",
     "Page",
     "Senders",
+    "StateFile",
     "Surveys",
+    "TokenKeys",
     "Watching",
     "Writer",
     "metrics_page",
+    "read_state",
+    "shred",
 ]

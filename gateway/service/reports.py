@@ -5,29 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import structlog
+
 from gateway.door.canonical import Forms
-from gateway.door.credentials import Credential, device_token
+from gateway.door.credentials import Credential, credential_token
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, refusal
 from gateway.service.answers import Ticket, many, row_reject, rows, single
 from gateway.service.metrics import Metrics
 from gateway.service.senders import ONE_REPORT
 from gateway.service.writing import Writer
-from protocols.wire import Frame, Reason, Reject, ReportRow, decode_frame, read_json, row_of
+from protocols.errors import StateError
+from protocols.scheme import Scheme
+from protocols.wire import Frame, Reason, Reject, ReportHeader, ReportRow, decode_frame, read_json, row_of
 
 MOST_REPORTS = 5_000
 BUSY = refusal(503, "unavailable", "the gateway waits for its log; send the same again later", ("retry-after", "1"))
+NO_KEY = refusal(
+    503, "unavailable", "this gateway has no key for credentials in this period; send it again", ("retry-after", "60")
+)
+NOT_BY_DEVICES = refusal(
+    403,
+    "forbidden",
+    "a survey with clock: source takes reports from edges only: no gateway is told when its periods are closed",
+)
+UNKNOWN = bytes(8)
+"""Instead of a credential's token: all credentials are one, where there is no key."""
 NDJSON = frozenset({"application/x-ndjson", "application/ndjson", "application/jsonl"})
+log = structlog.get_logger(__name__)
 
 
 class Reports:
     """The two routes that take reports."""
 
-    def __init__(self, door: Door, writer: Writer, metrics: Metrics, key: bytes, now: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        door: Door,
+        writer: Writer,
+        metrics: Metrics,
+        keys: Callable[[ReportHeader], bytes | None],
+        now: Callable[[], float],
+    ) -> None:
         self._door = door
         self._writer = writer
         self._metrics = metrics
-        self._key = key
+        self._keys = keys
         self._now = now
         self._forms = Forms()
 
@@ -51,7 +73,7 @@ class Reports:
                 return
             row = self._read(content)
         if isinstance(row, ReportRow):
-            row = self._judged(row, credential)
+            row = self._judged(row)
         if isinstance(row, Reject):
             self._refuse(row, answer)
         elif not self._writer.has_room(1):
@@ -59,7 +81,28 @@ class Reports:
         else:
             scheme = self._door.lookup(row.header.survey)
             assert scheme is not None
-            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0)
+            if credential is not None and credential.role == "device":
+                row = row._replace(token=self._token(row.header, scheme, credential))
+                if row.token == UNKNOWN:
+                    answer(NO_KEY if scheme.survey.clock == "wall" else NOT_BY_DEVICES)
+                    return
+            edge = self._edge(row.header, scheme, credential)
+            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0, edge)
+
+    def _edge(self, header: ReportHeader, scheme: Scheme, credential: Credential | None) -> bytes:
+        """By which name the reports of an edge are held; empty for all others, and where nothing is held."""
+        if credential is None or credential.role != "edge" or not self._writer.holds:
+            return b""
+        return self._token(header, scheme, credential)
+
+    def _token(self, header: ReportHeader, scheme: Scheme, credential: Credential) -> bytes:
+        """The token of a credential in a period; `UNKNOWN` without a key."""
+        try:
+            key = self._keys(header) if scheme.survey.clock == "wall" else None
+        except StateError as error:
+            log.error("no key can be made", error=error.message, hint=error.hint)
+            key = None
+        return UNKNOWN if key is None else credential_token(key, credential)
 
     def _take_alike(self, body: bytes, in_lines: bool, credential: Credential | None, answer: Answer) -> bool:
         """Take many reports that have one known form and may all be taken; False if they are something else."""
@@ -68,14 +111,14 @@ class Reports:
         frame = self._forms.read_many(body, in_lines)
         if frame is None or len(frame) > MOST_REPORTS or self._door.fault(frame, self._now()) is not None:
             return False
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(many(results))), answer)
+        self._add_frame(frame, credential, Ticket(len(frame), lambda results: answer(many(results))), answer)
         return True
 
-    def _add_frame(self, frame: Frame, ticket: Ticket, answer: Answer) -> None:
+    def _add_frame(self, frame: Frame, credential: Credential | None, ticket: Ticket, answer: Answer) -> None:
         scheme = self._door.lookup(frame.survey)
         assert scheme is not None
         if self._writer.has_room(len(frame)):
-            self._writer.add_frame(frame, scheme, ticket)
+            self._writer.add_frame(frame, scheme, ticket, self._edge(frame.header, scheme, credential))
         else:
             answer(BUSY)
 
@@ -92,14 +135,14 @@ class Reports:
             for place, record in enumerate(records):
                 row = self._read(record)
                 if isinstance(row, ReportRow):
-                    row = self._judged(row, credential)
+                    row = self._judged(row)
                 if isinstance(row, Reject):
                     self._count(row)
                     ticket.settle(place, row)
                 else:
                     scheme = self._door.lookup(row.header.survey)
                     assert scheme is not None
-                    self._writer.add_row(row, scheme, ticket, place)
+                    self._writer.add_row(row, scheme, ticket, place, self._edge(row.header, scheme, credential))
 
     def take_frame(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/frames`."""
@@ -112,7 +155,7 @@ class Reports:
             self._refuse(fault, answer)
             return
         assert isinstance(frame, Frame)
-        self._add_frame(frame, Ticket(len(frame), lambda results: answer(rows(results))), answer)
+        self._add_frame(frame, credential, Ticket(len(frame), lambda results: answer(rows(results))), answer)
 
     def _read(self, record: Any) -> ReportRow | Reject:
         """A report from JSON, read strictly; its form is remembered for the next ones."""
@@ -124,14 +167,12 @@ class Reports:
             self._forms.learn(row, scheme)
         return row
 
-    def _judged(self, row: ReportRow, credential: Credential | None) -> ReportRow | Reject:
+    def _judged(self, row: ReportRow) -> ReportRow | Reject:
         fault = self._door.fault(row, self._now())
         if fault is not None:
             return fault
         if row.token == bytes(8):
             return row_reject(Reason.BAD_TOKEN, row.header.survey)
-        if credential is not None and credential.role == "device":
-            return device_token(self._key, credential, row)
         return row
 
     def _refuse(self, reject: Reject, answer: Answer) -> None:

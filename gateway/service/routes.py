@@ -65,7 +65,7 @@ class Gateway:
 
     def __post_init__(self) -> None:
         door = Door(self.surveys.lookup, self.log.closed_through, self.log.times)
-        self._reports = Reports(door, self.writer, self.metrics, self.senders.key, self.now)
+        self._reports = Reports(door, self.writer, self.metrics, self.senders.keys, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))

@@ -10,6 +10,7 @@ from typing import Any
 from gateway.door.credentials import Credential, digest_of
 from gateway.door.rates import Rate, RateLimit
 from gateway.http.messages import Request, Response, refusal
+from protocols.wire import ReportHeader
 
 DEVICE_RATE, EDGE_RATE = Rate(0.5, 20), Rate(50, 200)
 FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
@@ -27,11 +28,11 @@ ONE_REPORT = refusal(403, "forbidden", "a device sends one report a request; for
 class Senders:
     """The credentials of a gateway, and how often each may send.
 
-    `tokens` gives the credentials of bearer tokens by digest, as they are now. `key` is the secret that all gateways
-    share. Without both `tokens` and `certificates`, senders must be on this machine.
+    `tokens` gives the credentials of bearer tokens by digest, as they are now. `keys` gives the key of an open period,
+    or None where this gateway has none. Without both `tokens` and `certificates`, senders must be on this machine.
     """
 
-    key: bytes = b""
+    keys: Callable[[ReportHeader], bytes | None] = lambda header: None
     tokens: Callable[[], dict[str, Credential]] | None = None
     certificates: bool = False
     edges: frozenset[str] = frozenset()  # common names of certificates that are edges

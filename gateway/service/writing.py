@@ -60,10 +60,14 @@ class Log(Protocol):
 
 @dataclass
 class _Group:
-    """Reports that fit in one frame: of one survey and period, with the same attributes answered."""
+    """Reports that fit in one frame: of one survey and period, with the same attributes answered.
+
+    Where reports are held, those of an `edge` are apart: however many they are, they are of one credential.
+    """
 
     scheme: Scheme
     period: int
+    edge: bytes
     rows: list[ReportRow] = field(default_factory=list)
     owners: list[tuple[Ticket, int]] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
@@ -92,12 +96,16 @@ class Writer:
         self._holder = holder
         self._holding = asyncio.Lock()
         self._most_waiting = most_waiting
-        self._groups: dict[tuple[str, int, tuple[str, ...]], _Group] = {}
+        self._groups: dict[tuple[str, int, tuple[str, ...], bytes], _Group] = {}
         self._gathered = 0
         self._due = False
         self._writing: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
         self._ended = asyncio.Event()
+
+    @property
+    def holds(self) -> bool:
+        return self._holder is not None
 
     def start(self) -> None:
         """Begin to tend the log."""
@@ -107,15 +115,16 @@ class Writer:
     def has_room(self, reports: int) -> bool:
         return self.failed is None and self.waiting + reports <= self._most_waiting
 
-    def add_row(self, row: ReportRow, scheme: Scheme, ticket: Ticket, place: int) -> None:
-        group = self._group(row.header.survey, row.header.period, row.answered, scheme)
+    def add_row(self, row: ReportRow, scheme: Scheme, ticket: Ticket, place: int, edge: bytes = b"") -> None:
+        """`edge`: the token of the edge that has sent it, if it is to be held."""
+        group = self._group(row.header.survey, row.header.period, row.answered, scheme, edge)
         group.rows.append(row)
         group.owners.append((ticket, place))
         self._gather(1)
 
-    def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket) -> None:
+    def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket, edge: bytes = b"") -> None:
         """The ticket has a place for each row."""
-        group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme)
+        group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme, edge)
         group.frames.append(frame)
         group.frame_owners.append(ticket)
         self._gather(len(frame))
@@ -135,11 +144,11 @@ class Writer:
         """Returns when the writing has ended for good."""
         await self._ended.wait()
 
-    def _group(self, survey: str, period: int, answered: tuple[str, ...], scheme: Scheme) -> _Group:
-        key = survey, period, answered
+    def _group(self, survey: str, period: int, answered: tuple[str, ...], scheme: Scheme, edge: bytes) -> _Group:
+        key = survey, period, answered, edge
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = _Group(scheme, period)
+            group = self._groups[key] = _Group(scheme, period, edge)
         return group
 
     def _gather(self, rows: int) -> None:
@@ -182,11 +191,11 @@ class Writer:
         """What was refused for its rows is refused whether or not the others could be written."""
         cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
-        kept: list[tuple[Scheme, Cut]] = []
+        kept: list[tuple[Scheme, Cut, bytes]] = []
         outcomes = []
         for group, cut in zip(groups, cuts, strict=True):
             if self._holder is not None and self._holder.holds(group.scheme, group.period, self._now()):
-                kept.append((group.scheme, cut))
+                kept.append((group.scheme, cut, group.edge))
                 outcomes.append(Outcome.HELD)
             else:
                 frames += cut.encoded(group.scheme)

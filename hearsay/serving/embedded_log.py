@@ -15,7 +15,7 @@ import structlog
 import uvloop
 
 from gateway.http import most_connections
-from gateway.service import Surveys
+from gateway.service import StateFile, Surveys, TokenKeys, shred
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
@@ -27,7 +27,6 @@ from protocols.errors import DeliveryError, StateError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due, named
-from servers.key_files import secret_in
 from stream_app.counting import load_loops
 from stream_app.local import EmbeddedApp
 from views.local import collector
@@ -149,6 +148,15 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
     load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
+    if (former := directory / "gateway.key").exists():
+        shred(former)
+        say(
+            f"{former} of an earlier version is erased: each period now has a key of its own. Copies of it name the "
+            "senders of past reports: delete them. A credential may count twice in the periods that are open now."
+        )
+    state = StateFile(directory / "gateway.state")
+    has_keys = exposure.credentials or state.path.exists()
+    keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None
     results = application(Published(schemes, directory, None), schemes, at_once=False)
     names = ", ".join(schemes)
 
@@ -169,7 +177,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         exposure,
         Surveys(schemes.get, schemes.values),
         to,
-        secret_in(directory / "gateway.key"),
+        keys,
         started,
         connections - viewing,
         pages=try_pages(schemes, data.collector) if exposure.loopback else {},

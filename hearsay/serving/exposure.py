@@ -10,7 +10,7 @@ import structlog
 
 from gateway.door import Credential, Rate, read_credentials
 from gateway.http import tls_context
-from gateway.service import DEVICE_RATE, EDGE_RATE, Senders
+from gateway.service import DEVICE_RATE, EDGE_RATE, Senders, TokenKeys
 from protocols.errors import SettingsError
 from servers.ports import is_loopback
 from servers.private_files import read_limited
@@ -78,9 +78,9 @@ class Exposure:
             return None
         return tls_context(self.tls_certificate, self.tls_key, self.client_authority)
 
-    def senders(self, key: bytes) -> Senders:
+    def senders(self, keys: TokenKeys | None) -> Senders:
         return Senders(
-            key,
+            keys or (lambda header: None),
             None if self.tokens is None else TokenFile(self.tokens),
             self.client_authority is not None,
             frozenset(self.edges),

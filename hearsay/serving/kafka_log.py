@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 
 from gateway.door import Times
 from gateway.http import most_connections
-from gateway.service import Holder, Surveys
+from gateway.service import ChainedKeys, Holder, StateFile, Surveys
 from hearsay.serving.exposure import Exposure
 from hearsay.serving.running import linked_figures, run
 from protocols.errors import DeliveryError, HearsayError
@@ -147,6 +147,10 @@ class Registry:
     def all(self) -> Iterable[Scheme]:
         return list(self._schemes.values())
 
+    def published_at(self, survey: str) -> float:
+        """When the terms of a survey were first published, in seconds since 1970."""
+        return self._published[survey].at
+
     async def follow(self) -> None:
         """Read what is published from now on, for as long as the gateway runs; those known are served meanwhile."""
         while True:
@@ -176,6 +180,8 @@ class Registry:
     def _add(self, published: Published) -> None:
         """Add a survey, or its new texts. The terms under which an id was first published hold."""
         known = self._published.get(published.survey.id)
+        if known is not None:
+            published = published._replace(at=known.at)
         if known == published or (known is not None and known.fingerprint != published.fingerprint):
             return
         self._published[published.survey.id] = published
@@ -191,22 +197,31 @@ class Registry:
 
 
 def serve_kafka(
-    settings: Settings, prefix: str | None, exposure: Exposure, hold: int, hold_data: Path, say: Callable[[str], None]
+    settings: Settings,
+    prefix: str | None,
+    exposure: Exposure,
+    state: StateFile,
+    hold: int,
+    hold_data: Path,
+    say: Callable[[str], None],
 ) -> None:
     """Serve until SIGTERM or SIGINT."""
+    has_keys = exposure.credentials or state.path.exists()
+    if has_keys:
+        state.erase(time.time())  # first of all: nobody knows for how long a broker does not answer
     exposure.check()
     connections = most_connections()
-    key = settings.gateway_key_bytes() if exposure.credentials else b""
     topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
     if exposure.credentials:
         for line in linked_figures(registry.all()):
             say(line)
     to = KafkaLog(settings.kafka, topics)
+    keys = ChainedKeys(state, registry.lookup, time.time, registry.all, registry.published_at) if has_keys else None
     serving = run(
         exposure,
         Surveys(registry.lookup, registry.all),
         to,
-        key,
+        keys,
         lambda address: say(f"Taking reports for {topics.reports} at {address}"),
         connections,
         ready=lambda: to.connected,

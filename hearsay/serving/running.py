@@ -12,10 +12,11 @@ import structlog
 
 from gateway.door import warm_up
 from gateway.http import Limits, Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, Watching, Writer, metrics_page
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, TokenKeys, Watching, Writer, metrics_page
 from hearsay.serving.exposure import Exposure
 from protocols.scheme import Scheme
 
+TEND_SECONDS = 1.0
 WATCHERS = Limits(connections=100, held_bytes=1 << 20)
 log = structlog.get_logger(__name__)
 
@@ -24,7 +25,7 @@ async def run(
     exposure: Exposure,
     surveys: Surveys,
     to: Log,
-    key: bytes,
+    keys: TokenKeys | None,
     say: Callable[[str], None],
     connections: int,
     ready: Callable[[], bool] = lambda: True,
@@ -50,7 +51,7 @@ async def run(
         to,
         writer,
         metrics,
-        exposure.senders(key),
+        exposure.senders(keys),
         ready=lambda: writer.failed is None and ready(),
         origins=frozenset(exposure.origins),
         shows_metrics=exposure.loopback,
@@ -72,6 +73,8 @@ async def run(
     port = await listener.start(exposure.host, exposure.port)
     say(f"{exposure.address}:{port}")
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(wait) for wait in (stop.wait(), writer.ended())]
+    if keys is not None:
+        waits.append(asyncio.ensure_future(_tend(keys)))
     if beside is not None:
         waits.append(asyncio.ensure_future(beside()))
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
@@ -90,10 +93,17 @@ async def run(
         holder.close()
 
 
+async def _tend(keys: TokenKeys) -> None:
+    while True:
+        await asyncio.sleep(TEND_SECONDS)
+        keys.tend()
+
+
 def linked_figures(schemes: Iterable[Scheme], reports: int = 30) -> list[str]:
     """What to say where senders have credentials: what reports reveal to somebody who can link them, by survey."""
     lines = [
-        "Credentials let this process link the reports of a sender while it has them. Linked reports reveal at most:"
+        "Credentials let this process link the reports of a sender as they come; its files do so no longer than a "
+        "period is open. Linked reports reveal at most:"
     ]
     for scheme in schemes:
         promise = scheme.guarantees

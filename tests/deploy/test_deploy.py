@@ -40,12 +40,13 @@ ALERTS = [
     for rule in group["rules"]
 ]
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
+WORKLOADS = ("Deployment", "StatefulSet", "Job")
 DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
     for manifest in MANIFESTS:
-        if manifest["kind"] in ("Deployment", "Job"):
+        if manifest["kind"] in WORKLOADS:
             yield manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]
 
 
@@ -105,7 +106,7 @@ def told(pod: dict[str, Any]) -> dict[str, str]:
 def test_every_setting_that_is_given_exists() -> None:
     given = {name for service in ours().values() for name in service["environment"]}
     given |= {name for _, pod in pods() for name in told(pod)}
-    assert {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_GATEWAY_KEY_FILE"} <= given
+    assert "HEARSAY_CLOCK_KEY_FILE" in given
     assert given <= settings()
 
 
@@ -126,8 +127,8 @@ def test_settings_that_name_files_name_what_is_mounted() -> None:
     readme = (DEPLOY / "kubernetes" / "README.md").read_text()
     for name, pod in pods():
         (container,) = pod["containers"]
-        files = {value for value in [*told(pod).values(), *container["args"]] if value.startswith("/")}
         (place,) = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "secrets"]
+        files = {value for value in [*told(pod).values(), *container["args"]] if value.startswith(place)}
         (volume,) = [volume for volume in pod["volumes"] if volume["name"] == "secrets"]
         sources = [source["secret"] for source in volume["projected"]["sources"]]
         assert files == {f"{place}/{item['path']}" for source in sources for item in source["items"]}, name
@@ -135,6 +136,17 @@ def test_settings_that_name_files_name_what_is_mounted() -> None:
             (created,) = re.findall(rf"create secret generic {source['name']} (.*?)(?:\n\S|$)", readme, re.DOTALL)
             for item in source["items"]:
                 assert re.search(rf"--from-(literal|file)={re.escape(item['key'])}(=|\b)", created), source["name"]
+
+
+def test_each_gateway_has_the_keys_of_credentials_on_a_volume_of_its_own_and_in_no_secret() -> None:
+    (gateway,) = [manifest for manifest in MANIFESTS if manifest["kind"] == "StatefulSet"]
+    (container,), (claim,) = gateway["spec"]["template"]["spec"]["containers"], gateway["spec"]["volumeClaimTemplates"]
+    (mount,) = [each for each in container["volumeMounts"] if each["name"] == claim["metadata"]["name"]]
+    (volume,) = COMPOSE["services"]["gateway"]["volumes"]
+    for words, place in ((container["args"], mount["mountPath"]), (ours()["gateway"]["command"], volume.split(":")[1])):
+        assert Path(words[words.index("--state") + 1]).parent == Path(place)
+        assert f"--mode 0700 {place}\n" in DOCKERFILE  # a new volume of compose has the owner and mode of the image's
+    assert "ro" not in volume.split(":") and not mount.get("readOnly")
 
 
 def test_only_those_who_close_periods_have_the_operators_keys() -> None:
@@ -183,7 +195,7 @@ def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> N
     annotated = {
         manifest["metadata"]["name"]: manifest["spec"]["template"]["metadata"].get("annotations")
         for manifest in MANIFESTS
-        if manifest["kind"] == "Deployment"
+        if manifest["kind"] in WORKLOADS and manifest["kind"] != "Job"
     }
     wanted = {"prometheus.io/scrape": "true", "prometheus.io/port": "6066", "prometheus.io/path": "/metrics"}
     assert annotated == {"hearsay-worker": wanted, "hearsay-gateway": wanted}

@@ -13,7 +13,7 @@ import yaml
 from hearsay.commands.operations.topics import resources
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, roles
-from tests.deploy.test_deploy import COMPOSE, DEPLOY, MANIFESTS, ROOT, settings
+from tests.deploy.test_deploy import COMPOSE, DEPLOY, MANIFESTS, ROOT, WORKLOADS, settings
 from tests.helpers.command_line import resolve
 
 KUBERNETES = DEPLOY / "kubernetes"
@@ -82,7 +82,7 @@ def test_pods_log_in_as_users_whose_passwords_they_have() -> None:
     users = {each["metadata"]["name"] for each in made if each["kind"] == "KafkaUser"}
     assert users == {f"hearsay-{role.name}" for role in roles(Topics())}
     (check,) = [patch for patch in patches("strimzi") if patch["kind"] == "Job"]
-    for manifest in [*(each for each in MANIFESTS if each["kind"] in ("Deployment", "Job")), check]:
+    for manifest in [*(each for each in MANIFESTS if each["kind"] in WORKLOADS), check]:
         pod = manifest["spec"]["template"]["spec"]
         (user,) = [each["value"] for each in pod["containers"][0]["env"] if each["name"].endswith("SASL_USERNAME")]
         assert user in {source["secret"]["name"] for source in pod["volumes"][0]["projected"]["sources"]}
@@ -112,7 +112,7 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
     assert set(policy["policyTypes"]) == {"Ingress", "Egress"} and "ingress" not in policy
     selected = policy["podSelector"]["matchLabels"].items()
     for manifest in MANIFESTS:
-        if manifest["kind"] in ("Deployment", "Job"):
+        if manifest["kind"] in WORKLOADS:
             labels = manifest["spec"]["template"]["metadata"]["labels"]
             assert selected <= labels.items(), f"{manifest['metadata']['name']} may talk to anybody"
     changed = {patch["kind"]: patch for patch in patches("strimzi")}
@@ -127,15 +127,17 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    ("policy", "name", "port"),
+    ("policy", "kind", "name", "port"),
     [
-        ("hearsay-metrics", "hearsay-worker", "web"),
-        ("hearsay-metrics", "hearsay-gateway", "web"),
-        ("hearsay-reports", "hearsay-gateway", "reports"),
+        ("hearsay-metrics", "Deployment", "hearsay-worker", "web"),
+        ("hearsay-metrics", "StatefulSet", "hearsay-gateway", "web"),
+        ("hearsay-reports", "StatefulSet", "hearsay-gateway", "reports"),
     ],
 )
-def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(policy: str, name: str, port: str) -> None:
-    spec, template = base("NetworkPolicy", policy)["spec"], base("Deployment", name)["spec"]["template"]
+def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(
+    policy: str, kind: str, name: str, port: str
+) -> None:
+    spec, template = base("NetworkPolicy", policy)["spec"], base(kind, name)["spec"]["template"]
     assert spec["podSelector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
     (rule,), (container,) = spec["ingress"], template["spec"]["containers"]
     served = {each["name"]: each["containerPort"] for each in container["ports"]}
@@ -151,7 +153,7 @@ def test_pods_are_as_restricted_as_their_namespace_demands() -> None:
 def test_there_are_no_default_credentials() -> None:
     """A password, a key or a token is never written down: it is in a file, whose name is a setting."""
     secret_settings = {f"HEARSAY_KAFKA_{name}".upper() for name in KafkaSettings.model_fields if "password" in name}
-    secret_settings |= {"HEARSAY_CLOCK_KEY", "HEARSAY_PRESENCE_KEY", "HEARSAY_GATEWAY_KEY", "HEARSAY_REDIS_PASSWORD"}
+    secret_settings |= {"HEARSAY_CLOCK_KEY", "HEARSAY_PRESENCE_KEY", "HEARSAY_REDIS_PASSWORD"}
     secret_settings = {name for name in secret_settings if not name.endswith("_FILE")}
     for path in sorted(DEPLOY.rglob("*")):
         if path.suffix in (".yaml", ".json", ".sh", ".properties") or "Dockerfile" in path.name:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 import shutil
 import sys
 import time
@@ -94,7 +93,7 @@ def cluster(place: Workplace, clock_key: bytes) -> Iterator[Cluster]:
     services = directory / "compose.yaml"
     # How often to ask during the start: unknown to podman before 4.4. Nothing else differs from what is shipped.
     services.write_text(re.sub(r"^ *start_interval:.*\n", "", services.read_text(), flags=re.MULTILINE))
-    for name, text in (("clock.key", clock_key.hex()), ("gateway.key", secrets.token_hex(32)), ("tokens", "")):
+    for name, text in (("clock.key", clock_key.hex()), ("tokens", "")):
         (directory / name).write_text(text)
         (directory / name).chmod(0o644)
     (directory / "surveys").mkdir(exist_ok=True)

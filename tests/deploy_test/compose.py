@@ -43,6 +43,8 @@ def step(place: Workplace) -> str:
         running.compose("run", "--rm", "--no-deps", "-T", "topics", "survey", "publish", "/surveys/survey.yaml")
         token = new_token(running)
         running.up("worker", "gateway", "prometheus")
+        state = ("--state", "/var/lib/hearsay/gateway.state")
+        running.compose("exec", "-T", "gateway", "hearsay", "gateway", "keys", "new", *state)
         taken = gateway.report(running, token)
         counted = collect(running, taken)
         demo(running)

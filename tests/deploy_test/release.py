@@ -81,7 +81,7 @@ def rendered_images(place: Workplace, clone: Path) -> set[str]:
         (named,) = yaml.safe_load((release / "kustomization.yaml").read_text())["images"]
         return {f"{named['newName']}@{named['digest']}"}
     rendered = yaml.safe_load_all(place.run(kubectl, "kustomize", release, within=120))
-    specs = [manifest["spec"]["template"]["spec"] for manifest in rendered if manifest["kind"] in ("Deployment", "Job")]
+    specs = [manifest["spec"]["template"]["spec"] for manifest in rendered if "template" in manifest.get("spec", {})]
     return {container["image"] for spec in specs for container in spec["containers"]}
 
 

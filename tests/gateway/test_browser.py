@@ -18,7 +18,7 @@ from gateway.door import Credential
 from gateway.door.credentials import digest_of
 from gateway.service import Senders
 from tests.gateway.forked import Forked, nursery
-from tests.gateway.world import KEY, SCHEME, KeepingLog, serving
+from tests.gateway.world import SCHEME, KeepingLog, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
 from tests.helpers.http_server import served
 from tests.helpers.node import LIBRARY
@@ -66,7 +66,7 @@ def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: P
     tokens = {digest_of("phone"): Credential("a", "device")}
     with site() as named, site() as other:
         log = KeepingLog()
-        senders = Senders(KEY, lambda: tokens)
+        senders = Senders(key_of, lambda: tokens)
         with serving(log, senders=senders, origins=[named]) as served:
             gateway = f"http://127.0.0.1:{served.port}"
             page.goto(f"{named}/")

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from gateway.service import Holder
-from tests.gateway.world import SCHEME, KeepingLog, Moment, report, serving
+from gateway.door import Credential
+from gateway.door.credentials import digest_of
+from gateway.door.gathering import cut_rows
+from gateway.service import Holder, Senders
+from protocols.wire import ReportRow
+from protocols.wire.report import read_report
+from tests.gateway.world import NOON, SCHEME, KeepingLog, Moment, key_of, report, serving
 from tests.helpers.eventually import eventually
 
 DAY = 86_400
@@ -27,8 +35,35 @@ def test_held_reports_leave_together_once_there_are_enough(tmp_path: Path) -> No
         assert served.post_one(report()).status == 202
         eventually(lambda: bool(log.frames))
     ((partition, frame),) = log.decoded()
-    assert (partition, len(frame)) == (0, 5)
+    assert (partition, len(frame)) == (0, 4)  # a quarter of five stays
     assert (np.diff(frame.tokens.astype(object)) > 0).all()
+
+
+def test_an_edge_is_one_sender_and_who_is_kept_back_leaves_later(tmp_path: Path) -> None:
+    """With M - 1 credentials of its own, an attacker is not sure that the next release has the report of a stranger."""
+    log, now = KeepingLog(partitions=1), Moment()
+    phones = [f"phone {number}" for number in range(7)]
+    roles = {"van": "edge", **dict.fromkeys(phones, "device")}
+    known = {digest_of(name): Credential(digest_of(name), role) for name, role in roles.items()}  # type: ignore[arg-type]
+    senders = Senders(key_of, lambda: known)
+    with closing(Holder(tmp_path, 8)) as holder, serving(log, now=now, holder=holder, senders=senders) as served:
+
+        def send(name: str, *reports: dict[str, Any]) -> None:
+            content = reports[0] if name in phones else list(reports)
+            assert served.post(content, authorization=f"Bearer {name}").status == 202
+
+        send("van", *(report() for _ in range(20)))
+        for name in phones[:6]:
+            send(name, report())
+        assert holder.ripe({"buttons": SCHEME}.get, now()) == []  # 26 reports of 7 senders
+        send(phones[6], report())
+        eventually(lambda: bool(log.frames))
+        left = sum(len(frame) for _, frame in log.decoded())
+        assert left in (6, 25)  # two of eight senders stay: two devices, or the edge and a device
+        now.value += DAY / 2 + 3500  # the period ends with its hour of grace, 100 seconds from now
+        eventually(lambda: sum(len(frame) for _, frame in log.decoded()) == 27)
+    tokens = [int(token) for _, frame in log.decoded() for token in frame.tokens]
+    assert len(set(tokens)) == 27
 
 
 def test_held_reports_outlive_the_gateway_and_leave_before_the_period_ends(tmp_path: Path) -> None:
@@ -54,3 +89,15 @@ def test_what_could_not_be_released_stays_held(tmp_path: Path) -> None:
         assert served.post([report(), report()]).status == 202  # enough to leave alone, if the first two leave just now
         log.fails = False
         eventually(lambda: sum(len(frame) for _, frame in log.decoded()) == 4)
+
+
+def test_what_an_earlier_version_held_is_released(tmp_path: Path) -> None:
+    row = read_report(json.dumps(report()).encode(), {"buttons": SCHEME}.get)
+    assert isinstance(row, ReportRow)
+    with closing(Holder(tmp_path, 2)) as holder:
+        holder.keep([(SCHEME, cut_rows([row], [], SCHEME, 1), b"")])
+    with closing(sqlite3.connect(tmp_path / "held.sqlite")) as file:
+        file.execute("ALTER TABLE held DROP COLUMN sender")
+    with closing(Holder(tmp_path, 2)) as holder:
+        ((_, released),) = holder.ripe({"buttons": SCHEME}.get, NOON + DAY)
+    assert len(released) == 1

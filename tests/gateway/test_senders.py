@@ -12,18 +12,17 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.door import Credential, Rate, credential_line, read_credentials
-from gateway.door.credentials import device_token, digest_of
+from gateway.door.credentials import credential_token, digest_of
 from gateway.http import tls_context
 from gateway.service import Senders
 from hearsay.commands.operations.gateway import app
 from hearsay.serving.exposure import Exposure, TokenFile
 from hearsay.serving.running import linked_figures
 from protocols.errors import SettingsError
-from protocols.wire import REPORT, encode_frame
-from protocols.wire.report import ReportRow, read_report
+from protocols.wire import REPORT, ReportHeader, encode_frame
 from stream_app.local import LocalStore
 from tests.gateway.test_routes import frame_of
-from tests.gateway.world import KEY, SCHEME, KeepingLog, Moment, embedded, report, serving
+from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, report, scheme, serving
 from tests.helpers.certificates import Authority
 from views.reading import Results
 
@@ -31,17 +30,11 @@ TOKENS = {digest_of(name): Credential(digest_of(name), role) for name, role in (
 
 
 def with_tokens(**more: object) -> Senders:
-    return Senders(KEY, lambda: TOKENS, **more)  # type: ignore[arg-type]
+    return Senders(key_of, lambda: TOKENS, **more)  # type: ignore[arg-type]
 
 
 def bearer(token: str) -> dict[str, str]:
     return {"authorization": f"Bearer {token}"}
-
-
-def row(**changes: object) -> ReportRow:
-    read = read_report(json.dumps(report(**changes)).encode(), {"buttons": SCHEME}.get)
-    assert isinstance(read, ReportRow)
-    return read
 
 
 def test_without_a_known_token_nothing_is_taken() -> None:
@@ -70,15 +63,19 @@ def test_a_credential_counts_once_in_a_survey_and_period_through_any_gateway(tmp
 
 def test_tokens_of_a_credential_are_a_keyed_function_and_nothing_else() -> None:
     phone, other = Credential("a", "device"), Credential("b", "device")
-    first = device_token(KEY, phone, row())
-    assert device_token(KEY, phone, row(gap="0001")).token == first.token
-    assert first._replace(token=b"") == row()._replace(token=b"")
-    others = [
-        device_token(KEY, other, row()),
-        device_token(bytes(32), phone, row()),
-        device_token(KEY, phone, row(of_period=1)),
-    ]
-    assert len({first.token, *(each.token for each in others)}) == 4
+    headers = [ReportHeader(*about) for about in (("s", "f", 0), ("s", "f", 1), ("s", "g", 0), ("t", "f", 0))]
+    keys = [key for header in headers if (key := key_of(header)) is not None]
+    tokens = {credential_token(key, each) for key in [*keys, bytes(32)] for each in (phone, other)}
+    assert len(tokens) == 10 and {len(token) for token in tokens} == {8}
+    assert credential_token(keys[0], phone) in tokens
+
+
+def test_devices_do_not_report_where_only_a_source_knows_the_time() -> None:
+    by_source = scheme("clock: source,")
+    with serving(KeepingLog(), [by_source], senders=with_tokens()) as served:
+        refused = served.post_one(report(by_source), **bearer("phone"))
+        assert (refused.status, refused.reason) == (403, "forbidden") and "clock: source" in refused.json["detail"]
+        assert served.post_one(report(by_source), **bearer("van")).status == 201
 
 
 def test_only_edges_send_many_reports_at_once() -> None:
@@ -109,7 +106,7 @@ def test_a_credential_that_sends_too_often_is_told_when_to_come_back() -> None:
 def test_client_certificates_are_credentials_and_name_edges(tmp_path: Path) -> None:
     authority, stranger = Authority(tmp_path / "own"), Authority(tmp_path / "other", "stranger")
     tls = tls_context(*authority.issue("server"), authority.certificate)
-    senders = Senders(KEY, certificates=True, edges=frozenset({"van"}))
+    senders = Senders(key_of, certificates=True, edges=frozenset({"van"}))
 
     def post(content: object, certificate: tuple[Path, Path] | None) -> int:
         context = ssl.create_default_context(cafile=authority.certificate)

@@ -15,7 +15,7 @@ from typing import Any
 
 import uvloop
 
-from gateway.door import Times
+from gateway.door import Chain, Times
 from gateway.http import Limits, Listener
 from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, Surveys, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
@@ -23,18 +23,24 @@ from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from protocols.wire import FRAME, REPORT, Frame, decode_frame
+from protocols.wire import FRAME, REPORT, Frame, ReportHeader, decode_frame
 from views.local import collector
 
 KEY = bytes(range(32))
 PATIENCE_SECONDS = 60
 
 
-def scheme(extra: str = "", id: str = "buttons", start: str = "2026-01-01T00:00:00Z") -> Scheme:
-    """A question that is answered with a symbol and one that is answered with ten bits, on every day."""
+def scheme(
+    extra: str = "",
+    id: str = "buttons",
+    start: str = "2026-01-01T00:00:00Z",
+    period: str = "1d",
+    grace: str = "1h",
+) -> Scheme:
+    """A question that is answered with a symbol and one that is answered with ten bits, on every day or so."""
     return Scheme(
         parse_survey(
-            f"{{id: {id}, start: '{start}', period: 1d, grace: 1h, eps_inf: 4, eps_1: 2, solution: spl, "
+            f"{{id: {id}, start: '{start}', period: {period}, grace: {grace}, eps_inf: 4, eps_1: 2, solution: spl, "
             f"horizon: 7, {extra} attributes: [{{name: colour, values: [red, green, blue], mechanism: l-grr}}, "
             f"{{name: page, range: {{last: 9}}, mechanism: l-osue}}]}}"
         )
@@ -42,6 +48,13 @@ def scheme(extra: str = "", id: str = "buttons", start: str = "2026-01-01T00:00:
 
 
 SCHEME = scheme()
+
+
+def key_of(header: ReportHeader) -> bytes | None:
+    """A key for every period, as long as the test runs."""
+    return Chain(hour=0, link=KEY).key(header, 0)
+
+
 NOON = 1_767_268_800.0  # 12:00 of period 0
 
 

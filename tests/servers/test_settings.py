@@ -105,6 +105,7 @@ def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: py
         ("HEARSAY_REDIS_URL=redis://me:sesame@store/0", "put it in HEARSAY_REDIS_PASSWORD"),
         ("HEARSAY_REDIS_URL=redis://store/0?password=sesame", "put it in HEARSAY_REDIS_PASSWORD"),
         ("HEARSAY_REDIS_URL=http://store", "a Redis URL starts with"),
+        (f"export HEARSAY_GATEWAY_KEY={KEY}", "HEARSAY_GATEWAY_KEY is no setting any more"),
         ("HEARSAY_CLOCK_KEY=sesame", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
         ("HEARSAY_CLOCK_KEY=00ff", "HEARSAY_CLOCK_KEY: the clock key must be at least 16 bytes in hex"),
         ("HEARSAY_CLOCK_KEY_FILE=/no/such/file", "clock_key_file: cannot read /no/such/file"),
@@ -138,3 +139,11 @@ def test_tls_checks_the_brokers_name_and_unusable_files_are_explained(tmp_path: 
     assert context.check_hostname
     with pytest.raises(SettingsError, match="TLS files cannot be used"):
         KafkaSettings(security="SSL", ssl_ca=tmp_path / "nowhere.pem").client_options()
+
+
+@pytest.mark.parametrize("name", ["HEARSAY_GATEWAY_KEY", "HEARSAY_GATEWAY_KEY_FILE"])
+def test_a_key_for_ever_is_refused_with_what_to_do(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, KEY)
+    with pytest.raises(SettingsError, match="no setting any more") as caught:
+        load()
+    assert "hearsay gateway keys new" in str(caught.value.hint) and KEY not in str(caught.value)

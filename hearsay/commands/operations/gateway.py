@@ -12,6 +12,8 @@ from hearsay.terminal import console
 app = typer.Typer()
 token_app = typer.Typer(help="Bearer tokens of devices and edges.", no_args_is_help=True)
 app.add_typer(token_app, name="token")
+keys_app = typer.Typer(help="The keys of credentials that the gateways of a cluster share.", no_args_is_help=True)
+app.add_typer(keys_app, name="keys")
 
 PANEL = "Who may send"
 Host = Annotated[str, typer.Option(help="Address to listen on. Other machines need credentials.")]
@@ -47,6 +49,11 @@ DevicesPerMinute = Annotated[
 EdgesPerMinute = Annotated[
     float, typer.Option(metavar="N", help="Requests a minute of one edge.", min=0.1, rich_help_panel=PANEL)
 ]
+State = Annotated[
+    Path,
+    typer.Option(metavar="FILE", help="The gateway's own keys of credentials (hearsay gateway keys). Not for backups."),
+]
+STATE = Path("hearsay-data/gateway.state")
 WebHost = Annotated[str, typer.Option(help="Address of --web-port.")]
 WebPort = Annotated[
     int | None,
@@ -121,10 +128,14 @@ def gateway(
     name: Name = None,
     devices_per_minute: DevicesPerMinute = 30,
     edges_per_minute: EdgesPerMinute = 3000,
+    state: State = STATE,
     hold: Annotated[
         int,
         typer.Option(
-            metavar="M", help="Hold reports until M of a survey and partition have come; 0: do not.", min=0, max=10_000
+            metavar="M",
+            help="Hold reports of a survey and partition until they are of M senders; 0: do not.",
+            min=0,
+            max=10_000,
         ),
     ] = 0,
     hold_data: Annotated[
@@ -140,8 +151,8 @@ def gateway(
     gateway that cannot write answers 503, and devices send the same again. The surveys are those of the registry
     (hearsay survey publish).
 
-    Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP) with its topics; with credentials also the key that all gateways
-    share (HEARSAY_GATEWAY_KEY).
+    Needs a Kafka cluster (HEARSAY_KAFKA_BOOTSTRAP) with its topics; with credentials of devices also keys in --state
+    (hearsay gateway keys new).
 
     Example: hearsay gateway --port 8081
     """
@@ -150,6 +161,7 @@ def gateway(
     import signal
     import sys
 
+    from gateway.service import StateFile
     from hearsay.serving.exposure import Exposure, per_minute
     from hearsay.serving.kafka_log import serve_kafka
     from servers.logs import configure_logs
@@ -162,7 +174,7 @@ def gateway(
     configure_logs(log_level)
     # While it waits for a broker: the first process of a container ignores SIGTERM unless it handles it.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(0))
-    serve_kafka(load(), prefix, exposure, hold, hold_data, say)
+    serve_kafka(load(), prefix, exposure, StateFile(state), hold, hold_data, say)
 
 
 @token_app.command("new")
@@ -196,6 +208,73 @@ def new(
     else:
         console.err.print(f"its hash is in {file}; the token itself is kept nowhere:", markup=False, soft_wrap=True)
         typer.echo(token)
+
+
+@keys_app.command("new")
+def new_chain(state: State = STATE) -> None:
+    """Begin the chain of keys of a cluster: at its first gateway, once.
+
+    The other gateways import it. A gateway that runs uses it within seconds, for periods that begin from now on and
+    for surveys that are published from now on.
+
+    Example: hearsay gateway keys new --state gateway.state
+    """
+    import secrets
+    import time
+
+    from gateway.door import KEY_BYTES, Chain, KeyState, hour_of
+    from gateway.service import StateFile
+    from protocols.errors import StateError
+
+    def begun(before: KeyState) -> KeyState:
+        if before.chain is not None:
+            raise StateError(
+                f"{state} has a chain: with a second one, a credential would count twice in a period",
+                "give this one to the other gateways: `hearsay gateway keys export` here, `import` there",
+            )
+        link = secrets.token_bytes(KEY_BYTES)
+        return before.model_copy(update={"chain": Chain(hour=hour_of(time.time()) - 1, link=link)})
+
+    StateFile(state).update(begun)
+    say(f"A chain of keys begins in {state}. Leave this file out of backups.")
+
+
+@keys_app.command("export")
+def export_keys(state: State = STATE) -> None:
+    """Print the keys of a gateway, for `import` at another one of the same cluster.
+
+    Who reads them can name the senders of all reports from now on, until the chain is replaced: let them go through a
+    pipe to the other gateway, and nowhere else.
+
+    Example: hearsay gateway keys export --state gateway.state | ssh other hearsay gateway keys import
+    """
+    import time
+
+    from gateway.service import StateFile
+    from protocols.errors import StateError
+
+    keys = StateFile(state).erase(time.time())
+    if keys.chain is None:
+        raise StateError(f"{state} has no chain of keys", "name the file of a running gateway with --state")
+    typer.echo(keys.model_dump_json())
+
+
+@keys_app.command("import")
+def import_keys(state: State = STATE) -> None:
+    """Read the keys of another gateway of the same cluster from standard input.
+
+    For a new gateway, and for one that was down for more than an hour: without the keys of the periods that began
+    meanwhile it answers 503 to devices' credentials. One that runs uses them within seconds.
+
+    Example: hearsay gateway keys import --state gateway.state < keys
+    """
+    import sys
+    import time
+
+    from gateway.service import StateFile, read_state
+
+    StateFile(state).erase(time.time(), read_state(sys.stdin.buffer.read(), "standard input"))
+    say(f"{state} has the keys of the other gateway.")
 
 
 def say(text: str) -> None:

@@ -1,0 +1,191 @@
+"""The keys of a gateway in a file of its own: durable before they are used, overwritten when they are erased.
+
+The file is replaced as a whole. Its former content keeps a name (`.old`) until it is overwritten, and what is written
+has one (`.new`) until it is complete: so the next start finds and overwrites what a crash has left. A file system that
+writes to other blocks than it overwrites (flash, snapshots) may keep copies.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import secrets
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+
+import structlog
+from pydantic import ValidationError
+
+from gateway.door.judging import Times, closing_time, open_periods
+from gateway.door.keys import KEY_BYTES, KeyState, OpenKey, hour_of
+from protocols.errors import StateError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import Lookup, ReportHeader
+from servers.private_files import open_private, private_directory, read_limited, sync_directory
+
+STATE_BYTES = 64 << 20
+log = structlog.get_logger(__name__)
+
+
+class StateFile:
+    """A state file. Several processes may change it: a gateway, and commands that give it keys."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._new, self._old = (path.with_name(path.name + ending) for ending in (".new", ".old"))
+
+    def update(self, change: Callable[[KeyState], KeyState]) -> KeyState:
+        """Change what is in the file; it is on disk when this returns. Raises StateError if it cannot be used."""
+        try:
+            with self._locked():
+                for left in (self._new, self._old):
+                    shred(left)
+                state = read_state(read_limited(self.path, STATE_BYTES), str(self.path)) if self.path.exists() else None
+                changed = change(state or KeyState())
+                if changed != (state or KeyState()):
+                    self._replace(changed, state is not None)
+                return changed
+        except OSError as error:
+            raise StateError(
+                f"the state file {self.path} cannot be used: {error.strerror}",
+                "it must be in a directory that this process may write to, with space left",
+            ) from error
+
+    def erase(self, now: float, given: KeyState | None = None) -> KeyState:
+        """Erase what is over, by the clock, from the file and from what it is given beside."""
+        return self.update(lambda state: state.merged(given or KeyState()).erased(now, lambda key: key.until <= now))
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        private_directory(self.path.parent)
+        with open_private(self.path.with_name(self.path.name + ".lock"), "ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _replace(self, state: KeyState, exists: bool) -> None:
+        with open_private(self._new, "wb") as file:
+            file.write(state.model_dump_json().encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        if exists:
+            os.link(self.path, self._old)
+            sync_directory(self.path.parent)
+        self._new.replace(self.path)
+        sync_directory(self.path.parent)
+        shred(self._old)
+
+
+def read_state(text: bytes, where: str) -> KeyState:
+    """The keys in a state file, or in what another gateway exports."""
+    try:
+        return KeyState.model_validate_json(text)
+    except ValidationError:
+        raise StateError(
+            f"{where} does not hold the keys of a gateway, or of a newer version",
+            "delete it, and take the keys of a running gateway: `hearsay gateway keys export` there, `import` here",
+        ) from None
+
+
+def shred(path: Path) -> None:
+    """Overwrite a file and remove it, if there is one. Of a file that has another name only this name is removed."""
+    if path.exists():
+        with path.open("r+b") as file:
+            status = os.fstat(file.fileno())
+            if status.st_nlink == 1:
+                file.write(bytes(status.st_size))
+                file.flush()
+                os.fsync(file.fileno())
+        path.unlink()
+        sync_directory(path.parent)
+
+
+class TokenKeys:
+    """The keys of one process that collects alone: random, made at the first report of a survey and period."""
+
+    def __init__(self, file: StateFile, lookup: Lookup, times: Times, now: Callable[[], float]) -> None:
+        self._file = file
+        self._lookup = lookup
+        self._times = times
+        self._now = now
+        self._lacking: set[ReportHeader] = set()
+        self.tend()
+
+    def __call__(self, header: ReportHeader) -> bytes | None:
+        """The key of a survey's period that is open; None if there is none, and none can be made."""
+        if header not in self._keys and header not in self._lacking:
+            self._update([header])
+        return self._keys.get(header)
+
+    def tend(self) -> None:
+        """Erase what is over. To be called every second or so."""
+        self._update(())
+
+    def _update(self, needed: Iterable[ReportHeader]) -> None:
+        """Make the keys that are needed, before the link that they may follow from is erased with all that is over."""
+        state = self._file.update(lambda state: self._with(state, needed).erased(self._now(), self._closed))
+        self._keys = {key.header: key.key for key in state.keys}
+
+    def _closed(self, key: OpenKey) -> bool:
+        scheme, now = self._lookup(key.survey), self._now()
+        return key.until <= (now if scheme is None else self._times.moment(scheme.survey, now))
+
+    def _with(self, state: KeyState, needed: Iterable[ReportHeader]) -> KeyState:
+        keys = {key.header: key for key in state.keys}
+        for header in needed:
+            scheme = self._lookup(header.survey)
+            if header in keys or scheme is None:
+                continue
+            key = self._new_key(state, header, scheme.survey)
+            if key is not None:
+                until = closing_time(scheme.survey, header.period).timestamp()
+                keys[header] = OpenKey(**asdict(header), key=key, until=until)
+        return state.model_copy(update={"keys": tuple(keys.values())})
+
+    def _new_key(self, state: KeyState, header: ReportHeader, survey: Survey) -> bytes | None:
+        return secrets.token_bytes(KEY_BYTES)
+
+
+class ChainedKeys(TokenKeys):
+    """The keys of one of several gateways: derived from the chain that all have, while it has the link of their hour.
+
+    `published` says when a survey was published, in seconds since 1970.
+    """
+
+    def __init__(
+        self,
+        file: StateFile,
+        lookup: Lookup,
+        now: Callable[[], float],
+        all: Callable[[], Iterable[Scheme]],
+        published: Callable[[str], float],
+    ) -> None:
+        self._all = all
+        self._published = published
+        super().__init__(file, lookup, Times(), now)
+
+    def tend(self) -> None:
+        """Derive the keys of all open periods, and erase what is over."""
+        needed = {
+            ReportHeader(scheme.survey.id, scheme.fingerprint, period)
+            for scheme in self._all()
+            if scheme.survey.clock == "wall"
+            for period in open_periods(scheme.survey, self._now())
+        }
+        self._update(needed)
+        lacking = needed - self._keys.keys()
+        for header in lacking - self._lacking:
+            log.error(
+                "this gateway lacks the key of a period, and answers 503 to devices' credentials there; at a gateway "
+                "that has it run `hearsay gateway keys export`, here `import`; at the first of all, `new`",
+                survey=header.survey,
+                period=header.period,
+            )
+        self._lacking = lacking
+
+    def _new_key(self, state: KeyState, header: ReportHeader, survey: Survey) -> bytes | None:
+        begin = survey.bounds(header.period)[0].timestamp()
+        hour = hour_of(max(begin, self._published(header.survey)))
+        return None if state.chain is None else state.chain.key(header, hour)

@@ -1,0 +1,278 @@
+"""Credentials do not outlive their period: the keys of a gateway, and what its files tell of closed periods."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.request import Request, urlopen
+
+import pytest
+from typer.testing import CliRunner
+
+from gateway.door import Chain, Credential, KeyState, credential_line, hour_of
+from gateway.door.credentials import credential_token, digest_of
+from gateway.door.keys import OpenKey
+from gateway.service import ChainedKeys, Senders, StateFile, TokenKeys
+from hearsay.commands.operations.gateway import app
+from protocols.errors import StateError
+from protocols.scheme import Scheme
+from protocols.wire import REPORT, Frame, ReportHeader, decode_frame
+from stream_app.local.log import LocalLog
+from tests.gateway.forked import Forked, nursery
+from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+
+PEOPLE, PERIODS = [f"person {number}" for number in range(5)], 4
+HOUR, DAY = 3600.0, 86_400.0
+CREDENTIALS = {digest_of(name): Credential(digest_of(name), "device") for name in PEOPLE}
+VAN = {digest_of("van"): Credential(digest_of("van"), "edge")}
+HOURLY = scheme(id="hours", start="2026-01-01T00:00:00Z", period="1h", grace="3h")
+Log = dict[ReportHeader, set[bytes]]
+
+
+def senders(keys: TokenKeys) -> Senders:
+    return Senders(keys, lambda: CREDENTIALS | VAN)
+
+
+def bearer(name: str) -> dict[str, str]:
+    return {"authorization": f"Bearer {name}"}
+
+
+def header(of: Scheme = SCHEME, period: int = 0) -> ReportHeader:
+    return ReportHeader(of.survey.id, of.fingerprint, period)
+
+
+def tokens_in(values: Iterable[bytes], of: Scheme = SCHEME) -> Log:
+    """The tokens of a log, by survey and period."""
+    found: Log = {}
+    for value in values:
+        frame = decode_frame(value, {of.survey.id: of}.get)
+        if isinstance(frame, Frame):
+            found.setdefault(frame.header, set()).update(token.to_bytes(8, "big") for token in frame.tokens.tolist())
+    return found
+
+
+def named(files: Iterable[bytes], log: Log) -> int:
+    """How many reports of a log somebody names who has these files and all credentials.
+
+    Any 32 bytes of the files, raw or in hexadecimal, may be the key of a period; and those in hexadecimal may be a link
+    of the chain, of any hour in a week.
+    """
+    texts = list(files)
+    raw = {text[at : at + 32] for text in texts for at in range(len(text) - 31)}
+    hexadecimal = {bytes.fromhex(each.decode()) for text in texts for each in re.findall(rb"[0-9a-f]{64}", text)}
+    links = {link for each in hexadecimal for link in later_links(each)}
+    derived = {Chain(hour=0, link=link).key(about, 0) or b"" for link in links for about in log}
+    known = {credential_token(key, each) for key in raw | hexadecimal | derived for each in CREDENTIALS.values()}
+    return sum(len(tokens & known) for tokens in log.values())
+
+
+def later_links(link: bytes, hours: int = 24 * 7) -> Iterator[bytes]:
+    chain = Chain(hour=0, link=link)
+    for hour in range(hours):
+        chain = chain.at(hour)
+        yield chain.link
+
+
+def files_in(*directories: Path) -> list[bytes]:
+    """All files of a gateway, and all variables of this process."""
+    files = [path.read_bytes() for each in directories for path in each.rglob("*") if path.is_file()]
+    return [*files, *(f"{name}={value}".encode() for name, value in os.environ.items())]
+
+
+def test_who_copies_everything_after_a_period_of_serve_was_closed_names_nobody(tmp_path: Path) -> None:
+    """Failure would look like: the files name more reports than none. Control: with a key that was kept, all 20."""
+    now, data, kept = Moment(), tmp_path / "data", []
+    (tmp_path / "data").mkdir()
+    (data / "tokens").write_text("".join(credential_line(name, "device") for name in PEOPLE))
+    with embedded(data / "collector", now) as log:
+        keys = TokenKeys(StateFile(data / "gateway.state"), {"buttons": SCHEME}.get, log.times, now)
+        with serving(log, now=now, senders=senders(keys)) as served:
+            for period in range(PERIODS):
+                for name in PEOPLE:
+                    for _ in range(2):  # the second one is a retry
+                        assert served.post_one(report(of_period=period), **bearer(name)).status == 201
+                kept.append((data / "gateway.state").read_bytes())
+                now.value += DAY
+                keys.tend()
+            now.value += HOUR
+            keys.tend()
+    tokens: Log = {}
+    for path in (data / "collector" / "log").glob("*.log"):
+        reader = LocalLog(path, 0)
+        tokens |= tokens_in(record.value or b"" for record in reader.read())
+        reader.close()
+    assert [len(tokens[header(period=period)]) for period in range(PERIODS)] == [len(PEOPLE)] * PERIODS
+    assert named(files_in(data), tokens) == 0
+    assert named(kept, tokens) == 20
+
+
+def chained(file: StateFile, now: Moment, schemes: Iterable[Scheme] = (SCHEME,), published: float = 0.0) -> ChainedKeys:
+    known = {each.survey.id: each for each in schemes}
+    return ChainedKeys(file, known.get, now, known.values, lambda survey: published)
+
+
+def begun(path: Path, now: Moment) -> StateFile:
+    """The state file of the first gateway of a cluster."""
+    file = StateFile(path)
+    file.update(lambda state: KeyState(chain=Chain(hour=hour_of(now()) - 1, link=KEY)))
+    return file
+
+
+def type_in(*words: str, given: bytes | None = None) -> Any:
+    return CliRunner().invoke(app, ["keys", *words], input=given)
+
+
+def test_a_retry_at_another_gateway_is_a_repeat_whenever_each_has_derived_its_key(tmp_path: Path) -> None:
+    """One gateway has the chain from the begin on; the other gets it hours later, when no link gives this key."""
+    now, log = Moment(), KeepingLog()
+    first, second = begun(tmp_path / "first", now), StateFile(tmp_path / "second")
+    keys = chained(first, now, published=NOON)
+    early = keys(header())
+    now.value += 5 * HOUR
+    keys.tend()
+    second.erase(now(), first.erase(now()))
+    others = chained(second, now, published=NOON)
+    with serving(log, now=now, senders=senders(keys)) as one, serving(log, now=now, senders=senders(others)) as other:
+        for served in (one, other, one):
+            assert served.post_one(report(), **bearer(PEOPLE[0])).status == 201
+    (tokens,) = tokens_in(value for _, value in log.frames).values()
+    assert early is not None and tokens == {credential_token(early, CREDENTIALS[digest_of(PEOPLE[0])])}
+
+
+def test_the_chain_goes_forward_only_and_keeps_one_hour(tmp_path: Path) -> None:
+    now = Moment()
+    file = begun(tmp_path / "state", now)
+    keys = chained(file, now, [HOURLY])
+    now.value = NOON + 10 * HOUR
+    keys.tend()
+    state = file.erase(now())
+    assert state.chain == Chain(hour=hour_of(NOON) - 1, link=KEY).at(hour_of(now()) - 1)
+    assert {key.period for key in state.keys} == {19, 20, 21, 22}  # hours 19 to 22: the grace is three hours
+    now.value -= 5 * HOUR
+    keys.tend()
+    assert file.erase(now()).chain == state.chain
+
+
+def test_after_two_hours_credentials_wait_for_an_import_and_edges_do_not(tmp_path: Path) -> None:
+    now = Moment(NOON + 58 * 60)
+    up, down = begun(tmp_path / "up", now), begun(tmp_path / "down", now)
+    running = chained(up, now, [HOURLY])
+    chained(down, now, [HOURLY])  # and ends
+    now.value += 2 * HOUR + 180  # 15:01: periods 13, 14 and 15 have begun
+    running.tend()
+    down.erase(now())  # first of all
+    again = chained(down, now, [HOURLY])
+    with serving(KeepingLog(), [HOURLY], now, senders(again)) as served:
+        statuses = [served.post_one(report(HOURLY, each), **bearer(PEOPLE[0])).status for each in (12, 13, 14, 15)]
+        assert statuses == [201, 503, 201, 201]  # one hour back, it has the link
+        refused = served.post_one(report(HOURLY, 13), **bearer(PEOPLE[0]))
+        assert refused.reason == "unavailable" and refused.headers["retry-after"] == "60"
+        assert served.post([report(HOURLY, 13), report(HOURLY, 13)], **bearer("van")).status == 201
+        down.erase(now(), up.erase(now()))
+        again.tend()
+        assert served.post_one(report(HOURLY, 13), **bearer(PEOPLE[0])).status == 201
+    headers = [header(HOURLY, period) for period in (12, 13, 14, 15)]
+    assert [again(each) for each in headers] == [running(each) for each in headers]
+    assert None not in map(again, headers)
+
+
+def test_without_a_chain_only_credentials_of_devices_wait(tmp_path: Path) -> None:
+    with serving(KeepingLog(), senders=senders(chained(StateFile(tmp_path / "state"), Moment()))) as served:
+        assert served.post_one(report(), **bearer(PEOPLE[0])).status == 503
+        assert served.post_one(report(), **bearer("van")).status == 201
+        assert served.ask("GET", "/ready").status == 200
+
+
+class Crash(BaseException):
+    """The process is gone."""
+
+
+@contextmanager
+def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> Iterator[list[str]]:
+    """End everything before the system call of this number, of those that matter for what is on disk."""
+    made: list[str] = []
+
+    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
+        def instead(*arguments: Any, **named: Any) -> Any:
+            made.append(name)
+            if len(made) > at:
+                raise Crash(name)
+            return call(*arguments, **named)
+
+        return instead
+
+    with monkeypatch.context() as patched:
+        for name in ("fsync", "link", "replace", "rename", "unlink"):
+            patched.setattr(os, name, counted(name, getattr(os, name)))
+        yield made
+
+
+def test_what_a_crash_leaves_is_erased_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure would look like: a file with the key of a closed period, or a file that has neither state."""
+    closed, secret = NOON - 1, "ab" * 32
+    calls = 0
+    while True:
+        directory = tmp_path / str(calls)
+        file = begun(directory / "state", Moment())
+        over = OpenKey(survey="s", fingerprint="f", period=0, key=bytes.fromhex(secret), until=closed)
+        file.update(lambda state: state.merged(KeyState(keys=(over,))))  # noqa: B023
+        with (directory / "state").open("rb") as former:
+            try:
+                with crashing(monkeypatch, calls) as made:
+                    file.erase(NOON)
+                done = True
+            except Crash:
+                done = False
+            state = StateFile(directory / "state").erase(NOON)
+            assert state.chain is not None and not state.keys, made
+            assert former.read() == bytes(os.fstat(former.fileno()).st_size), made
+        left = {path.name: path.read_text() for path in directory.iterdir()}
+        assert left.keys() == {"state", "state.lock"} and secret not in "".join(left.values()), made
+        assert stat.S_IMODE((directory / "state").stat().st_mode) == 0o600
+        if done:
+            break
+        calls += 1
+    assert calls >= 7  # the new file, two names and their directory, the former content
+
+
+def test_gateways_begin_export_and_import_keys(tmp_path: Path) -> None:
+    first, second, third = (str(tmp_path / name) for name in ("first", "second", "third"))
+    assert isinstance(type_in("export", "--state", first).exception, StateError)
+    assert type_in("new", "--state", first).exit_code == 0
+    assert isinstance(type_in("new", "--state", first).exception, StateError)
+    exported = type_in("export", "--state", first).stdout_bytes
+    assert type_in("import", "--state", second, given=exported).exit_code == 0
+    assert type_in("import", "--state", second, given=exported).exit_code == 0
+    assert json.loads(Path(first).read_text()) == json.loads(Path(second).read_text())
+    assert type_in("new", "--state", third).exit_code == 0
+    refused = type_in("import", "--state", third, given=exported).exception
+    assert isinstance(refused, StateError) and "another chain" in refused.message
+    for wrong in (b"", b"{}x", b'{"version": 2}', b'{"keys": [{"key": "00"}]}'):
+        refused = type_in("import", "--state", second, given=wrong).exception
+        assert isinstance(refused, StateError) and "standard input" in refused.message
+
+
+def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_path: Path) -> None:
+    file, data, tokens = tmp_path / "survey.yaml", tmp_path / "data", tmp_path / "tokens"
+    file.write_text(json.dumps(SCHEME.survey.model_dump(mode="json", exclude_defaults=True)))
+    tokens.write_text(credential_line("phone", "device"))
+    data.mkdir()
+    (data / "gateway.key").write_text(KEY.hex())
+    with nursery() as parent:
+        words = ["serve", str(file), "--data", str(data), "--tokens", str(tokens)]
+        server = Forked(parent, words, tmp_path / "serve.log").start().wait_until_ready()
+        sent = json.dumps(report(of_period=SCHEME.survey.period_of(datetime.now(UTC)))).encode()
+        headers = {"content-type": REPORT, **bearer("phone")}
+        with urlopen(Request(f"http://127.0.0.1:{server.port}/v1/reports", sent, headers), timeout=60) as answer:
+            assert answer.status == 201
+        assert server.leave() == 0
+    assert len(KeyState.model_validate_json((data / "gateway.state").read_bytes()).keys) == 1
+    assert not (data / "gateway.key").exists()
+    assert "gateway.key of an earlier version is erased" in server.log.read_text()
