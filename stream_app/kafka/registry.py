@@ -87,7 +87,7 @@ def fingerprint_of(record: Any) -> str:
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
-    mine = Published(survey, Scheme(survey).fingerprint, time.time())
+    mine = Published(survey, Scheme(survey).fingerprint, round(time.time(), 3))
     check_sizes(survey)
     known = records(kafka, topics).get(survey.id)
     if known is not None:
@@ -98,9 +98,10 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
         raise _changed(survey)
     _write(kafka, topics, mine)
     first = records(kafka, topics)[survey.id]
-    if first.fingerprint != mine.fingerprint:
-        # Another process published first. Write its survey again, so that compaction keeps the terms that hold.
+    if first != mine:
+        # Another process published first. Write again what holds, so that compaction keeps its terms and its time.
         _write(kafka, topics, first)
+    if first.fingerprint != mine.fingerprint:
         raise _changed(survey)
     return True
 

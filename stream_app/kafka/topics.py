@@ -120,13 +120,15 @@ class Topics:
         kept = self.retention_days * DAY_MS
         # Retention by arrival time: a sender with a wrong clock must not shorten or extend it.
         arrival = {"message.timestamp.type": "LogAppendTime"}
+        # When a survey was first published: the same in every later record of it.
+        first = {"message.timestamp.type": "CreateTime"}
         # Compaction skips the newest segment, so a recovery reads at least one whole segment: keep segments small.
         changelog = {"segment.bytes": str(64 * 1024 * 1024), "min.cleanable.dirty.ratio": "0.2"}
         offsets = "counting needs consecutive offsets"
         newest = "only the newest record of a key matters, and it must never expire"
         return [
             Topic(self.reports, self.partitions, "delete", offsets, kept, FRAME_BYTES, tuning=arrival),
-            Topic(self.surveys, 1, "compact", newest),
+            Topic(self.surveys, 1, "compact", newest, tuning=first),
             Topic(self.partials, self.merge_partitions, "delete", offsets, kept),
             Topic(self.finals, 1, "delete", "a final is published once, and results are made of it at any time"),
             Topic(self.open, 1, "compact,delete", "a newer record replaces an older one", REPLACED_RETENTION_MS),

@@ -164,3 +164,22 @@ def test_texts_that_change_keep_the_time_of_the_first_publication(
     first, second = (record.timestamp for record in read_topic(kafka_settings, topics.surveys))
     assert first == second and before - 1 <= first / 1000 <= time.time()
     assert records(kafka_settings, topics)[survey.id].at == first / 1000
+
+
+def test_of_two_that_publish_the_same_at_once_the_time_of_the_first_stays(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]
+) -> None:
+    topics, survey, start = (
+        fresh_topics(partitions=3, merge_partitions=1),
+        parse_survey(example_text("mobility-week")),
+        Barrier(2),
+    )
+
+    def attempt(_: int) -> bool:
+        start.wait(timeout=60)
+        return publish(kafka_settings, topics, survey)
+
+    with ThreadPoolExecutor(2) as pool:
+        assert any(pool.map(attempt, range(2)))
+    written = [record.timestamp for record in read_topic(kafka_settings, topics.surveys)]
+    assert written[0] == written[-1]
