@@ -2,8 +2,8 @@
 
 Reports of a survey, period and partition are released together once M senders have sent some, or when the period nears
 its end, with fewer. Senders are credentials: an edge is one, however many reports it sends. Where nobody has a
-credential, each token is one. A quarter of M, chosen at random, stays for a later release: so who sends M - 1 reports
-to see the next one alone does not know that it is among those that leave. Arrival order and company say little.
+credential, each token is one. A quarter of M senders, chosen at random, stays for a later release: so who sends M - 1
+reports to see the next one leave alone fails in one case of four.
 
 What is released is removed from the file after it is confirmed; a crash in between sends it twice, and the counter
 refuses the repeats.
@@ -30,7 +30,7 @@ from servers.private_files import open_private, private_directory
 LEAD_SHARE, LONGEST_LEAD = 10, timedelta(minutes=5)
 """Held reports leave a tenth of the time in which a period is open before its end, and at most so long."""
 KEPT_SHARE = 4
-"""One in so many of M senders is kept back at a release."""
+"""A release keeps one in four of M senders back."""
 MOST_HELD = 1_000_000
 """Reports that are held at most; beyond that they go straight to the log."""
 _TABLE = """
@@ -71,9 +71,6 @@ class Holder:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
         self._db.execute(_TABLE)
-        columns = {column[1] for column in self._db.execute("PRAGMA table_info(held)")}
-        if "sender" not in columns:  # the file of an earlier version
-            self._db.execute("ALTER TABLE held ADD COLUMN sender BLOB NOT NULL DEFAULT x''")
         self._tokens: dict[Place, set[int]] = {}
         self._senders: dict[Place, set[bytes]] = {}
         self._unread = True

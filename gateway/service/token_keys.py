@@ -84,8 +84,9 @@ def read_state(text: bytes, where: str) -> KeyState:
         return KeyState.model_validate_json(text)
     except ValidationError:
         raise StateError(
-            f"{where} does not hold the keys of a gateway, or of a newer version",
-            "delete it, and take the keys of a running gateway: `hearsay gateway keys export` there, `import` here",
+            f"{where} does not hold keys of a gateway in the form of this version",
+            "delete it if it is a file; `hearsay serve` then makes new keys, and a gateway takes those of another one: "
+            "`hearsay gateway keys export` there, `import` here",
         ) from None
 
 
@@ -176,12 +177,14 @@ class ChainedKeys(TokenKeys):
         }
         self._update(needed)
         lacking = needed - self._keys.keys()
-        for header in lacking - self._lacking:
+        for survey in {header.survey for header in lacking - self._lacking}:
+            periods = [header.period for header in lacking if header.survey == survey]
             log.error(
-                "this gateway lacks the key of a period, and answers 503 to devices' credentials there; at a gateway "
-                "that has it run `hearsay gateway keys export`, here `import`; at the first of all, `new`",
-                survey=header.survey,
-                period=header.period,
+                "this gateway lacks keys of periods, and answers 503 to devices' credentials there; at a gateway "
+                "that has them run `hearsay gateway keys export`, here `import`; at the first of all, `new`",
+                survey=survey,
+                first=min(periods),
+                last=max(periods),
             )
         self._lacking = lacking
 

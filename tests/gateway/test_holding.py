@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -12,11 +10,8 @@ import numpy as np
 
 from gateway.door import Credential
 from gateway.door.credentials import digest_of
-from gateway.door.gathering import cut_rows
 from gateway.service import Holder, Senders
-from protocols.wire import ReportRow
-from protocols.wire.report import read_report
-from tests.gateway.world import NOON, SCHEME, KeepingLog, Moment, key_of, report, serving
+from tests.gateway.world import SCHEME, KeepingLog, Moment, key_of, report, serving
 from tests.helpers.eventually import eventually
 
 DAY = 86_400
@@ -89,15 +84,3 @@ def test_what_could_not_be_released_stays_held(tmp_path: Path) -> None:
         assert served.post([report(), report()]).status == 202  # enough to leave alone, if the first two leave just now
         log.fails = False
         eventually(lambda: sum(len(frame) for _, frame in log.decoded()) == 4)
-
-
-def test_what_an_earlier_version_held_is_released(tmp_path: Path) -> None:
-    row = read_report(json.dumps(report()).encode(), {"buttons": SCHEME}.get)
-    assert isinstance(row, ReportRow)
-    with closing(Holder(tmp_path, 2)) as holder:
-        holder.keep([(SCHEME, cut_rows([row], [], SCHEME, 1), b"")])
-    with closing(sqlite3.connect(tmp_path / "held.sqlite")) as file:
-        file.execute("ALTER TABLE held DROP COLUMN sender")
-    with closing(Holder(tmp_path, 2)) as holder:
-        ((_, released),) = holder.ripe({"buttons": SCHEME}.get, NOON + DAY)
-    assert len(released) == 1

@@ -16,23 +16,28 @@ from urllib.request import Request, urlopen
 import pytest
 from typer.testing import CliRunner
 
-from gateway.door import Chain, Credential, KeyState, credential_line, hour_of
+from gateway.door import Chain, Credential, KeyState, Times, credential_line, hour_of
 from gateway.door.credentials import credential_token, digest_of
 from gateway.door.keys import OpenKey
 from gateway.service import ChainedKeys, Senders, StateFile, TokenKeys
 from hearsay.commands.operations.gateway import app
-from protocols.errors import StateError
+from hearsay.serving.exposure import Exposure
+from hearsay.serving.kafka_log import serve_kafka
+from protocols.errors import SettingsError, StateError
 from protocols.scheme import Scheme
 from protocols.wire import REPORT, Frame, ReportHeader, decode_frame
+from servers.settings import Settings
 from stream_app.local.log import LocalLog
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+from tests.helpers.eventually import eventually
 
 PEOPLE, PERIODS = [f"person {number}" for number in range(5)], 4
 HOUR, DAY = 3600.0, 86_400.0
 CREDENTIALS = {digest_of(name): Credential(digest_of(name), "device") for name in PEOPLE}
 VAN = {digest_of("van"): Credential(digest_of("van"), "edge")}
 HOURLY = scheme(id="hours", start="2026-01-01T00:00:00Z", period="1h", grace="3h")
+OVER = KeyState(keys=(OpenKey(survey="s", fingerprint="f", period=0, key=b"\xab" * 32, until=NOON - 1),))
 Log = dict[ReportHeader, set[bytes]]
 
 
@@ -155,9 +160,20 @@ def test_the_chain_goes_forward_only_and_keeps_one_hour(tmp_path: Path) -> None:
     state = file.erase(now())
     assert state.chain == Chain(hour=hour_of(NOON) - 1, link=KEY).at(hour_of(now()) - 1)
     assert {key.period for key in state.keys} == {19, 20, 21, 22}  # hours 19 to 22: the grace is three hours
-    now.value -= 5 * HOUR
+    now.value -= 5 * HOUR  # the clock was fast
     keys.tend()
     assert file.erase(now()).chain == state.chain
+    others = KeyState(chain=Chain(hour=hour_of(NOON), link=KEY).at(hour_of(now()) - 1))
+    with pytest.raises(StateError, match="another chain"):
+        file.erase(now(), others)
+    others = KeyState(chain=Chain(hour=hour_of(NOON) - 1, link=KEY).at(hour_of(now()) - 1))
+    assert file.erase(now(), others).chain == others.chain
+
+
+def test_two_keys_of_one_period_are_of_two_chains() -> None:
+    other = OVER.keys[0].model_copy(update={"key": KEY})
+    with pytest.raises(StateError, match="another chain"):
+        OVER.merged(KeyState(keys=(other,)))
 
 
 def test_after_two_hours_credentials_wait_for_an_import_and_edges_do_not(tmp_path: Path) -> None:
@@ -190,6 +206,15 @@ def test_without_a_chain_only_credentials_of_devices_wait(tmp_path: Path) -> Non
         assert served.ask("GET", "/ready").status == 200
 
 
+def test_where_no_key_can_be_stored_none_is_used(tmp_path: Path) -> None:
+    keys = TokenKeys(StateFile(tmp_path / "state"), {"buttons": SCHEME}.get, Times(), Moment())
+    (tmp_path / "state.new").mkdir()  # so that nothing can be written there
+    with serving(KeepingLog(), senders=senders(keys)) as served:
+        assert served.post_one(report(), **bearer(PEOPLE[0])).status == 503
+        (tmp_path / "state.new").rmdir()
+        assert served.post_one(report(), **bearer(PEOPLE[0])).status == 201
+
+
 class Crash(BaseException):
     """The process is gone."""
 
@@ -216,13 +241,11 @@ def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> Iterator[list[str]]:
 
 def test_what_a_crash_leaves_is_erased_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure would look like: a file with the key of a closed period, or a file that has neither state."""
-    closed, secret = NOON - 1, "ab" * 32
     calls = 0
     while True:
         directory = tmp_path / str(calls)
         file = begun(directory / "state", Moment())
-        over = OpenKey(survey="s", fingerprint="f", period=0, key=bytes.fromhex(secret), until=closed)
-        file.update(lambda state: state.merged(KeyState(keys=(over,))))  # noqa: B023
+        file.update(lambda state: state.merged(OVER))
         with (directory / "state").open("rb") as former:
             try:
                 with crashing(monkeypatch, calls) as made:
@@ -234,12 +257,22 @@ def test_what_a_crash_leaves_is_erased_at_the_next_start(tmp_path: Path, monkeyp
             assert state.chain is not None and not state.keys, made
             assert former.read() == bytes(os.fstat(former.fileno()).st_size), made
         left = {path.name: path.read_text() for path in directory.iterdir()}
-        assert left.keys() == {"state", "state.lock"} and secret not in "".join(left.values()), made
+        assert left.keys() == {"state", "state.lock"} and OVER.keys[0].key.hex() not in "".join(left.values()), made
         assert stat.S_IMODE((directory / "state").stat().st_mode) == 0o600
         if done:
             break
         calls += 1
     assert calls >= 7  # the new file, two names and their directory, the former content
+
+
+def test_a_gateway_erases_before_anything_can_stop_it(tmp_path: Path) -> None:
+    """Its start fails here because of its settings, before it looks for a broker."""
+    file = StateFile(tmp_path / "state")
+    file.update(lambda state: OVER)
+    exposure = Exposure("0.0.0.0", 0, tokens=tmp_path / "tokens")
+    with pytest.raises(SettingsError):
+        serve_kafka(Settings(), None, exposure, file, 0, tmp_path, str)
+    assert KeyState.model_validate_json(file.path.read_bytes()) == KeyState()
 
 
 def test_gateways_begin_export_and_import_keys(tmp_path: Path) -> None:
@@ -265,6 +298,8 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
     tokens.write_text(credential_line("phone", "device"))
     data.mkdir()
     (data / "gateway.key").write_text(KEY.hex())
+    state = StateFile(data / "gateway.state")
+    state.update(lambda before: OVER)
     with nursery() as parent:
         words = ["serve", str(file), "--data", str(data), "--tokens", str(tokens)]
         server = Forked(parent, words, tmp_path / "serve.log").start().wait_until_ready()
@@ -272,7 +307,10 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
         headers = {"content-type": REPORT, **bearer("phone")}
         with urlopen(Request(f"http://127.0.0.1:{server.port}/v1/reports", sent, headers), timeout=60) as answer:
             assert answer.status == 201
+        state.update(lambda before: before.merged(OVER))
+        eventually(lambda: state.update(lambda same: same).keys[1:] == ())  # it erases while it runs, too
         assert server.leave() == 0
-    assert len(KeyState.model_validate_json((data / "gateway.state").read_bytes()).keys) == 1
+    (key,) = KeyState.model_validate_json((data / "gateway.state").read_bytes()).keys
+    assert key.survey == SCHEME.survey.id
     assert not (data / "gateway.key").exists()
     assert "gateway.key of an earlier version is erased" in server.log.read_text()

@@ -7,8 +7,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
-
 from gateway.door import credential_line
 from gateway.service import ChainedKeys, StateFile
 from hearsay.serving.kafka_log import KafkaLog, Registry
@@ -31,7 +29,6 @@ from tests.gateway.world import Moment, report, scheme, serving
 from tests.helpers.eventually import eventually
 
 
-@pytest.mark.long(part="kills")
 def test_who_copies_the_files_of_two_gateways_after_a_period_was_closed_names_nobody(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

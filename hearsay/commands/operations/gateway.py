@@ -214,8 +214,8 @@ def new(
 def new_chain(state: State = STATE) -> None:
     """Begin the chain of keys of a cluster: at its first gateway, once.
 
-    The other gateways import it. A gateway that runs uses it within seconds, for periods that begin from now on and
-    for surveys that are published from now on.
+    The other gateways import it. A gateway that runs uses it within seconds: for periods that began, or surveys that
+    were published, in this hour or the one before, and for all later ones.
 
     Example: hearsay gateway keys new --state gateway.state
     """
