@@ -21,7 +21,7 @@ BUDGETS = "eps_inf: 2, eps_1: 1"
 
 
 def asking(id: str, foods: list[str], terms: str = BUDGETS, name: str = "food", more: str = "") -> Survey:
-    attribute = f"{{name: {name}, mechanism: {'grr' if 'eps:' in terms else 'l-grr'}, values: [{', '.join(foods)}]}}"
+    attribute = f"{{name: {name}, values: [{', '.join(foods)}]}}"
     given = f"id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, {terms}"
     return parse_survey(f"{{{given}, attributes: [{attribute}{more}]}}")
 

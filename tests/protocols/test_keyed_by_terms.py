@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays.columns import PackedBits
+from protocols.mechanisms.lifelong import Hashed
 from protocols.mechanisms.rounds import Flip
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -78,8 +79,10 @@ def drawn(scheme: Scheme) -> dict[str, Symbols]:
             )
         if mechanism.second is not None:  # over one memo for all, only the second round differs between devices
             one = np.repeat(memo[:1], len(DEVICES), axis=0)
-            draws = people.report(question, DEVICES, 3, one)
-            columns[f"{question.name} second round"] = _symbols(draws, mechanism)
+            draws = _symbols(people.report(question, DEVICES, 3, one), mechanism)
+            if isinstance(mechanism.encoding, Hashed):
+                draws %= mechanism.encoding.g  # without the hash, which is for life
+            columns[f"{question.name} second round"] = draws
         columns[f"{question.name} answer"] = _symbols(people.answers(question, DEVICES, 3, cells), mechanism)
     return {what: np.asarray(column, dtype=np.int64).reshape(len(DEVICES), -1) for what, column in columns.items()}
 
@@ -126,7 +129,7 @@ def test_one_changed_term_makes_all_draws_independent_but_those_of_the_same_ques
 ) -> None:
     one, other = scheme(terms), scheme(terms | change)
     mine, theirs, same = drawn(one), drawn(other), shared(one, other)
-    assert all((mine[what] == theirs[what]).all() for what in same & mine.keys())
+    assert all((mine[what] == theirs[what]).all() for what in same & mine.keys() & theirs.keys())
     same |= {what.replace("memo", "answer") for what in same}  # made from the same memo
     found = {what: sigmas for what, sigmas in dependences(mine, theirs).items() if what not in same}
     assert "token" in found
@@ -137,7 +140,7 @@ def test_what_no_round_1_depends_on_leaves_memos_as_they_are() -> None:
     kept = [
         set(change)
         for terms, change in CHANGES
-        if any("memo" in what for what in shared(scheme(terms), scheme(terms | change)))
+        if "eps_inf" in terms and any("memo" in what for what in shared(scheme(terms), scheme(terms | change)))
     ]
     assert kept == [{"eps_1"}, {"horizon"}, {"memo_cap"}, {"minimum"}, {"solution", "eps_inf", "eps_1"}, {"start"},
                     {"calibration"}, {"attributes"}, {"clock"}]  # fmt: skip
