@@ -43,7 +43,7 @@ class Ledger:
 
     @property
     def spent(self) -> Floats:
-        return np.sum(list(self.by_question.values()), axis=0)
+        return np.asarray(sum(self.by_question.values()))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def memo_cost(asked: Sequence[AttributeRecord], values: Mapping[str, NDArray[np.
     Of a tuple the most expensive attribute counts: the ledger does not show which one is really about the device,
     because true and fake values are counted alike.
     """
-    return np.max([_cost(attribute.costs, values[attribute.name]) for attribute in asked], axis=0)
+    return np.asarray(np.max([_cost(attribute.costs, values[attribute.name]) for attribute in asked], axis=0))
 
 
 def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> Floats:
@@ -201,10 +201,10 @@ def _survey(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Ta
     reports = np.concatenate([alone["reports"].astype(np.int64), in_fleet])
     at_cap = {}
     for name, table in tables:
-        if table.kind == "used":
-            used = MemoTable(name, 0, record.cap)
-            full = [used.counts(list(_records(link, name, shard).values())) >= record.cap for shard in range(SHARDS)]
-            at_cap[table.attribute] = int(np.concatenate(full).sum())
+        if table.kind == "used" and record.cap is not None:
+            used = [list(_records(link, name, shard).values()) for shard in range(SHARDS)]
+            counts = MemoTable(name, 0, record.cap).counts(list(chain.from_iterable(used)))
+            at_cap[table.attribute] = int(np.count_nonzero(counts >= record.cap))
     spent = _amounts([] if record.per_report is None else report_cost(record, reports, latest))
     meaning = record.meaning(lost)
     return SurveyStats(fleet, len(reports), spent, meaning, record.id, int(reports.sum()), at_cap)

@@ -62,7 +62,7 @@ class SurveyRecord(_Record):
     report: float = 0.0  # what one report reveals; of places 500 m apart
     one_in: int = 1  # in one of how many periods a device answers
     answers: int = 366  # in a year, at most
-    discloses: bool = False  # whether a device answers one of its questions only
+    sampled: str = ""  # by what devices draw the one question that they answer, if they answer one only
     attributes: tuple[AttributeRecord, ...]
     by_survey: bool = False  # whether its memos are those of 0.1, which no other survey shares
 
@@ -77,7 +77,7 @@ class SurveyRecord(_Record):
             question = f"{given['id']} {each['name']}" if given["adds_up"] else given["id"]
             constant = given["per_report"] or each["costs"][1]
             known.append({**each, "question": question, "constant": constant, "most": len(each["costs"]) - 1})
-        return {**given, "attributes": known, "by_survey": True}
+        return {**given, "report": given["per_report"] or 0.0, "attributes": known, "by_survey": True}
 
     @property
     def questions(self) -> dict[str, tuple[AttributeRecord, ...]]:
@@ -145,7 +145,7 @@ def record_of(scheme: Scheme) -> SurveyRecord:
         report=report,
         one_in=survey.one_in,
         answers=-(-YEAR // (survey.period * survey.one_in)),
-        discloses=scheme.discloses,
+        sampled=scheme.sampled_id if scheme.discloses else "",
         attributes=tuple(_attribute(scheme, question) for question in scheme.questions),
     )
 
@@ -187,7 +187,7 @@ def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | 
         raise FingerprintChanged(
             f"survey {survey.id!r} was first seen with the fingerprint {record.fingerprint}, "
             f"and now has {scheme.fingerprint}",
-            "give the survey a new id, as memos belong to the terms they were made under; "
+            "give the survey a new id, as a cap and what was reported belong to the terms; "
             "if its file is unchanged, another release or kind of machine has resolved it to other terms",
         )
     fleet = presence_table(sealer)
@@ -209,8 +209,8 @@ def _list_used(link: Link, record: SurveyRecord, memos: MemoTable, used: MemoTab
     """Of a capped survey of 0.1, whose memos nobody shares: what it has used are its memos, in their order."""
     if record.by_survey and not link.ask("HEXISTS", TABLES, used.name):
         for shard in range(SHARDS):
-            for device, entries in link.fields(shard_key(shard, memos.name)):
-                link.ask("HSETNX", shard_key(shard, used.name), device, memos.tags(entries))
+            known, own = link.fields(shard_key(shard, memos.name)), shard_key(shard, used.name)
+            link.run([("HSETNX", own, device, memos.tags(entries)) for device, entries in known])
 
 
 def presence_table(sealer: Sealer) -> str:

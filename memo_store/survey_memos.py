@@ -1,8 +1,8 @@
 """The memos of one survey in the store.
 
-The order of a report is: `presence.status` (may it be made, and with which gap), `lookup_all` (finds or
-creates the device's memo entry, then commits it for the period), the sink's confirmation, `presence.delivered`. Every
-step may be repeated, so a crash between two of them is repaired by starting again.
+The order of a report is: `presence.status` (may it be made, and with which gap), `lookup_all` (commits for the period
+which memo is reported, then finds or creates it), the sink's confirmation, `presence.delivered`. Every step may be
+repeated, so a crash between two of them is repaired by starting again.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ class SurveyMemos:
         return FleetPresence(self._state, devices)
 
     def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:
-        """Each device's memo for its cell: found, or created, or at the cap the last one created.
+        """Each device's memo for its cell: found, or created, or at the cap the last one that the survey came to use.
 
-        Commits the memo's entry: a device that was looked up in this period before gets the memo that it got then.
+        It is committed: a device that was looked up in this period before gets the memo that it got then.
         """
         return self.lookup_all([Lookup(question, devices, cells)], period)[0]
 

@@ -217,7 +217,7 @@ class LimitSettings(_Section):
     """The most that an edge reveals about a person, as largest log-ratios."""
 
     report: float = Field(20.0, gt=0, description="One report.")
-    value: float = Field(10_000.0, gt=0, description="All answers of a year about an attribute that stays as it is.")
+    value: float = Field(1e6, gt=0, description="All answers of a year about an attribute that stays as it is.")
     year: float = Field(1e6, gt=0, description="All that answers of a year cost.")
 
 

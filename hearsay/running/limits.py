@@ -46,7 +46,7 @@ def _year(record: SurveyRecord) -> float:
     if record.per_report is not None:
         return record.answers * record.report
     costs = [_cost(asked, record.answers) for asked in record.questions.values()]
-    return max(costs) if record.discloses else sum(costs)
+    return max(costs) if record.sampled else sum(costs)
 
 
 def _cost(asked: Sequence[AttributeRecord], answers: int) -> float:
@@ -57,7 +57,7 @@ def _cost(asked: Sequence[AttributeRecord], answers: int) -> float:
 
 def _about(name: str, taken: Iterable[SurveyRecord]) -> float:
     """What all answers of a year tell about an attribute whose value stays as it is."""
-    fresh, memos = 0.0, dict[frozenset[str], float]()
+    fresh, memos = 0.0, dict[str, float]()  # by question, or by the draw of one question among several
     for record in taken:
         reading = {
             question: max(attribute.constant for attribute in asked)
@@ -65,9 +65,9 @@ def _about(name: str, taken: Iterable[SurveyRecord]) -> float:
             if any(name in attribute.reads for attribute in asked)
         }
         if record.per_report is not None:
-            fresh += record.answers * (max if record.discloses else sum)(reading.values() or [0.0])
-        elif record.discloses and reading:  # each person is asked one of these
-            memos[frozenset(record.questions)] = max(reading.values())
+            fresh += record.answers * (max if record.sampled else sum)(reading.values() or [0.0])
+        elif record.sampled and len(reading) > 1:  # each person is asked one of these
+            memos[record.sampled] = max(reading.values())
         else:
-            memos |= {frozenset([question]): constant for question, constant in reading.items()}
+            memos |= reading
     return fresh + sum(memos.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import sqrt
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,34 @@ def test_of_attributes_among_which_a_person_draws_one_the_largest_counts_and_wit
     for terms, told in (("eps: 0.5", 365 * 0.5), ("eps: 0.5, one_in: 10", 37 * 0.5)):
         with pytest.raises(StoreError, match=rf"about 'food' in a year is {told:.4g}"):
             require_within(LimitSettings(value=1.0), Scheme(asking("one", FOODS, terms)), [])
+
+
+def test_a_question_that_is_drawn_among_several_counts_once_if_surveys_draw_it_together() -> None:
+    """Of age alone and age with area, each person is asked one; by other shares it may be the other one."""
+    more = ", {name: age, values: [young, old]}"
+
+    def crossed(id: str, share: float) -> Survey:
+        cross = f"crosses: [{{of: [food, age], share: {share}}}], memo_cap: 1"
+        return asking(id, FOODS, f"{BUDGETS}, {cross}", more=more)
+
+    taken = [record_of(Scheme(crossed("one", 0.5)))]
+    require_within(LimitSettings(value=2.0), Scheme(crossed("same", 0.5)), taken)
+    with pytest.raises(StoreError, match="in a year is 4, more than 2"):
+        require_within(LimitSettings(value=2.0), Scheme(crossed("other", 0.6)), taken)
+
+
+@pytest.mark.parametrize("columns", [60, 120])
+def test_places_count_as_two_that_are_500_m_apart_however_large_the_grid_is(columns: int) -> None:
+    """All reports lose 1 at 400 m. Borders and kept cells add at most 2 sqrt 2 sides of 100 m to the 500 m."""
+    place = (
+        f"{{name: place, grid: {{at: [47, 6], cell: 100m, columns: {columns}, rows: 45}}, "
+        "geo_inf: {level: 1, radius: 400m}, geo: {level: 0.5, radius: 400m}}"
+    )
+    asked = parse_survey(
+        f"{{id: one, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, memo_cap: 3, attributes: [{place}]}}"
+    )
+    near = (500 + 200 * sqrt(2)) / 400
+    for limits in ({"report": near / 2}, {"value": near}, {"year": 3 * near}):
+        require_within(LimitSettings(**limits), Scheme(asked), [])
+        with pytest.raises(StoreError):
+            require_within(LimitSettings(**{name: 0.999 * limit for name, limit in limits.items()}), Scheme(asked), [])

@@ -16,12 +16,15 @@ import numpy as np
 import pytest
 import redis
 
+from hearsay.running.limits import require_within
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
+from protocols.errors import StoreError
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from servers.settings import LimitSettings
 from tests.memo_store.surveys import devices
 
 OLD = json.loads(lzma.decompress((Path(__file__).parents[1] / "states" / "memos-of-0.1.json.xz").read_bytes()))
@@ -101,6 +104,17 @@ def test_a_new_survey_that_asks_the_same_has_memos_of_its_own_question(store: Me
     assert answers(again, 4, like=1) != answers(old, 4, like=1)
     shared = {question.question[:5]: question.surveys for question in store.stats().questions}
     assert shared["asked"] == ("asked",) and sum(surveys == ("again",) for surveys in shared.values()) == 2
+
+
+def test_an_edge_counts_what_surveys_of_0_1_reveal(store: MemoStore) -> None:
+    """How long their periods are is not recorded: they count as days."""
+    taken = [store.surveys(seeded_keyring(1))[place] for place in (-2, -1)]
+    assert [record.id for record in taken] == ["held", "turns"]
+    text = SURVEYS["held"]["text"].replace("id: held", "id: more")
+    with pytest.raises(StoreError, match=r"about 'area' in a year is 370, more than 10"):
+        require_within(LimitSettings(value=10), Scheme(parse_survey(text)), taken)
+    with pytest.raises(StoreError, match=r"the charges of a year are 378, more than 10"):
+        require_within(LimitSettings(year=10), Scheme(parse_survey(text)), taken)
 
 
 def test_a_survey_stays_what_it_was_when_the_store_is_emptied_under_it(store: MemoStore, hasty_redis_url: str) -> None:

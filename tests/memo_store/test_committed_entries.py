@@ -104,6 +104,14 @@ def test_of_two_processes_that_commit_two_memos_in_one_period_the_first_one_coun
     assert look_up(store.survey(people(cap)), 5, 0) == first[0]
 
 
+def test_what_another_process_has_committed_before_leaves_the_cap_as_it_is(store: MemoStore) -> None:
+    """A failure would be a cap that is filled by a value which no report was ever about."""
+    first = look_up(store.survey(people(2)), 3, 0)
+    late = store.survey(people(2))
+    assert look_up(late, 4, 0) == first
+    assert look_up(late, 5, 1) == people(2).memoise(late.respondent.scheme.questions[0], EVERYONE, values(5)).tolist()
+
+
 def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committed(
     store: MemoStore, hasty_redis_url: str
 ) -> None:

@@ -107,16 +107,32 @@ def test_the_buckets_of_a_device_are_the_same_foods_in_every_survey() -> None:
 
 
 def test_a_device_draws_the_same_question_and_turn_in_surveys_that_ask_the_same() -> None:
-    plan, turns = ", {name: plan, values: [free, paid]}", "eps: 1, one_in: 3"
-    one, other = (
-        asking("one", FOODS, more=plan),
-        asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5", more=plan),
-    )
-    assert (one.sampled(EVERYONE) == other.sampled(EVERYONE)).all() and 0 < one.sampled(EVERYONE).mean() < 1
-    more = asking("more", FOODS, more=plan + ", {name: age, values: [young, old]}")
-    assert (one.sampled(EVERYONE) != more.sampled(EVERYONE)).any()
+    plan, turns = ", {name: plan, values: [free, paid], share: 0.25}", "eps: 1, one_in: 3"
+    food = f", {{name: food, values: [{', '.join(FOODS)}], share: 0.75}}"
+    one = asking("one", FOODS, more=plan).sampled(EVERYONE)
+    other = asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5", more=plan).sampled(EVERYONE)
+    swapped = asking("swapped", ["paid", "free"], name="plan", more=food).sampled(EVERYONE)
+    assert (one == other).all() and (one == 1 - swapped).all() and 0.2 < one.mean() < 0.3
+    more = asking("more", FOODS, more=plan + ", {name: age, values: [young, old]}").sampled(EVERYONE)
+    assert (one != more).any()
     first, second = (asking(id, FOODS, "grr", turns).places(EVERYONE) for id in ("one", "other"))
     assert (first == second).all() and set(first.tolist()) == {0, 1, 2}
+
+
+def test_among_fakes_the_question_is_the_whole_tuple(store: MemoStore) -> None:
+    """Which attribute is true is drawn for the tuple: a memo that two of them share might be fake in one of them."""
+    terms, plan = f"{BUDGETS}, solution: rs+fd", ", {name: plan, values: [free, paid], mechanism: grr}"
+    food = f", {{name: food, values: [{', '.join(FOODS)}], mechanism: grr}}"
+    tuples = (
+        asking("one", FOODS, "grr", terms=terms, more=plan),
+        asking("swapped", ["paid", "free"], "grr", terms=terms, name="plan", more=food),
+        asking("other", FOODS, "grr", terms=terms, more=plan.replace("plan", "offer")),
+    )
+    kept = [memos_of(store.survey(unsteady(people)), SAID, 0) for people in tuples]
+    derived = [people.memoise(people.scheme.question("food"), EVERYONE, SAID) for people in tuples]
+    true = (tuples[0].sampled(EVERYONE) == 0) & (tuples[2].sampled(EVERYONE) == 0)
+    for first, swapped, other in (kept, derived):
+        assert (first == swapped).all() and (first != other)[true].any()
 
 
 def test_a_cap_holds_for_its_survey_by_its_own_order_of_first_use(store: MemoStore) -> None:
