@@ -24,7 +24,7 @@ import redis
 
 from bench._tables import Table
 from memo_store.connection import CHUNK, Placed, read_fields
-from memo_store.registry import memo_table
+from memo_store.registry import AttributeTables
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -55,8 +55,8 @@ class Bare:
     def __init__(self, client: redis.Redis, people: Respondent, memos: SurveyMemos) -> None:
         self._client = client
         sealer = Sealer(people.keyring, people.scheme.survey.id, people.scheme.fingerprint)
-        self._table = memo_table(sealer, memos.record, memos.record.attributes[0])
-        placed = Placed.of(sealer.pseudonyms(EVERYONE))
+        tables = AttributeTables.of(sealer, memos.record, memos.record.attributes[0])
+        self._table, placed = tables.memos, Placed.of(tables.sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
         self._reads = [[(key, fields) for _, key, *fields in read_fields(self._table.name, part)] for part in parts]
 

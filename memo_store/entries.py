@@ -1,8 +1,9 @@
-"""The memo entries of one attribute: found, created, and committed for a period.
+"""The memo entries of one attribute: which one a device reports in a period, found or created.
 
-An entry exists before a period commits it, so a commit names an entry, unless the store has lost it. If two processes
-commit two entries of one device, the first one counts for both. Nothing is created for a device that has committed: its
-entry is fetched by its tag, also when its record has filled since.
+What is reported is decided first, as a tag, and committed for the period. If two processes commit two tags of one
+device, the first one counts for both. Then the entry with that tag is found, or created from the cell that has it:
+nothing is memoised that is not committed. A survey with a cap decides by its own list of the tags that a device has
+used, in the order of first use; the memos themselves belong to the question, and all surveys that ask it share them.
 
 The script that creates entries also finds those that exist. So entries are read first only while most devices have one:
 where they have none, as in a fleet's first period, all but the first batch are proposed at once.
@@ -10,9 +11,12 @@ where they have none, as in a fleet's first period, all but the first batch are 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from memo_store.connection.layout import CHUNK, Placed, read_fields
+from memo_store.registry import AttributeTables
 from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import MemoTable
 from protocols.arrays import Bytes, Column, Devices, Mask, Values, Words
@@ -23,57 +27,83 @@ Entries = tuple[Words, Bytes]  # tags and sealed memos
 
 
 class AttributeEntries:
-    """The entries of one attribute's records. All devices are in the order of their pseudonyms."""
+    """The entries of one attribute's records."""
 
-    def __init__(self, state: SurveyState, respondent: Respondent, question: Question, table: MemoTable) -> None:
+    def __init__(self, state: SurveyState, respondent: Respondent, question: Question, tables: AttributeTables) -> None:
         self._state = state
         self._respondent = respondent
         self._question = question
-        self._table = table
+        self._tables = tables
 
-    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Entries:
-        """The entry that each device reports in this period.
+    def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Column:
+        """The memo that each device reports in this period. Devices are in the order of their pseudonyms.
 
         Raises StoreError if the period is closed.
         """
-        commits = self._state.commits(self._table.name, period)
+        commits = self._state.commits(self._tables.commits, period)
         pads = self._state.sealer.commit_pads(self._question.name, devices, period)
         committed, words = commits.known(placed.names)
-        proposed = self._tags(devices, cells)
-        wanted = np.where(committed, words ^ pads, proposed)
-        found, tags, sealed = self._find(placed, wanted, exact=committed)
-        missing = np.flatnonzero(~found & ~committed)
-        if len(missing):
-            if commits.read_on(placed.names[missing]):
-                missing = missing[~commits.known(placed.names[missing])[0]]
-            ours = self._create(placed.part(missing), devices[missing], cells[missing], proposed[missing])
-            tags[missing], sealed[missing] = ours
-            found[missing] = True
+        tags = np.where(committed, words ^ pads, self._tags(devices, cells))
+        used = self._tables.used
+        if used is not None:
+            rest = np.flatnonzero(~committed)
+            found, tags[rest], _ = self._find(used, placed.part(rest), tags[rest])
+            rest = rest[~found]
+            if len(rest) and commits.read_on(placed.names[rest]):
+                rest = rest[~commits.known(placed.names[rest])[0]]
+            new, nothing = tags[rest], np.empty((len(rest), 0), dtype=np.uint8)
+            tags[rest] = self._create(used, placed.part(rest), lambda rows: (new[rows], nothing[rows]))[0]
         counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
-        others = np.flatnonzero(~found | (counting != tags))
-        if len(others):
-            part = placed.part(others), devices[others], cells[others], counting[others]
-            tags[others], sealed[others] = self._committed(*part)
-        return tags, sealed
+        return self._memos(devices, cells, counting)
 
-    def _committed(self, placed: Placed, devices: Devices, cells: Values, tags: Words) -> Entries:
-        """The entries with these tags, which the devices have committed.
+    def _memos(self, devices: Devices, cells: Values, tags: Words) -> Column:
+        """The memos with these tags, which devices have committed.
 
-        An entry that the store has lost is created again, from the cell that has its tag. If no cell has it, two
-        devices share a name of 8 bytes and the commit is the other one's: this device reports its own cell.
+        A memo is created from the cell that has its tag. If no cell has it, two devices share a name of 8 bytes and the
+        commit is the other one's: this device reports its own cell.
         """
-        exact = np.ones(len(tags), dtype=np.bool_)
-        found, tags, sealed = self._find(placed, tags, exact)
-        lost = np.flatnonzero(~found)
-        if len(lost):
-            known, cells = self._cells_of(devices[lost], tags[lost], cells[lost])
-            proposed = self._tags(devices[lost], cells)
-            again = self._create(placed.part(lost), devices[lost], cells, proposed, reported=known)
-            tags[lost], sealed[lost] = again
+        layout, placed = self._question.mechanism.encoding.memo, Placed.of(self._tables.sealer.pseudonyms(devices))
+        devices, cells, tags = devices[placed.order], cells[placed.order], tags[placed.order]
+
+        found, tags, sealed = self._find(self._tables.memos, placed, tags)
+        missing = np.flatnonzero(~found)
+
+        def make(rows: slice) -> Entries:
+            own = devices[missing[rows]]
+            of_tags = self._cells_of(own, tags[missing[rows]], cells[missing[rows]])
+            proposed = self._tags(own, of_tags)
+            memos = layout.to_bytes(self._respondent.memoise(self._question, own, of_tags))
+            return proposed, memos ^ self._pads(own, proposed)
+
+        tags[missing], sealed[missing] = self._create(self._tables.memos, placed.part(missing), make)
+        return placed.restored(layout.from_bytes(sealed ^ self._pads(devices, tags)))
+
+    def _create(self, table: MemoTable, placed: Placed, make: Callable[[slice], Entries]) -> Entries:
+        """Propose entries. Returns those that count: ours, another process's, or those held at the cap."""
+        count = len(placed.order)
+        tags, sealed = np.empty(count, dtype=np.uint64), np.empty((count, table.memo_bytes), dtype=np.uint8)
+        for rows in placed.slices(CHUNK) if count else ():
+            part, (proposed, ours) = placed.part(rows), make(rows)
+            answers = self._state.epochs.run(table.propose(part, proposed, ours))
+            tags[rows], sealed[rows] = table.overrule(part, proposed, ours, answers)
         return tags, sealed
 
-    def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> tuple[Mask, Values]:
-        """Which tags have a cell, and that cell (the given one for the others). Tries the given cells first."""
+    def _find(self, table: MemoTable, placed: Placed, tags: Words) -> tuple[Mask, Words, Bytes]:
+        """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
+
+        Devices are in a random order. After a batch in which most have none, no more are read.
+        """
+        found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
+        sealed = np.zeros((len(tags), table.memo_bytes), dtype=np.uint8)
+        for rows in placed.slices(CHUNK):
+            answers = self._state.link.run(read_fields(table.name, placed.part(rows)))
+            found[rows], tags[rows], sealed[rows] = table.pick(answers, tags[rows])
+            if 2 * np.count_nonzero(found[rows]) < len(found[rows]):
+                break
+        return found, tags, sealed
+
+    def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> Values:
+        """The cells that have these tags; the given one where none has. Tries the given cells first."""
         cells = cells.copy()
         known = self._tags(devices, cells) == tags
         for cell in range(self._question.mechanism.encoding.states):
@@ -82,53 +112,11 @@ class AttributeEntries:
                 break
             hits = rest[self._tags(devices[rest], np.full(len(rest), cell)) == tags[rest]]
             known[hits], cells[hits] = True, cell
-        return known, cells
-
-    def _find(self, placed: Placed, tags: Words, exact: Mask) -> tuple[Mask, Words, Bytes]:
-        """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
-
-        Devices are in a random order. After a batch in which most have none, only `exact` entries are read.
-        """
-        found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
-        sealed = np.zeros((len(tags), self._table.memo_bytes), dtype=np.uint8)
-        rest = np.arange(len(tags))
-        while len(rest):
-            rows, rest = rest[:CHUNK], rest[CHUNK:]
-            answers = self._state.link.run(read_fields(self._table.name, placed.part(rows)))
-            found[rows], tags[rows], sealed[rows] = self._table.pick(answers, tags[rows], exact[rows])
-            if 2 * np.count_nonzero(found[rows]) < len(rows):
-                rest = rest[exact[rest]]
-        return found, tags, sealed
-
-    def _create(
-        self, placed: Placed, devices: Devices, cells: Values, proposed: Words, reported: Mask | None = None
-    ) -> Entries:
-        """Propose the derived memos, under the tags of their cells.
-
-        Returns the entries that count: ours, another process's, or those held at the cap.
-
-        Entries that were reported before the store lost them count in any case, even if others fill the record now.
-        """
-        layout, table = self._question.mechanism.encoding.memo, self._table
-        tags, sealed = proposed.copy(), np.empty((len(devices), table.memo_bytes), dtype=np.uint8)
-        for rows in placed.slices(CHUNK):
-            part = placed.part(rows)
-            memos = layout.to_bytes(self._respondent.memoise(self._question, devices[rows], cells[rows]))
-            ours = memos ^ self._pads(devices[rows], proposed[rows])
-            answers = self._state.epochs.run(table.propose(part, proposed[rows], ours))
-            tags[rows], sealed[rows] = table.overrule(part, proposed[rows], ours, answers)
-            if reported is not None:
-                again = reported[rows] & (tags[rows] != proposed[rows])
-                tags[rows][again], sealed[rows][again] = proposed[rows][again], ours[again]
-        return tags, sealed
-
-    def memos(self, devices: Devices, tags: Words, sealed: Bytes) -> Column:
-        """The memos of entries."""
-        return self._question.mechanism.encoding.memo.from_bytes(sealed ^ self._pads(devices, tags))
+        return cells
 
     def _pads(self, devices: Devices, tags: Words) -> Bytes:
         """What the memos of these entries are sealed with."""
-        return self._state.sealer.pads(self._question.name, devices, tags, self._table.memo_bytes)
+        return self._tables.sealer.pads(self._question.name, devices, tags, self._tables.memos.memo_bytes)
 
     def _tags(self, devices: Devices, cells: Values) -> Words:
-        return self._state.sealer.tags(self._question.name, devices, cells)
+        return self._tables.sealer.tags(self._question.name, devices, cells)

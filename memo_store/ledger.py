@@ -5,7 +5,7 @@ And the statistics of a whole store, without any key: how much was spent, by how
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -15,49 +15,70 @@ from numpy.typing import NDArray
 from memo_store.connection.epochs import has_lost_data, history_confirmed
 from memo_store.connection.layout import CHUNK, SHARDS, Placed, read_fields, shard_key
 from memo_store.connection.link import Durability, Link, durability
-from memo_store.registry import TABLES, SurveyRecord, TableRecord, memo_table, presence_table, registered
+from memo_store.registry import (
+    TABLES,
+    AttributeRecord,
+    AttributeTables,
+    SurveyRecord,
+    TableRecord,
+    presence_table,
+    registered,
+)
 from memo_store.sealing import Sealer
 from memo_store.survey_state import newest_period
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import NEVER, PRESENCE, last_periods, parse, read_columns, read_tally
-from protocols.arrays import Counts, Devices, Floats, Words
+from protocols.arrays import Counts, Devices, Floats
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """What each device has spent in one survey."""
+    """What each device has spent on what one survey asks. Memos are counted whichever survey has brought them about."""
 
     survey: str
     values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
     reports: NDArray[np.int64]  # how many reports were delivered
-    spent: Floats
+    by_question: dict[str, Floats]  # what was spent on each question; without memos, in the survey
     meaning: str  # what `spent` bounds, and for which relation between histories
+
+    @property
+    def spent(self) -> Floats:
+        return np.asarray(sum(self.by_question.values()))
 
 
 @dataclass(frozen=True)
 class Spending:
-    """What each device has spent in all its surveys: budgets of different surveys add up."""
+    """What each device has spent in all its surveys: different questions add up, and the same one counts once."""
 
     ledgers: tuple[Ledger, ...]
     total: Floats
 
 
 def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devices) -> Ledger:
-    """What these devices have spent in one survey."""
+    """What these devices have spent on what one survey asks."""
     placed, presence = Placed.of(sealer.pseudonyms(devices)), presence_table(sealer)
-    tables = {attribute.name: memo_table(sealer, record, attribute) for attribute in record.attributes}
-    values = {name: np.zeros(len(devices), dtype=np.int64) for name in tables}
     latest, reports = _in_fleet(link, sealer, devices)
     for rows in placed.slices(CHUNK):
         part = placed.part(rows)
         alone = parse(link.run(read_fields(presence, part)))
         latest[part.order] = np.maximum(latest[part.order], last_periods(alone))
         reports[part.order] += alone["reports"]
-        for name, table in tables.items():
-            records = [entries or b"" for entries in chain.from_iterable(link.run(read_fields(table.name, part)))]
-            values[name][part.order] = table.counts(records)
-    cost = spent(record, values, reports, latest)
-    return Ledger(record.id, values, reports, cost, record.meaning(has_lost_data(link)))
+    values = {a.name: _memoised(link, AttributeTables.of(sealer, record, a), devices) for a in record.attributes}
+    if record.per_report is None:
+        spent = {question: memo_cost(asked, values) for question, asked in record.questions.items()}
+    else:
+        spent = {record.id: report_cost(record, reports, latest)}
+    return Ledger(record.id, values, reports, spent, record.meaning(has_lost_data(link)))
+
+
+def _memoised(link: Link, tables: AttributeTables, devices: Devices) -> NDArray[np.int64]:
+    """How many values of an attribute these devices have memoised."""
+    placed, counts = Placed.of(tables.sealer.pseudonyms(devices)), np.zeros(len(devices), dtype=np.int64)
+    for rows in placed.slices(CHUNK):
+        part = placed.part(rows)
+        answers = chain.from_iterable(link.run(read_fields(tables.memos.name, part)))
+        counts[part.order] = tables.memos.counts([entries or b"" for entries in answers])
+    return counts
 
 
 def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -68,25 +89,23 @@ def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.
     return latest[rows], reports[rows]
 
 
-def spent(
-    record: SurveyRecord,
-    values: dict[str, NDArray[np.int64]],
-    reports: NDArray[np.int64],
-    latest: int | NDArray[np.int64],
-) -> Floats:
-    """The budget that numbers of memoised values per attribute, or of reports, amount to.
+def report_cost(record: SurveyRecord, reports: NDArray[np.int64], latest: int | NDArray[np.int64]) -> Floats:
+    """The budget that numbers of reports amount to where nothing is memoised.
 
     With one_in, which reports were answers is not recorded. There are at most as many as there are reports, and at most
     one in so many periods since the first, through the `latest` period of a report.
+    """
+    answers = np.minimum(reports, -(-(np.asarray(latest) + 1) // record.one_in))
+    return np.asarray(answers * (record.per_report or 0.0), dtype=np.float64)
 
-    If only one attribute is about the device, the most expensive one counts: the ledger does not show which one it is,
+
+def memo_cost(asked: Sequence[AttributeRecord], values: Mapping[str, NDArray[np.int64]]) -> Floats:
+    """The budget that numbers of memoised values of a question amount to.
+
+    Of a tuple the most expensive attribute counts: the ledger does not show which one is really about the device,
     because true and fake values are counted alike.
     """
-    if record.per_report is not None:
-        answers = np.minimum(reports, -(-(np.asarray(latest) + 1) // record.one_in))
-        return np.asarray(answers * record.per_report, dtype=np.float64)
-    each = [_cost(attribute.costs, values[attribute.name]) for attribute in record.attributes]
-    return np.asarray(np.sum(each, axis=0) if record.adds_up else np.max(each, axis=0))
+    return np.asarray(np.max([_cost(attribute.costs, values[attribute.name]) for attribute in asked], axis=0))
 
 
 def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> Floats:
@@ -94,26 +113,19 @@ def _cost(costs: tuple[float, ...], counts: NDArray[np.int64]) -> Floats:
     return np.asarray(np.asarray(costs)[listed] + (counts - listed) * (costs[-1] - costs[-2]))
 
 
-PAGE = 5000
-
-
 @dataclass(frozen=True)
-class SurveyStats:
-    """One survey as one fleet (one keyring) has answered it."""
+class _Amounts:
+    """What the devices of one fleet (one keyring) have spent."""
 
-    survey: str
     fleet: str
     devices: int
-    reports: int
-    memos: dict[str, int]  # per attribute
-    at_cap: dict[str, int]  # devices that have reached their cap, per attribute
     spent: tuple[tuple[float, int], ...]  # each amount, and how many devices have spent it
     meaning: str
 
     def quantile(self, share: float) -> float:
         """What this share of the devices has spent at most.
 
-        >>> SurveyStats("s", "f", 4, 0, {}, {}, ((0.5, 3), (1.0, 1)), "").quantile(0.5)
+        >>> _Amounts("f", 4, ((0.5, 3), (1.0, 1)), "").quantile(0.5)
         0.5
         """
         if not self.spent:
@@ -123,10 +135,29 @@ class SurveyStats:
 
 
 @dataclass(frozen=True)
+class SurveyStats(_Amounts):
+    """The reports of one survey. Nothing is spent here if it has memos: they belong to questions."""
+
+    survey: str
+    reports: int
+    at_cap: dict[str, int]  # devices that have reached the survey's cap, per attribute
+
+
+@dataclass(frozen=True)
+class QuestionStats(_Amounts):
+    """The memos of one question."""
+
+    question: str  # its id
+    surveys: tuple[str, ...]  # that ask it
+    memos: dict[str, int]  # per attribute
+
+
+@dataclass(frozen=True)
 class StoreStats:
     """The statistics of a store."""
 
     surveys: tuple[SurveyStats, ...]
+    questions: tuple[QuestionStats, ...]
     memory: int  # bytes
     keys: int
     history_confirmed: bool  # whether an operator has confirmed that the history is complete
@@ -134,76 +165,84 @@ class StoreStats:
     durability: Durability
 
 
+Tables = list[tuple[str, TableRecord]]  # each with its name
+
+
 def read_stats(link: Link) -> StoreStats:
-    records = registered(link)
+    records, lost = {record.id: record for record in registered(link)}, has_lost_data(link)
+    surveys, memos = dict[str, Tables](), dict[str, Tables]()  # by fleet
     known: dict[bytes, bytes] = link.ask("HGETALL", TABLES)
-    tables = {name.decode(): TableRecord.model_validate_json(text) for name, text in known.items()}
-    fleets = sorted({(table.survey, table.fleet) for table in tables.values()})
+    for row, text in sorted(known.items()):
+        table = TableRecord.model_validate_json(text)
+        found = memos if table.kind == "memos" else surveys
+        found.setdefault(table.fleet, []).append((row.decode().partition(" ")[0], table))
     return StoreStats(
-        surveys=tuple(_survey(link, records[survey], fleet, tables) for survey, fleet in fleets),
+        surveys=tuple(_survey(link, records, fleet, tables, lost) for fleet, tables in surveys.items()),
+        questions=tuple(
+            question for fleet, tables in memos.items() for question in _questions(link, records, fleet, tables, lost)
+        ),
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
         history_confirmed=history_confirmed(link),
-        has_lost_data=has_lost_data(link),
+        has_lost_data=lost,
         durability=durability(link),
     )
 
 
-def _survey(link: Link, record: SurveyRecord, fleet: str, tables: dict[str, TableRecord]) -> SurveyStats:
-    ours = {name: table for name, table in tables.items() if table.fleet == fleet}
-    by_attribute = {table.attribute: name for name, table in ours.items() if table.kind != "fleet presence"}
-    columns = [name for name, table in ours.items() if table.kind == "fleet presence"]
-    names = [attribute.name for attribute in record.attributes]
-    memos, at_cap = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
-    spending: dict[float, int] = {}
-    in_fleet = np.concatenate([read_tally(link, name) for name in columns])
-    one_shot = record.per_report is not None
-    devices, reports = 0, 0 if one_shot else int(in_fleet.sum())
-    # A device is in one shard of all tables. If nothing is memoised, a fleet's devices are in its columns alone. When
-    # each of them reported last is sealed: no later than the newest period.
-    parts = (_shard(link, record, by_attribute, shard) for shard in range(SHARDS))
-    alone = in_fleet[in_fleet > 0] if one_shot else in_fleet[:0]
-    latest = np.full_like(alone, newest_period(link, fleet))
-    for values, delivered, last in chain(parts, [(dict.fromkeys(names, np.zeros_like(alone)), alone, latest)]):
-        devices, reports = devices + len(delivered), reports + int(delivered.sum())
-        for name in names:
-            memos[name] += int(values[name].sum())
-            at_cap[name] += int((values[name] >= record.cap).sum()) if record.cap else 0
-        for amount, count in zip(*np.unique(spent(record, values, delivered, last), return_counts=True), strict=True):
-            spending[float(amount)] = spending.get(float(amount), 0) + int(count)
-    amounts = tuple(sorted(spending.items()))
-    return SurveyStats(record.id, fleet, devices, reports, memos, at_cap, amounts, record.meaning(has_lost_data(link)))
+def _survey(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool) -> SurveyStats:
+    """`fleet` is also the name of the table of presences."""
+    record = records[tables[0][1].survey]
+    found = [b"".join(_records(link, fleet, shard).values()) for shard in range(SHARDS)]
+    alone = np.frombuffer(b"".join(found), dtype=PRESENCE)
+    columns = [read_tally(link, name) for name, table in tables if table.kind == "fleet presence"]
+    in_fleet = np.concatenate([counts[counts > 0] for counts in columns])
+    # When each device of a fleet reported last is sealed: no later than the newest period.
+    latest = np.concatenate([last_periods(alone), np.full_like(in_fleet, newest_period(link, fleet))])
+    reports = np.concatenate([alone["reports"].astype(np.int64), in_fleet])
+    at_cap = {}
+    for name, table in tables:
+        if table.kind == "used" and record.cap is not None:
+            used = [list(_records(link, name, shard).values()) for shard in range(SHARDS)]
+            counts = MemoTable(name, 0, record.cap).counts(list(chain.from_iterable(used)))
+            at_cap[table.attribute] = int(np.count_nonzero(counts >= record.cap))
+    spent = _amounts([] if record.per_report is None else report_cost(record, reports, latest))
+    meaning = record.meaning(lost)
+    return SurveyStats(fleet, len(reports), spent, meaning, record.id, int(reports.sum()), at_cap)
 
 
-def _shard(
-    link: Link, record: SurveyRecord, tables: dict[str, str], shard: int
-) -> tuple[dict[str, Counts], Counts, Counts]:
-    """All devices of a shard: their memoised values per attribute, their reports, and when each reported last."""
-    columns = {attribute: _scan(link, shard_key(shard, name)) for attribute, name in tables.items()}
-    everyone = np.unique(np.concatenate([names for names, _ in columns.values()]))
+def _questions(
+    link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool
+) -> Iterable[QuestionStats]:
+    """One; of a survey of 0.1 several."""
+    asking = sorted({table.survey for _, table in tables})
+    names = {table.attribute: name for name, table in tables}
+    meaning = max((records[survey] for survey in asking), key=lambda record: record.cap or 0).meaning(lost)
+    for question, asked in records[asking[0]].questions.items():
+        if records[asking[0]].per_report is not None or not all(attribute.name in names for attribute in asked):
+            continue
+        memos, spent = dict.fromkeys((attribute.name for attribute in asked), 0), list[float]()
+        for shard in range(SHARDS):
+            for name, counts in (values := _counts(link, asked, names, shard)).items():
+                memos[name] += int(counts.sum())
+            spent += memo_cost(asked, values).tolist()
+        yield QuestionStats(fleet, len(spent), _amounts(spent), meaning, question, tuple(asking), memos)
 
-    def spread(attribute: str, counts: Counts) -> Counts:
-        column = np.zeros(len(everyone), dtype=np.int64)
-        column[np.searchsorted(everyone, columns[attribute][0])] = counts
-        return column
 
-    values = {
-        a.name: spread(a.name, MemoTable("", a.memo_bytes, record.cap).counts(columns[a.name][1]))
-        for a in record.attributes
+def _counts(link: Link, asked: Sequence[AttributeRecord], names: dict[str, str], shard: int) -> dict[str, Counts]:
+    """How many values of each attribute devices have memoised. A device is in the same shard of all tables."""
+    columns = {attribute.name: _records(link, names[attribute.name], shard) for attribute in asked}
+    everyone = dict.fromkeys(chain.from_iterable(columns.values()))
+    return {
+        a.name: MemoTable("", a.memo_bytes, None).counts([columns[a.name].get(device, b"") for device in everyone])
+        for a in asked
     }
-    presences = np.frombuffer(b"".join(columns[""][1]), dtype=PRESENCE)
-    return values, spread("", presences["reports"].astype(np.int64)), spread("", presences["last"].astype(np.int64))
 
 
-def _scan(link: Link, key: str) -> tuple[Words, list[bytes]]:
-    """Every device of a table, by the beginning of its pseudonym, and its record."""
-    found = dict(_pages(link, key))
-    names = np.frombuffer(b"".join(field[:8] for field in found), dtype=">u8").astype(np.uint64)
-    return names, list(found.values())
+def _amounts(spent: Sequence[float] | Floats) -> tuple[tuple[float, int], ...]:
+    amounts, counts = np.unique(np.asarray(spent, dtype=np.float64), return_counts=True)
+    return tuple(zip(amounts.tolist(), counts.tolist(), strict=True))
 
 
-def _pages(link: Link, key: str) -> Iterator[tuple[bytes, bytes]]:
-    cursor: int | None = None
-    while cursor != 0:
-        cursor, page = link.ask("HSCAN", key, cursor or 0, "COUNT", PAGE)
-        yield from page.items()
+def _records(link: Link, table: str, shard: int) -> dict[bytes, bytes]:
+    """The records of all devices of a shard."""
+    return dict(link.fields(shard_key(shard, table)))

@@ -1,24 +1,33 @@
 """Which surveys the store has seen, and what its tables hold: public terms only, nothing about devices.
 
 hearsay:surveys   survey id -> SurveyRecord
-hearsay:tables    table -> TableRecord
+hearsay:tables    table -> TableRecord; of memos, a table and a survey, with a space between them -> TableRecord
 """
 
 from __future__ import annotations
 
-from typing import Literal
+from dataclasses import dataclass
+from datetime import timedelta
+from math import sqrt
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, model_validator
 
+from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import columns_table
 from protocols.errors import FingerprintChanged
 from protocols.privacy import loss_of_values
+from protocols.question import Question
+from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.survey import TIMES
 
 SURVEYS, TABLES = "hearsay:surveys", "hearsay:tables"
+YEAR = timedelta(days=365)
+NEAR, KEPT = 500.0, 2 * sqrt(2)  # metres; and cell sides that borders and kept cells add to the distance of two places
 COSTED = 32
 """For how many values the cost is listed; each further one costs at most what the last listed one does."""
 
@@ -28,11 +37,19 @@ class _Record(BaseModel):
 
 
 class AttributeRecord(_Record):
-    """The size of an attribute's memos, and what they cost."""
+    """Whose memos an attribute has, how large they are, and what they cost."""
 
     name: str
+    question: str  # the id of the question, or with fakes of the whole tuple; in 0.1 memos were the survey's
     memo_bytes: int
     costs: tuple[float, ...]  # of 0, 1, 2, ... memoised values
+    constant: float  # all its reports of a value that stays; without memos one of them; of places 500 m apart
+    most: int  # memos that the survey can bring about
+
+    @property
+    def reads(self) -> list[str]:
+        """The attributes whose values it asks for: both of a cross."""
+        return self.name.split(TIMES)
 
 
 class SurveyRecord(_Record):
@@ -41,10 +58,32 @@ class SurveyRecord(_Record):
     id: str
     fingerprint: str
     cap: int | None
-    adds_up: bool  # whether the costs of a device's attributes add up, or only one attribute is about the device
     per_report: float | None  # what a report costs where nothing is memoised
+    report: float = 0.0  # what one report reveals; of places 500 m apart
     one_in: int = 1  # in one of how many periods a device answers
+    answers: int = 366  # in a year, at most
+    sampled: str = ""  # by what devices draw the one question that they answer, if they answer one only
     attributes: tuple[AttributeRecord, ...]
+    by_survey: bool = False  # whether its memos are those of 0.1, which no other survey shares
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_questions(cls, given: Any) -> Any:
+        """A record of 0.1 names no questions: attributes that add up are one each, others one together."""
+        if not isinstance(given, dict) or "adds_up" not in given:
+            return given
+        known = []
+        for each in given["attributes"]:
+            question = f"{given['id']} {each['name']}" if given["adds_up"] else given["id"]
+            constant = given["per_report"] or each["costs"][1]
+            known.append({**each, "question": question, "constant": constant, "most": len(each["costs"]) - 1})
+        return {**given, "report": given["per_report"] or 0.0, "attributes": known, "by_survey": True}
+
+    @property
+    def questions(self) -> dict[str, tuple[AttributeRecord, ...]]:
+        """The attributes of each question: one, or all of a tuple, of which one is really about the device."""
+        known = dict.fromkeys(attribute.question for attribute in self.attributes)
+        return {each: tuple(a for a in self.attributes if a.question == each) for each in known}
 
     def meaning(self, lost: bool) -> str:
         """What the ledger's figure bounds, and for which relation between histories (PROTOCOLS 3).
@@ -59,82 +98,131 @@ class SurveyRecord(_Record):
         if self.per_report is not None:
             return "relation any: the sum over all reports is an upper bound between any two histories"
         void = "; data was lost, so memo_cap bounds nothing, and more may have been spent" if lost and self.cap else ""
-        whose = "all attributes together" if self.adds_up else "the attribute that is really about the device"
         return (
-            f"relation renaming: an upper bound for {whose}, between histories that are the same up to a renaming of "
-            "what is memoised; when a value changed and when it came back is not covered (`hearsay plan` has the "
-            f"figures for any two histories), nor what was memoised before a loss of the store{void}"
+            "relation renaming: an upper bound for all surveys that ask the same, between histories that are the same "
+            "up to a renaming of what is memoised; when a value changed and when it came back is not covered (`hearsay "
+            f"plan` has the figures for any two histories), nor what was memoised before a loss of the store{void}"
         )
 
 
 class TableRecord(_Record):
-    """What a table holds. Tables of one survey and one keyring share their `fleet`."""
+    """What a table holds. Tables of one survey and one keyring share their `fleet`, as do those of one question."""
 
     survey: str
     fleet: str
-    kind: Literal["device presence", "fleet presence", "memos"]
-    attribute: str = ""  # of memos
+    kind: Literal["device presence", "fleet presence", "memos", "used"]
+    attribute: str = ""  # of memos, and of what a survey with a cap has used of them
+
+
+@dataclass(frozen=True)
+class AttributeTables:
+    """Where the memos of one attribute are, for the devices of one keyring."""
+
+    sealer: Sealer  # of the memos
+    memos: MemoTable
+    used: MemoTable | None  # which memos the survey has used, if it has a cap
+    commits: str
+
+    @classmethod
+    def of(cls, sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> AttributeTables:
+        """`sealer` is the survey's."""
+        own = sealer if record.by_survey else sealer.of_question(attribute.question)
+        used = None if record.cap is None else MemoTable(sealer.table("used", attribute.name), 0, record.cap)
+        memos = MemoTable(own.table("memos", attribute.name), attribute.memo_bytes, None)
+        return cls(own, memos, used, sealer.table("memos", attribute.name))
 
 
 def record_of(scheme: Scheme) -> SurveyRecord:
     survey, promise = scheme.survey, scheme.guarantees
-    listed = [min(values, COSTED) for values in promise.values]
+    report = promise.per_report.whole
+    if survey.solution == "smp":
+        report = max(map(_near, scheme.questions, promise.per_attribute(1)))
     return SurveyRecord(
         id=survey.id,
         fingerprint=scheme.fingerprint,
         cap=survey.memo_cap,
-        adds_up=survey.solution == "spl",
         per_report=None if survey.longitudinal else promise.per_report.whole,
+        report=report,
         one_in=survey.one_in,
-        attributes=tuple(
-            AttributeRecord(
-                name=question.name,
-                memo_bytes=question.mechanism.encoding.memo.bytes,
-                costs=(0.0, *(loss_of_values(question.mechanism, count) for count in range(1, most + 1))),
-            )
-            for question, most in zip(scheme.questions, listed, strict=True)
-        ),
+        answers=-(-YEAR // (survey.period * survey.one_in)),
+        sampled=scheme.sampled_id if scheme.discloses else "",
+        attributes=tuple(_attribute(scheme, question) for question in scheme.questions),
     )
 
 
-def register(link: Link, scheme: Scheme, sealer: Sealer) -> SurveyRecord:
+def _attribute(scheme: Scheme, question: Question) -> AttributeRecord:
+    mechanism = question.mechanism
+    listed = range(1, min(mechanism.encoding.states, COSTED) + 1) if scheme.survey.longitudinal else ()
+    return AttributeRecord(
+        name=question.name,
+        question=scheme.memo_ids[question.name],
+        memo_bytes=mechanism.encoding.memo.bytes,
+        costs=(0.0, *(loss_of_values(mechanism, count) for count in listed)),
+        constant=_near(question, loss_of_values(mechanism, 1)),
+        most=min(mechanism.encoding.states, scheme.survey.memo_cap or mechanism.encoding.states),
+    )
+
+
+def _near(question: Question, loss: float) -> float:
+    """A loss between any two values; of places that between two that are 500 m apart."""
+    grid = question.attribute.grid
+    if grid is None or not question.attribute.placed:
+        return loss
+    return loss * min(1.0, (NEAR + KEPT * grid.cell) / grid.diameter)
+
+
+def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | None) -> SurveyRecord:
     """Record a survey and its tables; refuse a survey whose id was recorded with other terms.
 
-    The ledger and the cap of a device belong to the id: under other terms, memos of the same values would be drawn
-    again, and spending would be counted once. Changed terms, and changed keys, need a new survey.
+    The cap and the commits of a device belong to the id: under other terms it would use up a cap once more. `before` is
+    what this process has recorded before a loss of the store.
     """
     survey = scheme.survey
     known = link.ask("HGET", SURVEYS, survey.id)
     if known is None:
-        mine = record_of(scheme).model_dump_json()
+        mine = (before or record_of(scheme)).model_dump_json()
         known = link.run([("HSETNX", SURVEYS, survey.id, mine), ("HGET", SURVEYS, survey.id)])[1]
     record = SurveyRecord.model_validate_json(known)
     if record.fingerprint != scheme.fingerprint:
         raise FingerprintChanged(
             f"survey {survey.id!r} was first seen with the fingerprint {record.fingerprint}, "
             f"and now has {scheme.fingerprint}",
-            "give the survey a new id, as memos belong to the terms they were made under; "
+            "give the survey a new id, as a cap and what was reported belong to the terms; "
             "if its file is unchanged, another release or kind of machine has resolved it to other terms",
         )
     fleet = presence_table(sealer)
     tables = {fleet: TableRecord(survey=survey.id, fleet=fleet, kind="device presence")}
     tables[columns_table(sealer)] = TableRecord(survey=survey.id, fleet=fleet, kind="fleet presence")
-    for attribute in record.attributes:
-        name = memo_table(sealer, record, attribute).name
-        tables[name] = TableRecord(survey=survey.id, fleet=fleet, kind="memos", attribute=attribute.name)
+    for attribute in record.attributes if survey.longitudinal else ():
+        own = AttributeTables.of(sealer, record, attribute)
+        whose = {"survey": survey.id, "attribute": attribute.name}
+        row = own.memos.name if record.by_survey else f"{own.memos.name} {survey.id}"
+        tables[row] = TableRecord(**whose, fleet=presence_table(own.sealer), kind="memos")
+        if own.used is not None:
+            _list_used(link, record, own.memos, own.used)
+            tables[own.used.name] = TableRecord(**whose, fleet=fleet, kind="used")
     link.run([("HSET", TABLES, name, table.model_dump_json()) for name, table in tables.items()])
     return record
+
+
+def _list_used(link: Link, record: SurveyRecord, memos: MemoTable, used: MemoTable) -> None:
+    """Of a capped survey of 0.1, whose memos nobody shares: what it has used are its memos, in their order."""
+    if record.by_survey and not link.ask("HEXISTS", TABLES, used.name):
+        for shard in range(SHARDS):
+            known, own = link.fields(shard_key(shard, memos.name)), shard_key(shard, used.name)
+            link.run([("HSETNX", own, device, memos.tags(entries)) for device, entries in known])
 
 
 def presence_table(sealer: Sealer) -> str:
     return sealer.table("device presence")
 
 
-def memo_table(sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> MemoTable:
-    return MemoTable(sealer.table("memos", attribute.name), attribute.memo_bytes, record.cap)
-
-
-def registered(link: Link) -> dict[str, SurveyRecord]:
-    """Every survey the store has seen, by id."""
+def registered(link: Link, keyring: Keyring | None = None) -> list[SurveyRecord]:
+    """Every survey the store has seen, by id; or those that the devices of a keyring have answered."""
     known: dict[bytes, bytes] = link.ask("HGETALL", SURVEYS)
-    return {id.decode(): SurveyRecord.model_validate_json(text) for id, text in sorted(known.items())}
+    records = [SurveyRecord.model_validate_json(text) for _, text in sorted(known.items())]
+    if keyring is None:
+        return records
+    tables = [presence_table(Sealer(keyring, record.id, record.fingerprint)) for record in records]
+    answered = link.run([("HEXISTS", TABLES, table) for table in tables])
+    return [record for record, own in zip(records, answered, strict=True) if own]

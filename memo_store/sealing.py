@@ -1,13 +1,13 @@
 """What Redis stores in place of devices, values and memos.
 
-    table      a name for (survey, attribute)
-    pseudonym  a name for (survey, device); the same in all tables of the survey, so that a device's spending adds up
-    tag        a name for (terms, attribute, device, cell): shows only that two cells of one device differ
+    table      a name for (survey, attribute), or for (question, attribute)
+    pseudonym  a name for (survey, device), or for (question, device)
+    tag        a name for (question, attribute, device, cell): shows only that two cells of one device differ
     pad        what a memo is sealed with; it follows from the tag alone, so any entry of a record can be unsealed
 
-A survey is named by its id; its terms by the id and the fingerprint (PROTOCOLS 8). Tables and pseudonyms follow from
-the id, so that other terms under a used id are recognised and a device's spending is found again. What stands for
-values and memos follows from the terms: no pad seals twice, whatever changes.
+Memos belong to a question, whichever surveys ask it; presence and commits belong to a survey. A survey is named by its
+id; its terms by the id and the fingerprint (PROTOCOLS 8). Tables and pseudonyms follow from the id, so that other terms
+under a used id are recognised. What is sealed follows from the terms: no pad seals twice, whatever changes.
 
 All are derived from the keyring and useless without it: the same value has another tag and another sealed memo on
 every device. Memos are sealed because with a large budget the memo nearly always equals the true value. A pad seals one
@@ -32,12 +32,16 @@ NONCE = 12
 
 
 class Sealer:
-    """Names, pads and sealed content of one survey, for the devices of one keyring."""
+    """Names, pads and sealed content of one survey, or of one question, for the devices of one keyring."""
 
     def __init__(self, keyring: Keyring, survey_id: str, fingerprint: str) -> None:
         self._keyring = keyring
         self._survey = survey_id
         self._fingerprint = fingerprint
+
+    def of_question(self, question: str) -> Sealer:
+        """Of a question, by its id. No survey's id has a space."""
+        return Sealer(self._keyring, f"question {question}", question)
 
     def table(self, kind: str, attribute: str = "") -> str:
         return self._key_of_id("table", kind, attribute)[:8].hex()

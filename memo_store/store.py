@@ -11,7 +11,7 @@ import numpy as np
 from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
 from memo_store.connection.link import Client, Link, durability, warn_unless_durable
 from memo_store.ledger import Spending, StoreStats, read_ledger, read_stats
-from memo_store.registry import registered
+from memo_store.registry import SurveyRecord, registered
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
@@ -62,21 +62,24 @@ class MemoStore:
         presence counts as lost.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
-        and the store's history is not confirmed. A new secret needs a new survey: under the old id, values that have
-        memos would get second ones.
+        and the store's history is not confirmed. Under a new secret, values that have memos get second ones.
         """
         scheme = respondent.scheme
         sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
         return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now, seen), respondent)
 
+    def surveys(self, keyring: Keyring) -> list[SurveyRecord]:
+        """The surveys that devices of a keyring have answered."""
+        return registered(self._link, keyring)
+
     def spending(self, keyring: Keyring, devices: Devices) -> Spending:
-        """What these devices have spent, in each survey of this store and in all of them together."""
-        surveys = registered(self._link).values()
+        """What these devices of a keyring have spent, in each survey that it has answered and in all together."""
         ledgers = tuple(
             read_ledger(self._link, Sealer(keyring, record.id, record.fingerprint), record, devices)
-            for record in surveys
+            for record in self.surveys(keyring)
         )
-        return Spending(ledgers, sum((ledger.spent for ledger in ledgers), np.zeros(len(devices))))
+        by_question = {question: spent for ledger in ledgers for question, spent in ledger.by_question.items()}
+        return Spending(ledgers, sum(by_question.values(), np.zeros(len(devices))))
 
     def stats(self) -> StoreStats:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""

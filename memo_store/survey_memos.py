@@ -1,8 +1,8 @@
 """The memos of one survey in the store.
 
-The order of a report is: `presence.status` (may it be made, and with which gap), `lookup_all` (finds or
-creates the device's memo entry, then commits it for the period), the sink's confirmation, `presence.delivered`. Every
-step may be repeated, so a crash between two of them is repaired by starting again.
+The order of a report is: `presence.status` (may it be made, and with which gap), `lookup_all` (commits for the period
+which memo is reported, then finds or creates it), the sink's confirmation, `presence.delivered`. Every step may be
+repeated, so a crash between two of them is repaired by starting again.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from memo_store.connection.epochs import Seen
 from memo_store.entries import AttributeEntries
 from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
-from memo_store.registry import SurveyRecord, memo_table
+from memo_store.registry import AttributeTables, SurveyRecord
 from memo_store.survey_state import SurveyState
 from protocols.arrays import Column, Devices, Values, Words
 from protocols.question import Question
@@ -36,11 +36,12 @@ class SurveyMemos:
     """The memos, presence and spending of one survey's devices. Not thread-safe; processes may share a store."""
 
     def __init__(self, state: SurveyState, respondent: Respondent) -> None:
-        self.respondent = respondent
+        old = state.record.by_survey
+        self.respondent = Respondent(respondent.scheme, respondent.keyring, by_survey=True) if old else respondent
         self.presence = DevicePresence(state)
         self._state = state
         self._sealer = state.sealer
-        self._tables = {a.name: memo_table(state.sealer, state.record, a) for a in state.record.attributes}
+        self._tables = {a.name: AttributeTables.of(state.sealer, state.record, a) for a in state.record.attributes}
 
     @property
     def record(self) -> SurveyRecord:
@@ -64,9 +65,9 @@ class SurveyMemos:
         return FleetPresence(self._state, devices)
 
     def lookup(self, question: Question, devices: Devices, cells: Values, period: int) -> Column:
-        """Each device's memo for its cell: found, or created, or at the cap the last one created.
+        """Each device's memo for its cell: found, or created, or at the cap the last one that the survey came to use.
 
-        Commits the memo's entry: a device that was looked up in this period before gets the memo that it got then.
+        It is committed: a device that was looked up in this period before gets the memo that it got then.
         """
         return self.lookup_all([Lookup(question, devices, cells)], period)[0]
 
@@ -79,10 +80,9 @@ class SurveyMemos:
         placed = self._state.placed(lookup.devices)
         devices, cells = lookup.devices[placed.order], lookup.cells[placed.order]
         cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
-        table = self._tables[lookup.question.name]
-        entries = AttributeEntries(self._state, self.respondent, lookup.question, table)
-        tags, sealed = self._state.guarded(period, entries.reported, placed, devices, cells, period)
-        return placed.restored(entries.memos(devices, tags, sealed))
+        tables = self._tables[lookup.question.name]
+        entries = AttributeEntries(self._state, self.respondent, lookup.question, tables)
+        return placed.restored(self._state.guarded(period, entries.reported, placed, devices, cells, period))
 
     def commit_values(self, lookups: Sequence[Lookup], period: int) -> list[Values]:
         """For one-shot surveys: each device's value of this period, the first one given. The cells are values."""
@@ -96,12 +96,12 @@ class SurveyMemos:
         sealed = (given.cells.astype(np.uint64)[placed.order] ^ pads)[placed.first]
 
         def work() -> Words:
-            return self._state.commits(self._tables[name].name, period).committing(placed.names, sealed)
+            return self._state.commits(self._tables[name].commits, period).committing(placed.names, sealed)
 
         committed = placed.restored(self._state.guarded(period, work) ^ pads)
         # If two devices share a name of 8 bytes, the other one's commit unseals to no value: it keeps its own.
         return np.where(committed < given.question.k, committed.astype(np.int64), given.cells)
 
     def ledger(self, devices: Devices) -> Ledger:
-        """What these devices have spent in this survey."""
+        """What these devices have spent on what this survey asks."""
         return read_ledger(self._state.link, self._sealer, self.record, devices)

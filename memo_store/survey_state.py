@@ -16,7 +16,7 @@ import numpy as np
 from memo_store.connection.epochs import EpochLost, Epochs, Seen, script
 from memo_store.connection.layout import Placed
 from memo_store.connection.link import Link
-from memo_store.registry import SurveyRecord, memo_table, presence_table, register
+from memo_store.registry import AttributeTables, SurveyRecord, presence_table, register
 from memo_store.sealing import Sealer
 from memo_store.tables.period_commits import PeriodCommits, close_commits, period_closed
 from protocols.arrays import Devices
@@ -100,8 +100,8 @@ class SurveyState:
         self.scheme = scheme
         self.sealer = sealer
         self.epochs = Epochs(link, seen)
-        self.record = self._register()
-        tables = [memo_table(sealer, self.record, attribute).name for attribute in self.record.attributes]
+        self.record = self._register(None)
+        tables = [AttributeTables.of(sealer, self.record, attribute).commits for attribute in self.record.attributes]
         self._watermark = Watermark(link, scheme.survey, presence_table(sealer), tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
@@ -169,7 +169,7 @@ class SurveyState:
         log = structlog.get_logger("memo_store")
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
         self.epochs.read()
-        self._register()
+        self._register(self.record)
         self._watermark.record_loss(period)
         for (_, committed_in), commits in self._commits.items():
             self._watermark.advance(committed_in)
@@ -177,9 +177,9 @@ class SurveyState:
         self._lost = False
         self.recoveries += 1
 
-    def _register(self) -> SurveyRecord:
+    def _register(self, before: SurveyRecord | None) -> SurveyRecord:
         survey = self.scheme.survey
-        record = register(self.link, self.scheme, self.sealer)
+        record = register(self.link, self.scheme, self.sealer, before)
         if survey.memo_cap is not None and not self.epochs.confirmed:
             raise HistoryLost(
                 f"survey {survey.id!r} has a cap of {survey.memo_cap} memoised values per attribute, and the history of"

@@ -24,7 +24,6 @@ from producers.stopping import Stop, never
 from protocols.arrays import Column, Devices, Gaps, Places, Tokens, Values, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.question import Question
-from protocols.respondent import Respondent
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
@@ -83,15 +82,10 @@ class Reporter:
     """Reports periods of one survey for the devices of one keyring."""
 
     def __init__(
-        self,
-        respondent: Respondent,
-        memos: SurveyMemos,
-        presence: Presence,
-        sink: Sink,
-        rows_per_frame: int = ROWS_PER_FRAME,
+        self, memos: SurveyMemos, presence: Presence, sink: Sink, rows_per_frame: int = ROWS_PER_FRAME
     ) -> None:
-        self.scheme = respondent.scheme
-        self._respondent = respondent
+        self._respondent = memos.respondent
+        self.scheme = self._respondent.scheme
         self._memos = memos
         self._presence = presence
         self._sink = sink

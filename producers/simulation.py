@@ -11,9 +11,6 @@ from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ScenarioError, Stopped
-from protocols.randomness import Keyring
-from protocols.respondent import Respondent
-from protocols.scheme import Scheme
 from protocols.survey import Survey
 
 
@@ -26,19 +23,17 @@ class Simulation:
 
     def __init__(
         self,
-        scheme: Scheme,
-        keyring: Keyring,
         memos: SurveyMemos,
         sink: Sink,
         scenario: Scenario,
         clock_key: bytes | None = None,
         rows_per_frame: int = ROWS_PER_FRAME,
     ) -> None:
-        check_scenario(scheme.survey, scenario)
+        survey = memos.respondent.scheme.survey
+        check_scenario(survey, scenario)
         self.scenario = scenario
-        self._clock = SourceClock(scheme.survey, clock_key, sink)
-        respondent = Respondent(scheme, keyring)
-        self._reporter = Reporter(respondent, memos, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
+        self._clock = SourceClock(survey, clock_key, sink)
+        self._reporter = Reporter(memos, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
 
     def run(
         self, periods: Iterable[int] | None = None, progress: ProgressCallback = no_progress, stop: Stop = never

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from protocols.arrays.aliases import Floats, Mask, Values
+from protocols.arrays.aliases import Floats, Mask, Values, Whole
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.encodings import FakeKind
 from protocols.mechanisms.mechanism import Budget, Channel, Mechanism
 from protocols.mechanisms.record import MechanismRecord
-from protocols.mechanisms.rounds import Flip, Round
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
+from protocols.randomness.keystream import text_id
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
@@ -81,7 +82,46 @@ class Question:
     def faked(self) -> bool:
         return self.share < 1
 
+    @cached_property
+    def order(self) -> Whole:
+        """Its values in the question's own order, each by its place in the survey's (docs/device-protocol.md).
+
+        By their UTF-8 bytes where the mechanism knows no order; as listed where a hash, a prior or a grid does; of
+        ordered values as listed or reversed, whichever is smaller.
+        """
+        as_listed, encoded = np.arange(self.k), [value.encode() for value in self.attribute.values]
+        if self._kind in ("hashed", "fresh", "plane") or self.attribute.prior is not None:
+            return as_listed
+        if isinstance(self.mechanism.first, MatrixRound):
+            return as_listed if encoded <= encoded[::-1] else as_listed[::-1]
+        return np.array(sorted(as_listed.tolist(), key=encoded.__getitem__))
+
+    @cached_property
+    def as_listed(self) -> bool:
+        """Whether its own order is the survey's."""
+        return bool((np.diff(self.order) > 0).all())
+
+    @cached_property
+    def places_in_order(self) -> Whole:
+        """The place of each value of the survey in the question's own order."""
+        return np.argsort(self.order)
+
+    @cached_property
+    def id(self) -> str:
+        """The same in every survey that asks the same: its memos are keyed by it."""
+        encoding = self.mechanism.encoding.terms
+        parameter = encoding.get("g", encoding.get("d", 0))
+        texts = ["question", self._kind, str(parameter), str(self.k), self.fake_kind or ""]
+        texts += [" ".join(self.tables["traits"]), " ".join(self.tables["first"]), str(len(self.sources))]
+        for source in self.sources:
+            texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
+        return text_id(*texts, *(self.attribute.values[place] for place in self.order.tolist()))
+
     @property
+    def _kind(self) -> str:
+        return str(self.mechanism.encoding.terms["kind"])
+
+    @cached_property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Digests of all integers that its answers are drawn with (PROTOCOLS 8)."""
         encoding, second = self.mechanism.encoding, self.mechanism.second

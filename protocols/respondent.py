@@ -1,38 +1,52 @@
 """A device's memos, reports and tokens. A device draws the same alone and among a million others.
 
-All draws derive from the keyring (PROTOCOLS 8): round 1 over (survey, attribute, cell), round 2 over (survey,
-attribute, period), lifelong traits over (survey). `survey` is its id and its fingerprint: under other terms, all draws
-of a device are independent of these.
+All draws derive from the keyring (PROTOCOLS 8). Memos and lifelong traits are drawn over (question, cell), and the
+sampled attribute and the turn over all questions of the survey: surveys that ask the same get the same memos. Round 2,
+one-shot noise and tokens are drawn over (survey, period), where `survey` is its id and its fingerprint.
+
+Round 1 is drawn in the question's own order of values: cells and memos are in that order, answers in the survey's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
+from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values, Whole
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
-from protocols.randomness.sampling import uniform
+from protocols.randomness.sampling import Table, uniform
 from protocols.scheme import Scheme
 
 
 class Respondent:
     """The answering side of a survey, for the devices of one keyring."""
 
-    def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
+    def __init__(self, scheme: Scheme, keyring: Keyring, by_survey: bool = False) -> None:
+        """`by_survey`: memos are those of version 0.1, which knew no questions and no order but the survey's."""
         self.scheme = scheme
         self.keyring = keyring
+        self._by_survey = by_survey
         self._survey = scheme.survey.id, scheme.fingerprint
 
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
-        return self.scheme.sampled.sample(self.keyring.draws(("sampled", *self._survey), devices))
+        order, table = self._samples
+        key = self._survey if self._by_survey else (self.scheme.sampled_id,)
+        drawn = table.sample(self.keyring.draws(("sampled", *key), devices))
+        return order.astype(drawn.dtype)[drawn]
+
+    @cached_property
+    def _samples(self) -> tuple[Whole, Table]:
+        order = range(len(self.scheme.questions)) if self._by_survey else self.scheme.by_id
+        return np.array(order), self.scheme.sampled(order)
 
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
-        return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *self._survey), devices))
+        key = self._survey if self._by_survey else (self.scheme.turn_id,)
+        return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *key), devices))
 
     def answering(self, devices: Devices, period: int) -> Mask:
         """Which devices answer in a period; the others report nothing but their presence."""
@@ -64,22 +78,27 @@ class Respondent:
         return self.report(question, devices, period, memo)
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
-        """What is memoised for each device's value: the value, its hash or its bucket."""
-        return question.mechanism.encoding.cells(values, self.traits(question, devices))
+        """What is memoised for each device's value: its place in the question's own order, its hash or its bucket."""
+        encoding = question.mechanism.encoding
+        if encoding.lifelong:
+            return encoding.cells(values, self.traits(question, devices))
+        return values if self._by_survey else question.places_in_order[values]
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
         """Round 1: always the same for a (device, cell)."""
-        draws = self.keyring.draws(self._purpose("memo", question), devices, cells)
+        draws = self.keyring.draws(self._lifelong("memo", question), devices, cells)
         return self._first_round(question, cells, draws)
 
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
-        draws = self.keyring.draws(self._purpose("once", question), devices, period)
+        draws = self.keyring.draws(("once", *self._survey, question.name), devices, period)
         return self._first_round(question, values, draws)
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
-        draws = self.keyring.draws(self._purpose("report", question), devices, period)
+        draws = self.keyring.draws(("report", *self._survey, question.name), devices, period)
+        if not self._by_survey and not question.as_listed:
+            memo = question.mechanism.encoding.reordered(memo, question.order)
         answers = question.mechanism.report(memo, draws)
         return question.mechanism.encoding.finish(answers, self.traits(question, devices))
 
@@ -102,7 +121,9 @@ class Respondent:
         encoding = question.mechanism.encoding
         if not encoding.lifelong:
             return None
-        return encoding.traits(self.keyring.draws(self._purpose("trait", question), devices))
+        traits = encoding.traits(self.keyring.draws(self._lifelong("trait", question), devices))
+        return traits if self._by_survey else encoding.reordered_traits(traits, question.order)
 
-    def _purpose(self, what: str, question: Question) -> tuple[str, ...]:
-        return (what, *self._survey, question.name)
+    def _lifelong(self, what: str, question: Question) -> tuple[str, ...]:
+        key = self._survey if self._by_survey else (self.scheme.memo_ids[question.name],)
+        return (what, *key, question.name)

@@ -215,6 +215,14 @@ class DashboardSettings(_Section):
         return token
 
 
+class LimitSettings(_Section):
+    """The most that an edge reveals about a person, as largest log-ratios."""
+
+    report: float = Field(20.0, gt=0, description="One report.")
+    value: float = Field(1e6, gt=0, description="All answers of a year about an attribute that stays as it is.")
+    year: float = Field(1e6, gt=0, description="All that answers of a year cost.")
+
+
 class Settings(BaseSettings):
     """The settings of a process."""
 
@@ -230,6 +238,7 @@ class Settings(BaseSettings):
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
     dashboard: DashboardSettings = DashboardSettings()
+    limits: LimitSettings = LimitSettings()
     clock_key: SecretStr | None = Field(None, description="The operator's key for clock records, in hex.")
     clock_key_file: Path | None = None
     presence_key: SecretStr | None = Field(None, description="The key of the noise on presence, in hex.")

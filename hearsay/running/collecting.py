@@ -17,7 +17,6 @@ from producers.scenarios import Scenario
 from producers.simulation import Simulation
 from producers.sinks import Sink
 from producers.source_clock import require_source_clock
-from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -32,16 +31,14 @@ CLUSTER = "a Kafka cluster"
 
 @dataclass(frozen=True)
 class Origin:
-    """Where reports come from: devices of one keyring, their memos, and the sink they report to."""
+    """Where reports come from: devices with memos, and the sink they report to."""
 
-    scheme: Scheme
-    keyring: Keyring
     memos: SurveyMemos
     sink: Sink
     clock_key: bytes
 
     def simulation(self, scenario: Scenario) -> Simulation:
-        return Simulation(self.scheme, self.keyring, self.memos, self.sink, scenario, self.clock_key)
+        return Simulation(self.memos, self.sink, scenario, self.clock_key)
 
 
 @dataclass(frozen=True)
@@ -98,6 +95,5 @@ def reporting(
     data: DataDirectory, survey: Survey, settings: Settings, sink: Sink, clock_key: bytes
 ) -> Iterator[Origin]:
     """Devices of the data directory's keyring that report to a sink."""
-    scheme, keyring = Scheme(survey), data.fleet_keyring()
-    with survey_memos(data, settings, Respondent(scheme, keyring)) as memos:
-        yield Origin(scheme, keyring, memos, sink, clock_key)
+    with survey_memos(data, settings, Respondent(Scheme(survey), data.fleet_keyring())) as memos:
+        yield Origin(memos, sink, clock_key)

@@ -15,6 +15,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from hearsay.data_directory import DataDirectory
+from hearsay.running.limits import require_within
 from memo_store.connection import Seen
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -83,6 +84,7 @@ def survey_memos(data: DataDirectory, settings: Settings, respondent: Respondent
     """The memos of a survey. What is seen of the store is noted in the data directory, losses of presence too."""
     survey = respondent.scheme.survey.id
     with memo_store(data, settings) as store:
+        require_within(settings.limits, respondent.scheme, store.surveys(respondent.keyring))
         memos = store.survey(respondent, _seen(data.epochs_note(survey)))
         _note_store(data, settings, store)
         _note_survey(data, survey, memos)

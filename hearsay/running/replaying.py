@@ -50,8 +50,6 @@ def replay_events(
         )
         with origin as to, console.progress("replaying") as step, ctrl_c_asks() as stop:
             replay = Replay(
-                to.scheme,
-                to.keyring,
                 to.memos,
                 to.sink,
                 paths,

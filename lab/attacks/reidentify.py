@@ -105,15 +105,15 @@ class Search:
         picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), choice)
         devices = some.astype(np.uint64)
         if self.survey.solution == "smp":
-            scheme = own_scheme(self.survey, f"audit.people.{run}.{choice}")
-            seen = seen_by_smp(Respondent(scheme, keyring), picks, devices, targets)
+            respondent = own_respondent(self.survey, f"audit.people.{run}.{choice}", keyring)
+            seen = seen_by_smp(respondent, picks, devices, targets)
         else:
             seen = []
             for number, subset in enumerate(asked):
                 part = self.survey.model_copy(update={"attributes": tuple(self.survey.attributes[i] for i in subset)})
                 if len(subset) == 1:
                     part = part.model_copy(update={"solution": "smp"})
-                respondent = Respondent(own_scheme(part, f"audit.people.{run}.{number}"), keyring)
+                respondent = own_respondent(part, f"audit.people.{run}.{number}", keyring)
                 seen += seen_of_tuples(respondent, number, devices, targets)
         if self.attacker == "published":
             seen = guessed(seen, random)
@@ -124,6 +124,11 @@ class Search:
 def own_scheme(survey: Survey, name: str) -> Scheme:
     """The same questions under another id; the audit itself says which period it is."""
     return Scheme(survey.model_copy(update={"id": name, "clock": "source", "title": "", "description": ""}))
+
+
+def own_respondent(survey: Survey, name: str, keyring: Keyring) -> Respondent:
+    """Devices of this name alone: under one key, devices have the same memos in all surveys that ask the same."""
+    return Respondent(own_scheme(survey, name), Keyring(keyring.key((name,))))
 
 
 def chosen_attributes(

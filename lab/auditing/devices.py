@@ -22,7 +22,7 @@ from hearsay.running.simulating import populate
 from hearsay.terminal.console import Step
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed, Witness
-from lab.attacks.reidentify import own_scheme
+from lab.attacks.reidentify import own_respondent
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
@@ -125,7 +125,7 @@ class InProcess:
 
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self._runs += 1
-        respondent = Respondent(own_scheme(survey, f"audit.{self._runs}"), self.keyring)
+        respondent = own_respondent(survey, f"audit.{self._runs}", self.keyring)
         witness = Witness(respondent, people.devices, people.periods)
         _report(self.store, respondent, people, witness, witness, step)
         return witness.observed
@@ -145,7 +145,7 @@ class ThroughKafka:
     name = "a Kafka cluster"
 
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
-        respondent = Respondent(own_scheme(survey, f"audit.{secrets.token_hex(8)}"), self.keyring)
+        respondent = own_respondent(survey, f"audit.{secrets.token_hex(8)}", self.keyring)
         own, topics = respondent.scheme.survey, existing(self.settings.kafka)
         witness = Witness(respondent, people.devices, people.periods)
         publish(self.settings.kafka, topics, own)
@@ -167,7 +167,7 @@ def _report(
 ) -> None:
     """Let devices report to a sink; the witness learns their values."""
     memos, devices, periods = store.survey(respondent), people.devices, people.periods
-    reporter = Reporter(respondent, memos, memos.fleet_presence(devices), sink)
+    reporter = Reporter(memos, memos.fleet_presence(devices), sink)
 
     def show(reported: Reported) -> None:
         done = reported.period * devices + reported.done

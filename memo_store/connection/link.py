@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -25,6 +25,7 @@ Client = redis.Redis | redis.RedisCluster
 Command = tuple[Any, ...]
 T = TypeVar("T")
 
+PAGE = 5000
 TRIES = 8
 FIRST_WAIT, LONGEST_WAIT = 0.1, 3.0
 ANSWER_SECONDS = 10.0
@@ -77,6 +78,13 @@ class Link:
         """Run one command. Returns its answer."""
         send: Callable[..., Any] = self.client.execute_command  # redis-py leaves it without types
         return self._retrying(lambda: send(*command), self._reconnect)
+
+    def fields(self, key: str) -> Iterator[tuple[bytes, bytes]]:
+        """All fields of a hash and their values, page by page. One that is written meanwhile may come twice."""
+        cursor: int | None = None
+        while cursor != 0:
+            cursor, page = self.ask("HSCAN", key, cursor or 0, "COUNT", PAGE)
+            yield from page.items()
 
     def ask_each(self, *command: Any) -> list[Any]:
         """Run one command on every server that holds data. Returns their answers."""

@@ -1,10 +1,11 @@
-"""Memos in Redis: one record per device and attribute, which holds all of its memos and is its ledger.
+"""Memos in Redis: one record per device and question, which holds all of its memos and is its ledger.
 
     record = entry entry ...        in the order of creation
     entry  = tag (8 bytes), sealed memo
 
-How many values a device has memoised is the record's length. From its cap-th memo on, a device reports the last entry
-for good, whatever its value. So the cap, the ledger and the memo cannot disagree: they are one value, written at once.
+How many values a device has memoised is the record's length. A survey with a cap has records of its own, whose entries
+are tags alone: what the device has used in this survey. From its cap-th entry on, it uses the last one for good,
+whatever its value.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TAG = 8
 
 @dataclass(frozen=True)
 class MemoTable:
-    """The records of one attribute."""
+    """The records of one attribute. `memo_bytes` is 0 where entries are tags alone."""
 
     name: str
     memo_bytes: int
@@ -41,11 +42,14 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words, exact: Mask) -> tuple[Mask, Words, Bytes]:
-        """Which rows have a memo, its tag and the sealed memo (undefined for the others).
+    def tags(self, record: bytes) -> bytes:
+        """The tags of a record."""
+        return b"".join(record[start : start + TAG] for start in range(0, len(record), self.width))
 
-        A row's memo is the last one in a full record, else the one with its tag. In `exact` rows it is always the one
-        with its tag.
+    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[Mask, Words, Bytes]:
+        """Which rows have an entry, its tag and the sealed memo (undefined for the others).
+
+        A row's entry is the last one in a full record, else the one with its tag.
         """
         records = [record or b"" for record in chain.from_iterable(answers)]
         counts = self.counts(records)
@@ -56,7 +60,7 @@ class MemoTable:
         chosen = np.full(len(records), -1)
         chosen[owners[matching]] = matching
         if self.cap is not None:
-            full = (counts >= self.cap) & ~exact
+            full = counts >= self.cap
             chosen[full] = np.cumsum(counts)[full] - 1
         found = chosen >= 0
         picked = entries.take(chosen[found], axis=0)
@@ -65,7 +69,7 @@ class MemoTable:
         return found, tags, sealed
 
     def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
-        """Scripts that create these memos, unless the device has one for the tag or is at its cap."""
+        """Scripts that create these entries, unless the device has one for the tag or is at its cap."""
         entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
         return [
             Call(

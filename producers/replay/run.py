@@ -33,9 +33,6 @@ from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError, Stopped
-from protocols.randomness import Keyring
-from protocols.respondent import Respondent
-from protocols.scheme import Scheme
 from servers.private_files import private_directory, read_limited, write_private
 
 SECOND = 1_000_000
@@ -129,8 +126,6 @@ class Replay:
 
     def __init__(
         self,
-        scheme: Scheme,
-        keyring: Keyring,
         memos: SurveyMemos,
         sink: Sink,
         paths: Sequence[Path],
@@ -141,6 +136,8 @@ class Replay:
         pace: Pace | None = None,
         at_once: int = AT_ONCE,
     ) -> None:
+        self._respondent = memos.respondent
+        scheme, keyring = self._respondent.scheme, self._respondent.keyring
         survey = scheme.survey
         self._strict, self._most_faults = options.strict, options.most_faults
         self._files = EventFiles(paths, options.form)
@@ -148,8 +145,7 @@ class Replay:
         self._interpreter = Interpreter(survey, options, self._quality)
         self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
         self._clock = SourceClock(survey, clock_key, sink)
-        self._respondent = Respondent(scheme, keyring)
-        self._reporter = Reporter(self._respondent, memos, memos.presence, sink)
+        self._reporter = Reporter(memos, memos.presence, sink)
         self._pace = pace or Pace(None)
         self._people = People(keyring)
         name = self._files.identity(

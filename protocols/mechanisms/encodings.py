@@ -139,6 +139,13 @@ class Encoding(ABC):
     def finish(self, column: Column, traits: Traits) -> Column:
         return column
 
+    def reordered(self, memo: Column, order: Whole) -> Column:
+        """Memos whose value i is value order[i] of the survey, as memos of the survey's values."""
+        return memo
+
+    def reordered_traits(self, traits: Traits, order: Whole) -> Traits:
+        return traits
+
     @abstractmethod
     def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
 
@@ -240,6 +247,9 @@ class Direct(Encoding):
     def memo_differs(self, first: Flip) -> float:
         return 1 - (2 * first.p * first.q + (self.k - 2) * first.q**2)
 
+    def reordered(self, memo: Column, order: Whole) -> Column:
+        return order[memo].astype(memo.dtype)
+
     def forged(self, targets: Places) -> tuple[float, float]:
         return 1.0, len(targets) / self.k
 
@@ -315,6 +325,9 @@ class Unary(Encoding):
     def memo_differs(self, first: Flip) -> float:
         own, other = drawn_alike(first)
         return 1 - own**2 * other ** (self.k - 2)
+
+    def reordered(self, memo: Column, order: Whole) -> Column:
+        return self.answer.pack(self.answer.unpack(memo)[:, np.argsort(order)])
 
     def forged(self, targets: Places) -> tuple[float, float]:
         return float(len(targets)), len(targets) / 2

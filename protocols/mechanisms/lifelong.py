@@ -250,6 +250,9 @@ class Buckets(Lifelong):
         held = np.asarray(traits) == values[:, None]
         return np.where(held.any(axis=1), held.argmax(axis=1), self.d)
 
+    def reordered_traits(self, traits: Traits, order: Whole) -> Traits:
+        return order[traits]
+
     def finish(self, column: Column, traits: Traits) -> Column:
         bits = np.zeros((len(column), self.k), dtype=np.uint8)
         np.put_along_axis(bits, np.asarray(traits), self.inner.answer.unpack(column), axis=1)

@@ -21,6 +21,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from math import gcd
 
 import numpy as np
@@ -37,6 +38,16 @@ NEIGHBOURS = 8
 """Devices whose words share blocks: as many as a block has words of 16 bits."""
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `words` and `further`
+
+
+def parts(*texts: str) -> bytes:
+    """Texts without ambiguity: of each its length in UTF-8 (4 bytes, little-endian), and its bytes."""
+    return b"".join(len(text).to_bytes(4, "little") + text for text in map(str.encode, texts))
+
+
+def text_id(*texts: str) -> str:
+    """What several texts are named by."""
+    return sha256(parts(*texts)).hexdigest()
 
 
 class Keyring:
@@ -68,8 +79,7 @@ class Keyring:
     def key(self, purpose: tuple[str, ...]) -> bytes:
         """The 32-byte key of one purpose."""
         if purpose not in self._keys:
-            message = b"".join(len(part.encode()).to_bytes(4, "little") + part.encode() for part in purpose)
-            self._keys[purpose] = hmac.digest(self._secret, message, "sha256")
+            self._keys[purpose] = hmac.digest(self._secret, parts(*purpose), "sha256")
         return self._keys[purpose]
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:

@@ -10,6 +10,8 @@ All probabilities are derived here; no caller computes a p or a q.
 from __future__ import annotations
 
 import json
+import struct
+from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
 
@@ -19,6 +21,7 @@ from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.question import Question
+from protocols.randomness.keystream import text_id
 from protocols.randomness.sampling import Table, digest, uniform
 from protocols.scheme.choosing import Choosing
 from protocols.survey.model import Survey
@@ -55,7 +58,7 @@ class Scheme:
         They have the declared terms, the mechanism of each attribute, the numbers that its tables follow from, and
         digests of all integers that devices draw with.
         """
-        sampled = digest(self.sampled.integers) if self.sampling else None
+        sampled = digest(self.sampled(range(len(self.questions))).integers) if self.sampling else None
         resolved = {
             "version": TERMS_VERSION if self.survey.has_new_keys else 1,
             "declared": self.survey.declared_terms,
@@ -81,11 +84,38 @@ class Scheme:
         """Whether each device answers truthfully about one attribute only, drawn once for life."""
         return self.survey.solution != "spl" and len(self.survey.attributes) > 1
 
-    @cached_property
-    def sampled(self) -> Table:
-        """By which devices draw their question: evenly, or by the survey's shares."""
+    def sampled(self, order: Sequence[int]) -> Table:
+        """By which devices draw their question: evenly, or by the survey's shares. Questions are in this order."""
         shares = self.survey.shares
-        return uniform(len(self.questions)) if shares is None else Table(shares)
+        return uniform(len(order)) if shares is None else Table([shares[place] for place in order])
+
+    @cached_property
+    def by_id(self) -> list[int]:
+        """The places of the questions, in the order of their ids."""
+        return sorted(range(len(self.questions)), key=lambda place: self.questions[place].id)
+
+    @cached_property
+    def memo_ids(self) -> dict[str, str]:
+        """By the name of a question, what its memos are keyed by: the question, or with fakes the whole tuple."""
+        whole = text_id("tuple", *sorted(question.id for question in self.questions))
+        hides = self.survey.solution in ("rs+fd", "rs+rfd")
+        return {question.name: whole if hides else question.id for question in self.questions}
+
+    @cached_property
+    def sampled_id(self) -> str:
+        """What the draw of a device's question is keyed by: all questions, and their shares."""
+        return text_id("sampled", *self._asked_and_shares)
+
+    @cached_property
+    def turn_id(self) -> str:
+        """What the draw of a device's turn is keyed by."""
+        return text_id("turn", str(self.survey.one_in), *self._asked_and_shares)
+
+    @property
+    def _asked_and_shares(self) -> list[str]:
+        shares = self.survey.shares or ()
+        written = [struct.pack(">d", share).hex() for share in shares] or [""] * len(self.questions)
+        return sorted(f"{question.id} {share}" for question, share in zip(self.questions, written, strict=True))
 
     @property
     def discloses(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -161,6 +162,12 @@ class Grid(_Strict):
         ('x0y0', 'x1y0', 'x0y1', 'x1y1')
         """
         return tuple(f"x{column}y{row}" for row, column in self.area.positions.tolist())
+
+    @property
+    def written(self) -> str:
+        """All its numbers, for the ids of questions; those in metres or degrees as the digits of their doubles."""
+        metres = [struct.pack(">d", number).hex() for number in (*(self.at or ()), *self.origin, self.cell)]
+        return " ".join([self.crs, *metres, str(self.columns), str(self.rows)])
 
     @cached_property
     def projection(self) -> TransverseMercator | None:

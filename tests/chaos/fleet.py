@@ -91,7 +91,7 @@ class FleetOrdeal(KafkaOrdeal):
                 sink = PacedSink(self._kafka, self._topics.reports)
                 with MemoStore(self._redis.url) as store:
                     memos = store.survey(Respondent(SCHEME, KEYRING))
-                    fleet = Simulation(SCHEME, KEYRING, memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
+                    fleet = Simulation(memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
                     fleet.run()
                 sink.close()
                 return

@@ -49,7 +49,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
     stored = json.loads(sqlite3.connect(path).execute("select document from state").fetchone()[0])
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
     for scheme in old.values():
-        theirs = Respondent(scheme, Keyring(SECRET))
+        theirs = Respondent(scheme, Keyring(SECRET), by_survey=True)
         ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:
             assert ours.sampled == int(theirs.sampled(ALONE)[0])

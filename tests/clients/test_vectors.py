@@ -14,7 +14,7 @@ from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, row_faults
-from tests.clients.cases import cases, place_cases
+from tests.clients.cases import cases, place_cases, table_cases
 from tests.clients.vectors import ANY, FILE, changed, made, text_of
 from tests.helpers.node import LIBRARY, node
 from tests.helpers.terms import decode_terms
@@ -28,6 +28,22 @@ def test_the_vectors_are_what_devices_report_today() -> None:
     for now, then in zip(today["cases"], VECTORS["cases"], strict=True):
         assert now == then, now["name"]
     assert today == VECTORS
+
+
+def test_an_edge_names_questions_and_orders_their_values_as_devices_do() -> None:
+    schemes = dict(table_cases())
+    for vector in VECTORS["questions"]:
+        scheme = schemes[vector["name"]]
+        own = {q.name: {"id": q.id, "order": q.order.tolist()} for q in scheme.questions}
+        ids = {"sampled": scheme.sampled_id, "turn": scheme.turn_id, "tuple": min(scheme.memo_ids.values())}
+        assert {
+            "questions": own,
+            **{what: ids[what] for what in ids if what in vector},
+            "name": vector["name"],
+        } == vector
+    for name, scheme in (*cases(), *place_cases()):
+        theirs = terms.read_terms(scheme.terms).questions
+        assert [(q.id, q.order.tolist()) for q in scheme.questions] == [(q.id, list(q.order)) for q in theirs], name
 
 
 @pytest.mark.parametrize("change", VECTORS["hostile"]["changes"], ids=lambda change: change["name"])

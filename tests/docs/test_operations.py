@@ -8,7 +8,7 @@ from pathlib import Path
 from gateway.service import WATCHED, Metrics
 from hearsay.terminal import exits
 from protocols.wire import Reason
-from servers.settings import DashboardSettings, KafkaSettings, RedisSettings, Settings
+from servers.settings import DashboardSettings, KafkaSettings, LimitSettings, RedisSettings, Settings
 from stream_app.faust_app import crash
 from stream_app.faust_app.monitoring import metrics
 from stream_app.kafka import Topics
@@ -54,7 +54,12 @@ def test_every_exit_code_is_documented() -> None:
 
 
 def test_every_setting_is_documented() -> None:
-    sections = {"kafka": KafkaSettings, "redis": RedisSettings, "dashboard": DashboardSettings}
+    sections = {
+        "kafka": KafkaSettings,
+        "redis": RedisSettings,
+        "dashboard": DashboardSettings,
+        "limits": LimitSettings,
+    }
     fields = {name for name in Settings.model_fields if name not in sections}
     fields |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
     names = {f"HEARSAY_{name}".upper() for name in fields if not name.endswith("_file")}

@@ -21,12 +21,14 @@ CAPPED = respondent(terms="memo_cap: 2,")
 
 @pytest.fixture
 def data(tmp_path: Path) -> str:
-    """A data directory whose Redis holds 100 devices with one value and 20 with two, which is their cap."""
+    """A Redis with 100 devices that have one memo and 20 that have two, their cap. Two surveys ask the same."""
     with local(tmp_path / "redis") as server, MemoStore(server.url) as store:
         store.confirm_history()
         memos, question = store.survey(CAPPED), CAPPED.scheme.questions[0]
         memos.lookup(question, devices(120), np.zeros(120, dtype=np.int64), 0)
         memos.lookup(question, devices(20), np.ones(20, dtype=np.int64), 1)
+        again = store.survey(respondent(id="again", terms="minimum: 5,"))
+        again.lookup(question, devices(120), np.zeros(120, dtype=np.int64), 0)
     return str(tmp_path)
 
 
@@ -35,9 +37,9 @@ def test_people_see_who_has_spent_what(data: str) -> None:
     for part in (
         "append-only file, synced: always",
         "confirmed complete",
-        "120 devices",
-        "140",
-        "20",
+        "area: 20 devices are at the cap",
+        "140 memos of area, of 120 devices",
+        "asked by again, visits",
         "2 (half of the devices)",
         "4 (all)",
         "upper bound",
@@ -47,9 +49,11 @@ def test_people_see_who_has_spent_what(data: str) -> None:
 
 def test_programs_get_json(data: str) -> None:
     shown = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).stdout)
-    (survey,) = shown["surveys"]
-    assert (survey["survey"], survey["memos"], survey["at_cap"]) == ("visits", {"area": 140}, {"area": 20})
-    assert survey["spent"] == [[pytest.approx(2.0), 100], [pytest.approx(4.0), 20]]
+    (survey,) = (each for each in shown["surveys"] if each["survey"] == "visits")
+    assert (survey["survey"], survey["at_cap"], survey["spent"]) == ("visits", {"area": 20}, [])
+    (question,) = shown["questions"]
+    assert (question["surveys"], question["memos"]) == (["again", "visits"], {"area": 140})
+    assert question["spent"] == [[pytest.approx(2.0), 100], [pytest.approx(4.0), 20]]
 
 
 def test_an_operator_accepts_a_loss(data: str) -> None:

@@ -75,7 +75,7 @@ def test_a_replay_without_the_redis_of_the_one_before_is_refused_before_anything
     assert type_in(*events, url=redis_url).exit_code == 0
     assert visitors() == [PEOPLE, PEOPLE]
     with MemoStore(redis_url) as store:
-        assert store.stats().surveys[0].memos == {"area": PEOPLE}
+        assert store.stats().questions[0].memos == {"area": PEOPLE}
 
 
 def test_a_redis_is_refused_for_a_directory_that_has_its_own(events: list[str], redis_url: str) -> None:
@@ -103,7 +103,7 @@ def test_stats_of_a_directory_whose_memos_are_elsewhere_name_the_store(events: l
     assert f"memos in {redis_url.partition('?')[0]}, and HEARSAY_REDIS_URL is not set" in str(refused.exception)
     for words in (["--data", "data"], []):
         shown = json.loads(type_in("memo", "stats", "--json", *words, url=redis_url).stdout)
-        assert shown["surveys"][0]["memos"] == {"area": PEOPLE}
+        assert shown["questions"][0]["memos"] == {"area": PEOPLE}
     assert not Path("hearsay-data").exists()
 
 

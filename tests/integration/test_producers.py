@@ -45,7 +45,7 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
     sink.at(60, lambda: (outages[0].join(timeout=120), outages[1].start()))
     survey = scheme()
     memos = open_memos(Respondent(survey, KEYRING))
-    Simulation(survey, KEYRING, memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
+    Simulation(memos, sink, Alternating(6000, 12), CLOCK_KEY).run()
     outages[1].join(timeout=120)
     sink.close()
     assert len(sent.records) > 100
@@ -128,7 +128,7 @@ broker, topic, url = sys.argv[1:]
 sink = KafkaSink(KafkaSettings(bootstrap=broker), topic)
 with MemoStore(url) as store:
     memos = store.survey(Respondent(survey, KEYRING))
-    fleet = Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY, rows_per_frame=20)  # many moments to kill it
+    fleet = Simulation(memos, sink, world, CLOCK_KEY, rows_per_frame=20)  # many moments to kill it
     fleet.run(progress=lambda reported: print(reported.done, flush=True))
 """
 

@@ -60,7 +60,7 @@ def test_a_fleet_sends_and_a_worker_counts_through_a_secured_door(
     create(settings, topics)
     publish(settings, topics, survey.survey)
     sent = KeepingSink(2)
-    Simulation(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sent, world, CLOCK_KEY).run()
+    Simulation(open_memos(Respondent(survey, KEYRING)), sent, world, CLOCK_KEY).run()
     send(settings, topics.reports, sent.records)
     assert read_topic(settings, topics.reports) == sorted(sent.records, key=lambda record: record[0])
     with workers(1, settings, topics, CLOCK_KEY, tmp_path) as (worker,):

@@ -71,7 +71,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         events = write_events(tmp_path / "events.csv")
-        Replay(SCHEME, keyring, memos, sink, [events], options, tmp_path / "work", clock_key=KEY).run()
+        Replay(memos, sink, [events], options, tmp_path / "work", clock_key=KEY).run()
         sink.send(0, "text/plain", b"refused, and so among the dead letters")
         sink.flush()
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)

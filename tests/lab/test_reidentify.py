@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearsay.terminal.console import no_step
-from lab.attacks.reidentify import Search, chosen_attributes, guessed, rank, seen_by_smp, without_noise
+from lab.attacks.reidentify import Search, chosen_attributes, guessed, own_respondent, rank, seen_by_smp, without_noise
 from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from tests.helpers.surveys import of_size, scheme_with
@@ -38,6 +38,17 @@ def hits(scheme: Any, attackers: tuple[str, ...] = ("best", "published")) -> lis
         assert {finding.code for finding in findings} == {"anonymity-sets"}
         found.append(first.measured)
     return found
+
+
+def test_the_runs_of_an_audit_have_memos_of_their_own() -> None:
+    """A failure would be runs that repeat the noise of the first one: more of them would say nothing more."""
+    asked, devices = survey(eps_inf=1.0), np.arange(1000, dtype=np.uint64)
+    question = asked.questions[0]
+    one, other = (
+        own_respondent(asked.survey, name, seeded_keyring(3)).memoise(question, devices, np.zeros(1000, dtype=np.int64))
+        for name in ("audit.1", "audit.2")
+    )
+    assert (one != other).any()
 
 
 @pytest.mark.long(part="statistics")

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import pytest
 
 from memo_store.store import MemoStore
-from tests.memo_store.surveys import devices, respondent, unsteady
+from memo_store.tables.memos import MemoTable
+from tests.memo_store.surveys import devices, respondent
 
 
 @pytest.fixture
@@ -28,13 +30,19 @@ def test_at_the_cap_a_device_holds_the_last_memo_it_created_for_good(store: Memo
         assert (memo == own[value]).all()
 
 
-def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore) -> None:
+def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sees room for one more value; a failure would be both of them taking it."""
     terms = "memo_cap: 1, grace: 1d,"
-    slow, quick = unsteady(respondent(terms=terms)), store.survey(respondent(terms=terms))
-    question, everyone = slow.scheme.questions[0], devices(500)
-    slow.meanwhile = lambda: quick.lookup(question, everyone, np.full(500, 3), 1)
-    held = store.survey(slow).lookup(question, everyone, np.full(500, 4), 0)
+    slow, quick = (store.survey(respondent(terms=terms)) for _ in range(2))
+    question, everyone, propose = slow.respondent.scheme.questions[0], devices(500), MemoTable.propose
+
+    def quick_first(*arguments: Any) -> Any:
+        monkeypatch.setattr(MemoTable, "propose", propose)
+        quick.lookup(question, everyone, np.full(500, 3), 1)
+        return propose(*arguments)
+
+    monkeypatch.setattr(MemoTable, "propose", quick_first)
+    held = slow.lookup(question, everyone, np.full(500, 4), 0)
     assert (held == quick.respondent.memoise(question, everyone, np.full(500, 3))).all()
     assert set(quick.ledger(everyone).values["area"].tolist()) == {1}
 

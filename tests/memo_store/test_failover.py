@@ -30,13 +30,13 @@ def test_a_replica_takes_over_under_a_fleet_and_every_device_is_counted_once(red
     survey, world = scheme(), Alternating(2000, 6)
     expected = KeepingSink(2)
     with MemoStore(redis_url) as store:
-        Simulation(survey, KEYRING, store.survey(Respondent(survey, KEYRING)), expected, world, CLOCK_KEY).run()
+        Simulation(store.survey(Respondent(survey, KEYRING)), expected, world, CLOCK_KEY).run()
     redis = ReplicatedRedis(tmp_path).start()
     try:
         sink = Disturbed(2, {5: redis.fail_over, 11: redis.fail_over, 17: redis.fill_disk})
         with MemoStore(redis.url) as store:
             memos = store.survey(Respondent(survey, KEYRING))
-            Simulation(survey, KEYRING, memos, sink, world, CLOCK_KEY).run()
+            Simulation(memos, sink, world, CLOCK_KEY).run()
             losses = memos.presence_losses
     finally:
         redis.stop()

@@ -31,6 +31,6 @@ def replay(open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path) -> M
         scheme = scheme or survey()
         memos = open_memos(Respondent(scheme, KEYRING))
         more = {"clock_key": CLOCK_KEY, **more}
-        return Replay(scheme, KEYRING, memos, sink, [path], options, tmp_path / "workspace", **more)
+        return Replay(memos, sink, [path], options, tmp_path / "workspace", **more)
 
     return make

@@ -30,7 +30,7 @@ def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> 
         with redis.Redis.from_url(redis_url) as client:
             client.flushall()
         survey = scheme()
-        Simulation(survey, KEYRING, open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
+        Simulation(open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
 
     return run
 

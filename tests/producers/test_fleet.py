@@ -38,7 +38,7 @@ def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
 
     def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, **options: Any) -> Simulation:
         memos = open_memos(Respondent(survey, KEYRING))
-        return Simulation(survey, KEYRING, memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
+        return Simulation(memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
 
     return make
 
@@ -182,8 +182,7 @@ class Counting(Respondent):
 
 def test_cells_are_derived_once_for_each_answer(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
     """The store does not derive them again: it is asked by cell."""
-    monkeypatch.setattr("producers.simulation.Respondent", Counting)
-    monkeypatch.setattr(f"{__name__}.Respondent", Counting)  # the store's, too
+    monkeypatch.setattr(f"{__name__}.Respondent", Counting)
     monkeypatch.setattr(Counting, "derived", 0)
     world = Alternating(60)
     fleet(HASHED, KeepingSink(), world).run()

@@ -61,7 +61,7 @@ class _Watched:
 
 def run(open_memos: OpenMemos, sink: KeepingSink, steps: Steps) -> None:
     memos = steps.around(open_memos(Respondent(SURVEY, KEYRING)))
-    Simulation(SURVEY, KEYRING, memos, steps.around(sink), WORLD, CLOCK_KEY).run()
+    Simulation(memos, steps.around(sink), WORLD, CLOCK_KEY).run()
 
 
 def test_a_crash_at_any_step_is_repaired_by_running_again(

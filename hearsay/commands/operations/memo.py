@@ -15,7 +15,7 @@ from protocols.errors import SettingsError
 
 if TYPE_CHECKING:
     from hearsay.data_directory import DataDirectory
-    from memo_store.ledger import StoreStats, SurveyStats
+    from memo_store.ledger import QuestionStats, StoreStats, SurveyStats
     from servers.settings import Settings
 
 app = typer.Typer(help="Show the memo store, and accept a loss of its history.", no_args_is_help=True)
@@ -35,6 +35,8 @@ BARS, BAR_WIDTH = 10, 30
 @app.command()
 def stats(data: Data = None, as_json: console.AsJson = False) -> None:
     """Show how much of their budget devices have spent, how many are at their cap, and how large the store is.
+
+    Memos belong to questions. Surveys that ask the same share them, and what they cost is shown once.
 
     It needs no key: everybody who may read the Redis can see this. If the devices of the data directory have their
     memos in another store, it is refused, and the message names that store.
@@ -126,33 +128,36 @@ def _show(found: StoreStats) -> None:
         facts.add_row("[yellow]warning[/]", warning)
     console.out.print(facts)
     for survey in found.surveys:
-        console.out.print()
-        _show_survey(survey)
+        reported = f"{survey.devices:,} devices, {survey.reports:,} reports delivered"
+        console.out.print(f"\n[bold]{survey.survey}[/]  {reported}")
+        for name, devices in survey.at_cap.items():
+            console.out.print(f"{name}: {devices:,} devices are at the cap")
+        if survey.spent:
+            _show_spent(survey)
+    for question in found.questions:
+        memos = ", ".join(f"{count:,} memos of {name}" for name, count in question.memos.items())
+        console.out.print(f"\n[bold]question {question.question[:8]}[/]  {memos}, of {question.devices:,} devices")
+        console.out.print(f"asked by {', '.join(question.surveys)}")
+        _show_spent(question)
 
 
-def _show_survey(survey: SurveyStats) -> None:
-    console.out.print(f"[bold]{survey.survey}[/]  {survey.devices:,} devices, {survey.reports:,} reports delivered")
-    if any(survey.memos.values()):
-        table = Table("attribute", "memos", "devices at the cap", box=None, pad_edge=False)
-        for name, memos in survey.memos.items():
-            table.add_row(name, f"{memos:,}", f"{survey.at_cap[name]:,}")
-        console.out.print(table)
-    shares = ", ".join(f"{survey.quantile(share):.3g} ({name})" for name, share in QUANTILES.items())
+def _show_spent(stats: SurveyStats | QuestionStats) -> None:
+    shares = ", ".join(f"{stats.quantile(share):.3g} ({name})" for name, share in QUANTILES.items())
     console.out.print(f"budget spent, at most: {shares}")
-    console.out.print(_bars(survey))
-    console.out.print(f"[dim]({survey.meaning})[/]")
+    console.out.print(_bars(stats))
+    console.out.print(f"[dim]({stats.meaning})[/]")
 
 
-def _bars(survey: SurveyStats) -> Table:
+def _bars(stats: SurveyStats | QuestionStats) -> Table:
     """How many devices have spent how much: by amount, or by range where there are many amounts."""
     import numpy as np
 
-    amounts, devices = np.array(survey.spent or ((0.0, 0),)).T
+    amounts, devices = np.array(stats.spent or ((0.0, 0),)).T
     labels = [f"{amount:.3g}" for amount in amounts]
     if len(amounts) > BARS:
         devices, edges = np.histogram(amounts, bins=BARS, weights=devices)
         labels = [f"{low:.3g} to {high:.3g}" for low, high in pairwise(edges)]
     table = Table("spent", "devices", "", box=None, pad_edge=False)
     for label, count in zip(labels, devices, strict=True):
-        table.add_row(label, f"{int(count):,}", "█" * round(BAR_WIDTH * count / max(1, survey.devices)))
+        table.add_row(label, f"{int(count):,}", "█" * round(BAR_WIDTH * count / max(1, stats.devices)))
     return table

@@ -1,0 +1,171 @@
+"""There is one memo per question, however many surveys ask it; caps, commits and presence belong to a survey."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+import redis
+
+from lab.seeded_keyrings import seeded_keyring
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from protocols.errors import StoreError
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from tests.memo_store.surveys import Unsteady, devices
+
+EVERYONE = devices(2000)
+FOODS = ["soup", "bread", "an apple", "rice", "tea"]
+SAID = np.arange(len(EVERYONE)) % len(FOODS)  # of FOODS
+BUDGETS = "eps_inf: 2, eps_1: 1"
+
+
+@pytest.fixture
+def store(hasty_redis_url: str) -> Iterator[MemoStore]:
+    with MemoStore(hasty_redis_url) as store:
+        store.accept_loss()
+        yield store
+
+
+def asking(
+    id: str, foods: list[str], mechanism: str = "l-grr", terms: str = BUDGETS, name: str = "food", more: str = ""
+) -> Respondent:
+    text = (
+        f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, grace: 9d, {terms}, attributes: "
+        f"[{{name: {name}, mechanism: {mechanism}, values: [{', '.join(foods)}]}}{more}]}}"
+    )
+    return Respondent(Scheme(parse_survey(text)), seeded_keyring(1))
+
+
+def unsteady(steady: Respondent) -> Unsteady:
+    return Unsteady(steady.scheme, steady.keyring)
+
+
+def memos_of(memos: SurveyMemos, said: Any, period: int, name: str = "food") -> Any:
+    """The memos of what people have said, which is given by the place among FOODS, in the question's own order."""
+    people, question = memos.respondent, memos.respondent.scheme.question(name)
+    values = np.array([question.attribute.values.index(food) for food in FOODS])[said]
+    return memos.lookup(question, EVERYONE, people.cells(question, EVERYONE, values), period)
+
+
+def test_two_surveys_that_ask_the_same_in_another_order_share_memos_and_another_question_does_not(
+    store: MemoStore,
+) -> None:
+    """Draws are made anew each time they are asked for, so what two surveys have in common is the store's doing."""
+    one = store.survey(unsteady(asking("one", FOODS)))
+    other = store.survey(
+        unsteady(asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5, memo_cap: 4, horizon: 3"))
+    )
+    first = memos_of(one, SAID, 3)
+    assert (memos_of(other, SAID, 0) == first).all(), "whoever asks first, and in whatever period"
+    assert (memos_of(one, SAID, 4) == first).all()
+    for stranger in (
+        asking("wider", FOODS, terms="eps_inf: 2.5, eps_1: 1"),
+        asking("named", FOODS, name="meal"),
+        asking("longer", [*FOODS, "cake"]),
+    ):
+        asked = store.survey(unsteady(stranger))
+        (question,) = stranger.scheme.questions
+        assert (memos_of(asked, SAID, 0, question.name) != first).any()
+    assert {question.surveys for question in store.stats().questions} == {
+        ("one", "other"), ("wider",), ("named",), ("longer",),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("mechanism", ["l-grr", "l-sue", "l-osue"])
+def test_memos_in_a_survey_s_order_say_the_same_food(mechanism: str) -> None:
+    """Without round 2 the answer is the memo: the same foods, in whatever order a survey lists them."""
+    name = mechanism.removeprefix("l-").replace("osue", "oue")
+    supported = []
+    for id, foods in (("one", FOODS), ("other", [*FOODS[2:], *FOODS[:2]])):
+        people = asking(id, foods, name, "eps_inf: 1")
+        (question,) = people.scheme.questions
+        values = np.array([foods.index(food) for food in FOODS])[SAID]
+        answers = people.answers(question, EVERYONE, 0, values)
+        layout = question.mechanism.encoding.answer
+        bits = np.eye(5, dtype=np.uint8)[answers] if answers.ndim == 1 else layout.unpack(answers)  # type: ignore[union-attr]
+        supported.append(bits[:, [foods.index(food) for food in FOODS]])
+    assert (supported[0] == supported[1]).all() and supported[0].any()
+
+
+def test_the_buckets_of_a_device_are_the_same_foods_in_every_survey() -> None:
+    held = []
+    for id, foods in (("one", FOODS), ("other", FOODS[::-1])):
+        people = asking(id, foods, "dbitflip", "eps_inf: 1").scheme.survey
+        given = people.attributes[0].model_copy(update={"parameter": 2})
+        own = Respondent(Scheme(people.model_copy(update={"attributes": (given,)})), seeded_keyring(1))
+        (question,) = own.scheme.questions
+        traits = np.asarray(own.traits(question, EVERYONE))
+        held.append([{foods[place] for place in row} for row in traits.tolist()])
+        values = np.array([foods.index(food) for food in FOODS])[SAID]
+        held.append(own.cells(question, EVERYONE, values).tolist())
+    assert held[0] == held[2] and held[1] == held[3]
+
+
+def test_a_device_draws_the_same_question_and_turn_in_surveys_that_ask_the_same() -> None:
+    plan, turns = ", {name: plan, values: [free, paid], share: 0.25}", "eps: 1, one_in: 3"
+    food = f", {{name: food, values: [{', '.join(FOODS)}], share: 0.75}}"
+    one = asking("one", FOODS, more=plan).sampled(EVERYONE)
+    other = asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5", more=plan).sampled(EVERYONE)
+    swapped = asking("swapped", ["paid", "free"], name="plan", more=food).sampled(EVERYONE)
+    assert (one == other).all() and (one == 1 - swapped).all() and 0.2 < one.mean() < 0.3
+    more = asking("more", FOODS, more=plan + ", {name: age, values: [young, old]}").sampled(EVERYONE)
+    assert (one != more).any()
+    first, second = (asking(id, FOODS, "grr", turns).places(EVERYONE) for id in ("one", "other"))
+    assert (first == second).all() and set(first.tolist()) == {0, 1, 2}
+
+
+def test_among_fakes_the_question_is_the_whole_tuple(store: MemoStore) -> None:
+    """Which attribute is true is drawn for the tuple: a memo that two of them share might be fake in one of them."""
+    terms, plan = f"{BUDGETS}, solution: rs+fd", ", {name: plan, values: [free, paid], mechanism: grr}"
+    food = f", {{name: food, values: [{', '.join(FOODS)}], mechanism: grr}}"
+    tuples = (
+        asking("one", FOODS, "grr", terms=terms, more=plan),
+        asking("swapped", ["paid", "free"], "grr", terms=terms, name="plan", more=food),
+        asking("other", FOODS, "grr", terms=terms, more=plan.replace("plan", "offer")),
+    )
+    kept = [memos_of(store.survey(unsteady(people)), SAID, 0) for people in tuples]
+    derived = [people.memoise(people.scheme.question("food"), EVERYONE, SAID) for people in tuples]
+    true = (tuples[0].sampled(EVERYONE) == 0) & (tuples[2].sampled(EVERYONE) == 0)
+    for first, swapped, other in (kept, derived):
+        assert (first == swapped).all() and (first != other)[true].any()
+
+
+def test_a_cap_holds_for_its_survey_by_its_own_order_of_first_use(store: MemoStore) -> None:
+    """The free survey has brought memos about that the capped one has not used: they do not fill its cap."""
+    free, capped = (
+        store.survey(asking("free", FOODS)),
+        store.survey(asking("capped", FOODS, terms=f"{BUDGETS}, memo_cap: 2")),
+    )
+    said = [np.full(len(EVERYONE), food) for food in range(5)]
+    seen = [memos_of(free, said[food], period) for period, food in enumerate((0, 1, 2, 3, 4))]
+    held = [memos_of(capped, said[food], period) for period, food in enumerate((3, 3, 1, 4, 3))]
+    for memo, food in zip(held, (3, 3, 1, 1, 1), strict=True):
+        assert (memo == seen[food]).all()
+    assert set(free.ledger(EVERYONE).values["food"].tolist()) == {5}
+    stats = {survey.survey: survey.at_cap for survey in store.stats().surveys}
+    assert stats == {"free": {}, "capped": {"food": len(EVERYONE)}}
+
+
+def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the_caps_of_both(
+    store: MemoStore, hasty_redis_url: str
+) -> None:
+    capped = [asking(id, FOODS, terms=f"{BUDGETS}, memo_cap: {cap}") for id, cap in (("one", 1), ("other", 2))]
+    one, other = (store.survey(people) for people in capped)
+    memos_of(one, SAID, 0)
+    memos_of(other, (SAID + 1) % 5, 0)
+    spending = store.spending(seeded_keyring(1), EVERYONE)
+    assert spending.total == pytest.approx(4.0), "two memos of one question"
+    assert [set(ledger.spent.round(9).tolist()) for ledger in spending.ledgers] == [{4.0}, {4.0}]
+    with redis.Redis.from_url(hasty_redis_url) as client:
+        client.flushall()
+    with pytest.raises(StoreError):
+        memos_of(one, SAID, 1)
+    store.accept_loss()
+    for memos in (one, other):
+        memos_of(memos, SAID, 1)
+        assert "memo_cap bounds nothing" in memos.ledger(EVERYONE).meaning
