@@ -24,16 +24,22 @@ export function onGrids({ below, bigSum, digest, distance, notBelow, own, range 
   }
 
   // How far apart, in cell sides, the cells of two positions can be that are this many metres apart.
-  function sidesApart({ columns, rows, cell, widest }, metres) {
+  function sidesApart({ columns, rows, cell }, metres) {
     const far = metres / cell;
-    if (far >= columns + rows) return widest;
     const beyond = (steps) => max(0, steps - 2 * KEPT);
-    let [most, j] = [0, floor(far + 2 * KEPT)];
-    for (const i of range(j + 1)) {
-      while (distance(beyond(i), beyond(j)) > far) j--;
+    let [most, j] = [0, rows - 1];
+    for (const i of range(columns)) {
+      while (j >= 0 && distance(beyond(i), beyond(j)) > far) j--;
+      if (j < 0) break;
       most = max(most, distance(i, j));
     }
-    return min(widest, most);
+    return most;
+  }
+
+  // What a cell side may cost; in version 1 distances were those between the middles of cells.
+  function rateOf({ grid, geos }, version) {
+    const { level, radius } = geos[1] ?? geos[0];
+    return level / (version === 1 ? radius / grid.cell : sidesApart(grid, radius));
   }
 
   function metresOf({ at, crs }, given) {
@@ -79,7 +85,7 @@ export function onGrids({ below, bigSum, digest, distance, notBelow, own, range 
     return law;
   }
 
-  return { cellOf, sidesApart, displacement };
+  return { cellOf, sidesApart, rateOf, displacement };
 }
 
 // floor(e^-x 2^bits)

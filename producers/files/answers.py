@@ -12,7 +12,8 @@ from protocols.errors import ReplayError
 from protocols.survey import Attribute
 
 UNKNOWN = -1
-QUARTERS = 4  # of a cell: south-west, south-east, north-west, north-east
+QUARTERS = 4  # of a cell side: with them it is known whether a position is within a quarter of another cell
+PARTS = QUARTERS * QUARTERS  # of a cell, from west to east and then from south to north
 
 
 def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
@@ -45,17 +46,17 @@ def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool)
     >>> cells(pa.array(["47.001", "47.008", "48", ""]), pa.array(["6.001", "6.012", "6", "6"]), place, False).tolist()
     [0, 4, -1, -1]
     """
-    found = quarters(first, second, attribute, metres)
-    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS).astype(np.int32)
+    found = parts(first, second, attribute, metres)
+    return np.where(found == UNKNOWN, UNKNOWN, found // PARTS).astype(np.int32)
 
 
-def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
-    """The quarter of the grid's cells that each position is in, `cell * QUARTERS + quarter`, or UNKNOWN.
+def parts(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
+    """The part of the grid's cells that each position is in, `cell * PARTS + part`, or UNKNOWN.
 
     >>> grid = {"at": [47.0, 6.0], "cell": "500m", "columns": 3, "rows": 2}
     >>> place = Attribute.model_validate({"name": "place", "grid": grid, "geo": {"level": 1, "radius": "400m"}})
-    >>> quarters(pa.array(["10", "300", "740"]), pa.array(["260", "10", "740"]), place, True).tolist()
-    [2, 1, 16]
+    >>> parts(pa.array(["10", "300", "740"]), pa.array(["260", "10", "740"]), place, True).tolist()
+    [8, 2, 69]
     """
     grid = attribute.grid
     if grid is None:
@@ -75,8 +76,10 @@ def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bo
     known = np.isfinite(x) & np.isfinite(y)
     x, y = np.where(known, x, grid.origin[0]), np.where(known, y, grid.origin[1])
     inside = known & (grid.outside(x, y) == 0)
-    halves = [np.floor((at - start) / grid.cell * 2) % 2 for at, start in zip((x, y), grid.origin, strict=True)]
-    return np.where(inside, grid.cells_at(x, y) * QUARTERS + halves[0] + 2 * halves[1], UNKNOWN).astype(np.int32)
+    across, up = (
+        np.floor((at - start) / grid.cell * QUARTERS) % QUARTERS for at, start in zip((x, y), grid.origin, strict=True)
+    )
+    return np.where(inside, grid.cells_at(x, y) * PARTS + up * QUARTERS + across, UNKNOWN).astype(np.int32)
 
 
 def _numbers(column: pa.Array) -> Floats:

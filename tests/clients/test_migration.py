@@ -42,13 +42,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Path) -> None:
-    old = {id_: decode_terms(terms) for id_, terms in sqlite3.connect(path).execute("select id, terms from surveys")}
+    old = dict(sqlite3.connect(path).execute("select id, terms from surveys"))
     with Device(path, now=lambda: at(3)):
         pass
     assert SECRET not in path.read_bytes() and SECRET.hex().encode() not in path.read_bytes()
     stored = json.loads(sqlite3.connect(path).execute("select document from state").fetchone()[0])
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
-    for scheme in old.values():
+    del old["place"]  # of version 1: devices go on with it, and nobody else compiles it
+    for scheme in map(decode_terms, old.values()):
         theirs = Respondent(scheme, Keyring(SECRET))
         ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from producers.files import ColumnMapping
-from producers.files.answers import QUARTERS, UNKNOWN
+from producers.files.answers import PARTS, UNKNOWN
 from producers.files.reading import EventFiles
 from producers.replay import Options
 from producers.replay.interpreting import Interpreter
@@ -37,7 +37,7 @@ def read(path: Path, scheme: Scheme, columns: ColumnMapping) -> tuple[np.ndarray
     options = Options(columns, until=scheme.survey.start + timedelta(days=9))
     interpreter = Interpreter(scheme.survey, options, quality)
     found = np.concatenate([interpreter.read(batch).values[:, 0] for batch in files.batches(interpreter.columns)])
-    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS), quality.found[Fault.UNKNOWN_VALUE].count
+    return np.where(found == UNKNOWN, UNKNOWN, found // PARTS), quality.found[Fault.UNKNOWN_VALUE].count
 
 
 def write(path: Path, rows: list[tuple[float, float]]) -> Path:
@@ -83,7 +83,7 @@ def test_degrees_on_a_grid_that_does_not_know_them_are_refused(tmp_path: Path) -
 
 # The memo is sent, and moved next to never: reports show the cells that people were settled in.
 STEADY = scheme_with(
-    {"name": "place", "grid": LOCAL, "geo_inf": {"level": 20, "radius": "500m"}}, clock="source", memo_cap=None
+    {"name": "place", "grid": LOCAL, "geo_inf": {"level": 56, "radius": "500m"}}, clock="source", memo_cap=None
 )
 METRES = Options(
     ColumnMapping("person", "time", {}, {"place": ("east", "north")}, metres=True),
@@ -118,10 +118,10 @@ def settled_one_by_one(positions: np.ndarray) -> dict[tuple[int, str], dict[str,
 
 
 def wanderers(days: int, people: int) -> np.ndarray:
-    """Some lie still on a border or a corner and jitter by 50 m, the others walk some hundred metres a day."""
+    """Some lie still on a border or a corner and jitter by 30 m, the others walk some hundred metres a day."""
     random = np.random.default_rng(4)
     steps = random.normal(0, 300, (days, people, 2)).cumsum(axis=0)
-    steps[:, : people // 2] = random.normal(0, 50, (days, people // 2, 2))
+    steps[:, : people // 2] = random.normal(0, 30, (days, people // 2, 2))
     positions = np.where(np.arange(people)[:, None] < people // 4, [0.0, 0.0], [0.0, 250.0]) + steps
     return np.clip(positions, [-1499, -999], [1999, 1499])
 
