@@ -14,8 +14,9 @@ import numpy as np
 from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
-from protocols.randomness.sampling import uniform
+from protocols.randomness.sampling import below, uniform
 from protocols.scheme import Scheme
+from protocols.survey.attribute import Attribute
 
 
 class Respondent:
@@ -33,6 +34,13 @@ class Respondent:
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
         return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *self._survey), devices))
+
+    def unlisted(self, attribute: Attribute, devices: Devices) -> Values:
+        """What stands for a value that is not listed, or missing: `other`, or one value drawn evenly, once for life."""
+        if attribute.other is not None:
+            return np.full(len(devices), attribute.values.index(attribute.other), dtype=np.int64)
+        draws = self.keyring.draws(("unlisted", *self._survey, attribute.name), devices)
+        return below(attribute.k, draws.blocks(1).view("<u8")[:, 0]).astype(np.int64)
 
     def answering(self, devices: Devices, period: int) -> Mask:
         """Which devices answer in a period; the others report nothing but their presence."""

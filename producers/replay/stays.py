@@ -54,10 +54,15 @@ class Stays:
         for column, (place, _, grid) in enumerate(self._grids):
             parts = events["values"][:, place].astype(np.int64)
             last = self._last(events["device"], column)
-            cells = np.where(parts == UNKNOWN, UNKNOWN, parts // PARTS)
+            cells = np.where(parts == UNKNOWN, UNKNOWN, grid.area.nearest(np.maximum(parts, 0) // PARTS))
             stays = (parts != UNKNOWN) & (last != UNKNOWN)
             stays[stays] = near(grid, parts[stays], last[stays])
             events["values"][:, place] = np.where(stays, last, cells)
+
+    def fill(self, devices: Devices, values: dict[str, Whole]) -> None:
+        """Devices, ascending, without a position in this period are in their last cell, if there is one."""
+        for column, (_, name, _) in enumerate(self._grids):
+            values[name] = np.where(values[name] == UNKNOWN, self._last(devices, column), values[name])
 
     def note(self, devices: Devices, values: Mapping[str, Whole]) -> None:
         """What devices report in this period, ascending."""
@@ -104,7 +109,8 @@ def near(grid: Grid, parts: Whole, cells: Whole) -> Mask:
     >>> near(grid, np.array([PARTS * 1 + 0, PARTS * 1 + 1, PARTS * 5 + 4]), np.array([0, 0, 1])).tolist()
     [True, False, False]
     """
-    cell, part = np.divmod(parts, PARTS)
-    quarters = QUARTERS * grid.area.positions[cell] + np.stack(np.divmod(part, QUARTERS), axis=1)
+    number, part = np.divmod(parts, PARTS)
+    own = np.stack(np.divmod(number, grid.columns), axis=1)
+    quarters = QUARTERS * own + np.stack(np.divmod(part, QUARTERS), axis=1)
     apart = quarters - QUARTERS * grid.area.positions[cells]
     return np.asarray(((apart >= -1) & (apart <= QUARTERS)).all(axis=1))

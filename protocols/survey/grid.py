@@ -206,7 +206,8 @@ class Grid(_Strict):
         """
         if last is not None:
             row, column = self.area.positions[last].tolist()
-            across, up = (float(part[0]) for part in self._steps(np.array([x]), np.array([y])))
+            (across,), (up,) = self._steps(np.array([x]), np.array([y]))
+            across, up = min(max(across, 0), self.columns), min(max(up, 0), self.rows)
             if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
                 return last
         return int(self.cells_at(np.array([x]), np.array([y]))[0])

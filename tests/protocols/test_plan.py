@@ -230,6 +230,14 @@ def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> N
     )
 
 
+def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
+    """A tenth of the devices drawn evenly from four values: (1 - u) f + u / k is f + u (1/k - f)."""
+    colour = {"name": "colour", "values": ["red", "green", "blue", "grey"]}
+    text = text_of(scheme_with(colour, of_size(3), **TWO_ROUNDS), "unlisted-values")
+    assert text.startswith("colour: ") and "adds u (1/k - f)" in text and "nobody has appears to have 2.5 %" in text
+    assert "unlisted-values" not in codes(scheme_with({**colour, "other": "grey"}, of_size(3), **TWO_ROUNDS))
+
+
 def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
     text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
     assert "up to 18, between histories that are equal up to a renaming" in text

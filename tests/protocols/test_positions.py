@@ -32,7 +32,8 @@ def lattice(grid: Grid) -> Floats:
 def possible(grid: Grid, positions: Floats, kept: float) -> Mask:
     """[position, cell]: whether a device there can be in a cell, whichever it was in before."""
     middles = (grid.area.positions[:, ::-1] + 0.5) * grid.cell
-    found = (np.abs(positions[:, None] - middles) <= kept * grid.cell).all(axis=2)
+    nearest = positions.clip(0, np.array([grid.columns, grid.rows]) * grid.cell)
+    found = (np.abs(nearest[:, None] - middles) <= kept * grid.cell).all(axis=2)
     found[np.arange(len(positions)), grid.cells_at(*positions.T)] = True
     return np.asarray(found)
 
