@@ -535,7 +535,7 @@ function understood(resolved) {
   const solution = oneOf(field(declared, "solution", "smp"), ["smp", "spl", "rs+fd", "rs+rfd"], "solution");
   const hides = solution.startsWith("rs");
   const parts = listOf(declared.attributes, MAX_QUESTIONS, "attributes");
-  const attributes = parts.map((part) => attributeOf(part, solution));
+  const attributes = parts.map((part) => attributeOf(part, solution, resolved.version));
   need(unique(attributes.map(({ name }) => name)) && (!hides || parts.length > 1), "attributes");
   const crosses = given("crosses") ? listOf(declared.crosses, MAX_QUESTIONS, "crosses") : [];
   need(crosses.length === 0 || solution === "smp", "crosses");
@@ -547,8 +547,7 @@ function understood(resolved) {
   need(unique(questions.map(({ name }) => name)), "crosses");
   need(sum(questions.map(({ first, k }) => (first.ends ? k * k : 0))) <= MAX_CUTS, "too many ordered values");
   const isNew = given("visitors") || attributes.some(({ other }) => other !== null);
-  const most = isNew || attributes.some(({ placed }) => placed) ? 2 : 1;
-  const version = wholeIn(resolved.version, isNew ? 2 : 1, most, "another version");
+  oneOf(resolved.version, isNew ? [2] : attributes.some(({ placed }) => placed) ? [1, 2] : [1], "another version");
   const [longitudinal, budgets] = budgetsOf(declared, attributes, questions);
   const guarantee = oneOf(field(declared, "guarantee", "tuple"), ["tuple", "attribute", "published"], "guarantee");
   need(hides || guarantee === "tuple", "guarantee");
@@ -578,7 +577,6 @@ function understood(resolved) {
     questions,
     shares,
     digests: { sampled: resolved.sampled, places: resolved.places ?? null },
-    version,
   };
 }
 
@@ -599,7 +597,7 @@ function sampledTable({ questions, shares }, order = range(questions.length)) {
   return table(order.map((place) => shares?.[place] ?? 1));
 }
 
-function attributeOf(given, solution) {
+function attributeOf(given, solution, version) {
   onlyKeys(given, ATTRIBUTE, "attribute");
   const name = matching(/^[a-z][a-z0-9_]{0,62}$/, given.name, "name")[0];
   const span = has(given, "range") ? spanOf(given.range) : null;
@@ -621,7 +619,7 @@ function attributeOf(given, solution) {
     need(isRecord(given.prior) && Object.keys(given.prior).length === values.length, "prior");
     prior = sumTo1(values.map((value) => own(given.prior, value)), "prior");
   }
-  return { name, values, places, other, span, grid, geos, placed, prior };
+  return { name, values, places, other, span, grid, geos, placed, prior, version };
 }
 
 function listed(given, span) {
@@ -815,7 +813,6 @@ const then = ({ p, q }, next) => ({ p: p * (next.p - next.q) + next.q, q: q * (n
 function loss(question, t) {
   const { first, second, losses, bits, size } = question;
   if (losses.has(t)) return losses.get(t);
-  let whole;
   if (first.ends) losses.set(t, matrixLoss(first, t === 1 ? second : null));
   else if (first.rate) {
     const rate = t === 1 && second ? min(first.rate, second.rate) : first.rate;
@@ -825,7 +822,7 @@ function loss(question, t) {
     const ones = then(normalised(question, first), { p: 1, q: (drawn.q / drawn.p) ** t });
     const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
     const [named, contradicted] = [log(ones.p / ones.q), -log(zeros.p / zeros.q)];
-    whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
+    const whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
     losses.set(t, { whole, unit: whole });
   }
   return losses.get(t);
@@ -858,7 +855,7 @@ function reportLoss({ questions, adds }, t = 1, part = "whole") {
 function requireWithinBudgets(terms) {
   const flips = { adds: terms.adds, questions: terms.questions.filter(({ first }) => !first.rate) };
   const [one, ever] = terms.budgets ?? [Infinity, Infinity];
-  const near = ({ first, sources }) => !first.rate || first.rate <= geo.rateOf(sources[0], terms.version) * SLACK;
+  const near = ({ first, sources }) => !first.rate || first.rate <= geo.rateOf(sources[0]) * SLACK;
   const fits = reportLoss(flips, 1, "unit") <= one * SLACK && reportLoss(flips, Infinity, "unit") <= ever * SLACK;
   if (!fits || !terms.questions.every(near))
     refuse("losses", `survey ${terms.id}: its numbers reveal more than it declares`, SKIP);

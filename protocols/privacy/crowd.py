@@ -124,15 +124,13 @@ def _hidden_trackability(questions: Sequence[Question], t: float) -> float | Non
     With r_j how much likelier t answers about attribute j are if they are true than if they are fake, and s_j the
     chance that they are true, it is the largest ln of (sum s_j r_j r'_j) / (sum s_j r_j) (sum s_j r'_j). That is 1 plus
     a covariance of r and r' in units of their means, so the same reports twice are the worst (Cauchy and Schwarz); then
-    it is quasi-convex in each r_j, so each is as large or as small as possible. Attributes that are not looked at
-    have r = 1. None where there are too many attributes to go through.
+    it is quasi-convex in each r_j, so each is as large or as small as possible. None where there are too many
+    attributes to go through.
     """
     if len(questions) > MOST_HIDDEN:
         return None
-    rest = 1 - sum(question.share for question in questions)
-    ends = [log_extremes(question, 1) for question in questions] + ([(0.0,)] if rest > 1e-9 else [])
-    shares = np.array([*(question.share for question in questions), rest][: len(ends)])
-    logs = np.array(list(product(*ends)))
+    shares = np.array([question.share for question in questions])
+    logs = np.array(list(product(*(log_extremes(question, 1) for question in questions))))
     logs -= logs.max(axis=1, keepdims=True)
     powers = np.where(logs == 0, 1.0, 0.0) if t == inf else np.exp(t * logs)
     return float(np.log(powers**2 @ shares / (powers @ shares) ** 2).max())

@@ -245,7 +245,7 @@ def _unlisted() -> Iterator[dict[str, Any]]:
             "schemes": [scheme],
             "steps": [_join(0, scheme), *steps],
         }
-    positions = [{}, {"x": 0, "y": 0}, {"x": 600, "y": 0}, {"x": 630, "y": 0}, {"latitude": 47.21, "longitude": 6.01}, {"x": 9e9, "y": -9e9}, {"y": 1}, "x1y1", "nowhere"]  # fmt: skip  # noqa: E501
+    positions = [{}, {"x": 0, "y": 0}, {"x": 600, "y": 0}, {"x": 630, "y": 0}, {"latitude": 47.21, "longitude": 6.01}, {"x": 9e9, "y": -9e9}, {"x": 9e9, "y": -480}, {"y": 1}, "x1y1", "nowhere"]  # fmt: skip  # noqa: E501
     yield {
         "name": "positions that are missing, outside, and near the last cell",
         "schemes": [places],

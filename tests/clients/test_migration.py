@@ -21,7 +21,7 @@ from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
-from tests.clients.libraries import Clock, open_device, stored
+from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
 from tests.clients.vectors import ANY
 from tests.helpers.terms import decode_terms
 
@@ -87,6 +87,16 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
         gaps = {survey: json.loads(device.settle(survey, {"a": 0, "b": 0}).report)["gap"] for survey in owed}
         assert gaps == {survey: "0002" if survey == "capped" else "0001" for survey in owed}
         assert device.explain()["year"]["charged"] >= charged > 0
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_places_of_version_1_may_cost_a_cell_side_what_they_declared_then(path: Path, library: str) -> None:
+    (terms,) = sqlite3.connect(path).execute("select terms from surveys where id = 'place'").fetchone()
+    today = json.dumps({**json.loads(terms), "version": 2}).encode()
+    with open_device(library, path.parent / "new", Clock(at(3)), Limits(**ANY), entropy="places") as device:
+        with pytest.raises(DeviceError, match="reveal more than it declares"):
+            device.join(today, trust_first_use=True)
+        device.join(terms, trust_first_use=True)
 
 
 def base_document(path: Path) -> str:

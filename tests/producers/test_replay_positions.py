@@ -84,8 +84,11 @@ def test_degrees_on_a_grid_that_does_not_know_them_are_refused(tmp_path: Path) -
 
 
 # The memo is sent, and moved next to never: reports show the cells that people were settled in.
-STEADY = scheme_with(
-    {"name": "place", "grid": LOCAL, "geo_inf": {"level": 56, "radius": "500m"}}, clock="source", memo_cap=None
+STEADY, BAY = (
+    scheme_with(
+        {"name": "place", "grid": grid, "geo_inf": {"level": 56, "radius": "500m"}}, clock="source", memo_cap=None
+    )
+    for grid in (LOCAL, {**LOCAL, "inside": ["x0-6y0", "x0-6y1", "x0-3y2", "x0-3y3", "x0-6y4"]})
 )
 METRES = Options(
     ColumnMapping("person", "time", {}, {"place": ("east", "north")}, metres=True),
@@ -94,9 +97,13 @@ METRES = Options(
 
 
 def walk(path: Path, positions: np.ndarray) -> Path:
-    """One event per person and day, `[day, person, (east, north)]`; person 0 is on no list of the second day."""
+    """One event per person and day, `[day, person, (east, north)]`; person 0 is on no list of the second day.
+
+    Person 1 has no position on the fourth day.
+    """
     lines = [
-        f"p{person},{STEADY.survey.start + timedelta(days=day, hours=9):%Y-%m-%dT%H:%M:%SZ},{x:.3f},{y:.3f}"
+        f"p{person},{STEADY.survey.start + timedelta(days=day, hours=9):%Y-%m-%dT%H:%M:%SZ},"
+        + (f"{x:.3f},{y:.3f}" if (day, person) != (3, 1) else ",")
         for day, people in enumerate(positions.tolist())
         for person, (x, y) in enumerate(people)
         if (day, person) != (1, 0)
@@ -105,16 +112,17 @@ def walk(path: Path, positions: np.ndarray) -> Path:
     return path
 
 
-def settled_one_by_one(positions: np.ndarray) -> dict[tuple[int, str], dict[str, int]]:
+def settled_one_by_one(positions: np.ndarray, scheme: Scheme = STEADY) -> dict[tuple[int, str], dict[str, int]]:
     """What devices of their own would report: `Grid.settled`, day after day."""
-    grid = STEADY.survey.attributes[0].grid
+    grid = scheme.survey.attributes[0].grid
     assert grid is not None
     last: dict[int, int] = {}
     found = {}
     for day, people in enumerate(positions.tolist()):
         for person, (x, y) in enumerate(people):
             if (day, person) != (1, 0):
-                last[person] = grid.settled(x, y, last.get(person))
+                if (day, person) != (3, 1):
+                    last[person] = grid.settled(x, y, last.get(person))
                 found[day, f"p{person}"] = {"place": last[person]}
     return found
 
@@ -130,12 +138,15 @@ def wanderers(days: int, people: int) -> np.ndarray:
     return np.asarray(np.where(np.arange(people)[:, None] < people // 4, [0.0, 0.0], [0.0, 250.0]) + steps)
 
 
-def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(replay: MakeReplay, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", [STEADY, BAY], ids=["whole", "inside"])
+def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(
+    replay: MakeReplay, tmp_path: Path, scheme: Scheme
+) -> None:
     positions, people = wanderers(12, 80), {f"p{person}" for person in range(80)}
     path, sink = walk(tmp_path / "walk.csv", positions), KeepingSink()
-    replay(path, sink, METRES, STEADY, at_once=100).run()
-    found = reported(sink, STEADY, people)
-    assert found == settled_one_by_one(positions)
+    replay(path, sink, METRES, scheme, at_once=100).run()
+    found = reported(sink, scheme, people)
+    assert found == settled_one_by_one(positions, scheme)
     still = [{found[day, f"p{person}"]["place"] for day in range(2, 12)} for person in range(20)]
     assert [len(cells) for cells in still] == [1] * 20, "who jitters on a corner has one memo"
     assert not list(tmp_path.glob("workspace/*.stays")), "the last cells are gone when all is replayed"

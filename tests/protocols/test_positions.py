@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hearsay_device.attributes import Grid as DeviceGrid
 from protocols.arrays import Floats, Mask
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
-from protocols.mechanisms.places.area import KEPT
+from protocols.mechanisms.places.area import KEPT, Area
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.survey.grid import Grid
 from tests.helpers.surveys import scheme_with
@@ -91,10 +92,27 @@ def test_half_a_cell_of_hysteresis_and_losses_between_middles_would_break_the_pr
 def test_a_device_is_in_the_cells_that_the_promise_counts_with(declared: dict[str, Any]) -> None:
     grid = Grid.model_validate(declared)
     positions = lattice(grid)[::7]
+    keys = ("cell", "columns", "rows")
+    own = DeviceGrid({key: declared[key] for key in keys}) if grid.area.inside is None else None
     found = np.zeros((len(positions), grid.k), dtype=np.bool_)
     for row, (x, y) in enumerate(positions.tolist()):
-        found[row, [grid.settled(x, y, last) for last in (None, *range(grid.k))]] = True
+        cells = [grid.settled(x, y, last) for last in (None, *range(grid.k))]
+        found[row, cells] = True
+        if own is not None:
+            assert [own.cell_of({"x": x, "y": y}, last) for last in (None, *range(grid.k))] == cells
     assert (found == possible(grid, positions, KEPT)).all()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_distances_inside_are_those_of_all_pairs_of_cells(seed: int) -> None:
+    """Also where cells outside move far, and the nearest pairs are not those whose images are furthest apart."""
+    random = np.random.default_rng(seed)
+    area = Area(7, 6, tuple(sorted(random.choice(42, 2 + seed, replace=False).tolist())))
+    cells = np.stack(np.divmod(np.arange(42), 7), axis=1)
+    closest = np.hypot(*np.maximum(0, np.abs(cells[:, None] - cells) - 2 * KEPT).transpose(2, 0, 1))
+    images = area.nearest(np.arange(42))
+    for far in (0, 0.5, 0.8, 1.6, 2.5, 4, 9):
+        assert area.apart(far) == pytest.approx(area.distances[images[:, None], images][closest <= far].max())
 
 
 def test_a_hole_at_which_near_positions_move_far_apart_is_refused() -> None:

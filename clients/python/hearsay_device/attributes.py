@@ -85,7 +85,8 @@ class Grid:
             return None
         if not all(map(isfinite, metres)):
             return None
-        across, up = ((each - start) / self.cell for each, start in zip(metres, self.origin))
+        steps = ((each - start) / self.cell for each, start in zip(metres, self.origin))
+        across, up = (min(max(each, 0), size) for each, size in zip(steps, (self.columns, self.rows)))
         if last is not None:
             row, column = divmod(last, self.columns)
             if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
@@ -100,11 +101,9 @@ class Grid:
     def apart(self, metres: float) -> float:
         """How far apart, in cell sides, the cells of two positions can be that are that far apart."""
         far, most, j = metres / self.cell, 0.0, self.rows - 1
-        for i in range(self.columns):
-            while j >= 0 and hypot(max(0, i - 2 * KEPT), max(0, j - 2 * KEPT)) > far:
+        for i in (i for i in range(self.columns) if i - 2 * KEPT <= far):
+            while hypot(max(0, i - 2 * KEPT), max(0, j - 2 * KEPT)) > far:
                 j -= 1
-            if j < 0:
-                break
             most = max(most, hypot(i, j))
         return most
 
@@ -153,7 +152,7 @@ def _listed(given: Any, grid: Grid | None) -> tuple[list[str], range | None]:
 def _rate(given: Any, grid: Grid | None, version: int) -> float:
     """In version 1, distances were those between the middles of cells."""
     keys(given, "level radius", "geo")
-    need(all(number(given[key]) and given[key] > 0 for key in ("level", "radius")), "geo")
-    if grid is None:
+    level, radius = given["level"], given["radius"]
+    if grid is None or not all(number(each) and each > 0 for each in (level, radius)):
         not_terms("geo")
-    return float(given["level"] / (given["radius"] / grid.cell if version == 1 else grid.apart(given["radius"])))
+    return float(level * grid.cell / radius if version == 1 else level / grid.apart(radius))
