@@ -66,14 +66,13 @@ def test_errors_of_areas_are_those_of_their_sums() -> None:
 
 
 def test_protection_by_distance_is_nearer_than_any_other_at_the_same_figure(survey: Path, tmp_path: Path) -> None:
-    """And it says that it reveals more: the loss between the two ends of the map."""
+    """And it says that it reveals more: the loss between the two ends of the map. Errors of areas may be larger."""
     page = tmp_path / "page.html"
     found = outcomes_of(survey, f"--methods l-geo-grid,smp[l-grr],smp[oue] --devices 4000 --eps 2 --html {page}")
     assert set(found) == {"smp[l-geo-grid]", "smp[l-grr]", "smp[oue]"}
     geo, grr = found["smp[l-geo-grid]"], found["smp[l-grr]"]
     metres = {name: outcome["places"]["place"]["metres"]["value"] for name, outcome in found.items()}
-    areas = {name: outcome["places"]["place"]["areas"]["value"] for name, outcome in found.items()}
-    assert min(metres, key=metres.__getitem__) == min(areas, key=areas.__getitem__) == "smp[l-geo-grid]"
+    assert min(metres, key=metres.__getitem__) == "smp[l-geo-grid]"
     assert metres["smp[l-geo-grid]"] < 1000 and geo["expected_mse"] is None and grr["expected_mse"] > 0
     assert geo["per_report"]["whole"] > 5 > grr["per_report"]["whole"]
     (event,) = [event for event in events_in(page.read_text()) if event["kind"] == "evaluation"]
