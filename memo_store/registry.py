@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from math import sqrt
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
@@ -19,7 +18,7 @@ from memo_store.sealing import Sealer
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import columns_table
 from protocols.errors import FingerprintChanged
-from protocols.privacy import loss_of_values
+from protocols.privacy import NEAR, loss_of_values
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -27,7 +26,6 @@ from protocols.survey import TIMES
 
 SURVEYS, TABLES = "hearsay:surveys", "hearsay:tables"
 YEAR = timedelta(days=365)
-NEAR, KEPT = 500.0, 2 * sqrt(2)  # metres; and cell sides that borders and kept cells add to the distance of two places
 COSTED = 32
 """For how many values the cost is listed; each further one costs at most what the last listed one does."""
 
@@ -168,7 +166,7 @@ def _near(question: Question, loss: float) -> float:
     grid = question.attribute.grid
     if grid is None or not question.attribute.placed:
         return loss
-    return loss * min(1.0, (NEAR + KEPT * grid.cell) / grid.diameter)
+    return loss * min(1.0, grid.area.apart(NEAR / grid.cell) * grid.cell / grid.diameter)
 
 
 def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | None) -> SurveyRecord:

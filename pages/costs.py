@@ -68,8 +68,8 @@ def _guarantees(drawn: Plan, loss_accepted: bool) -> list[dict[str, Any]]:
 
 
 def _guarantee_of_place(name: str, loss: PlaceLoss) -> dict[str, Any]:
-    """One report, between two places so far apart."""
-    apart = f"two places {loss.metres:,.0f} m apart" + ("" if loss.protected else " (not protected)")
+    """One report, between two positions."""
+    apart = f"two positions {loss.metres:,.0f} m apart" + ("" if loss.protected else " (not protected)")
     figure = Loss(relation="any", whole=loss.per_report, attribute=loss.per_report, exact=True)
     return {**_guarantee(f"one report, {name}", apart, figure), "metres": loss.metres}
 

@@ -24,6 +24,7 @@ from producers.stopping import Stop, never
 from protocols.arrays import Column, Devices, Gaps, Places, Tokens, Values, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.question import Question
+from protocols.respondent import UNKNOWN
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
@@ -195,7 +196,9 @@ class Reporter:
         for question, rows in asked:
             values = {source.name: truth.values[source.name][rows] for source in question.sources}
             _require_known(question, period, values)
-            lookups.append(Lookup(question, truth.devices[rows], question.places(values)))
+            lookups.append(
+                Lookup(question, truth.devices[rows], respondent.values(question, truth.devices[rows], values))
+            )
         if not lookups:
             return []
         if not self.scheme.survey.longitudinal:
@@ -214,7 +217,7 @@ class Reporter:
 def _require_known(question: Question, period: int, values: Mapping[str, Values]) -> None:
     for source in question.sources:
         places = values[source.name]
-        if not 0 <= places.min() <= places.max() < source.k:
+        if not UNKNOWN <= places.min() <= places.max() < source.k:
             raise ScenarioError(
                 f"a value of {source.name!r} in period {period} is not one of 0 to {source.k - 1}",
                 "give each value by its position in the survey's list",

@@ -9,7 +9,7 @@ Round 1 is drawn in the question's own order of values: cells and memos are in t
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -17,8 +17,11 @@ import numpy as np
 from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values, Whole
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
-from protocols.randomness.sampling import Table, uniform
+from protocols.randomness.sampling import Table, below, uniform
 from protocols.scheme import Scheme
+
+UNKNOWN = -1
+"""Stands among values, which are numbered from 0, for one that is not listed or missing."""
 
 
 class Respondent:
@@ -47,6 +50,29 @@ class Respondent:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
         key = self._survey if self._by_survey else (self.scheme.turn_id,)
         return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *key), devices))
+
+    def values(self, question: Question, devices: Devices, values: Mapping[str, Values]) -> Values:
+        """Each device's value among those asked, from its values of attributes.
+
+        Where one is not listed or missing (UNKNOWN), another stands for it: whether a person reports must not tell it.
+        """
+        listed = dict(values)
+        for axis, source in enumerate(question.sources):
+            unlisted = np.flatnonzero(values[source.name] == UNKNOWN)
+            if len(unlisted):
+                listed[source.name] = values[source.name].astype(np.int64)
+                listed[source.name][unlisted] = self._unlisted(question, axis, devices[unlisted])
+        return question.places(listed)
+
+    def _unlisted(self, question: Question, axis: int, devices: Devices) -> Values:
+        """`other`, or one value that is drawn evenly, once for life and question, for all that are not listed."""
+        source = question.sources[axis]
+        if source.other is not None:
+            return np.full(len(devices), source.values.index(source.other))
+        draws = self.keyring.draws(self._lifelong("unlisted", question), devices, axis)
+        order = np.array(sorted(range(source.k), key=lambda place: source.values[place].encode()))
+        drawn = below(source.k, draws.blocks(1).view("<u8")[:, 0])
+        return (order if question.axes else question.order)[drawn]
 
     def answering(self, devices: Devices, period: int) -> Mask:
         """Which devices answer in a period; the others report nothing but their presence."""

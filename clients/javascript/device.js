@@ -535,7 +535,7 @@ function understood(resolved) {
   const solution = oneOf(field(declared, "solution", "smp"), ["smp", "spl", "rs+fd", "rs+rfd"], "solution");
   const hides = solution.startsWith("rs");
   const parts = listOf(declared.attributes, MAX_QUESTIONS, "attributes");
-  const attributes = parts.map((part) => attributeOf(part, solution));
+  const attributes = parts.map((part) => attributeOf(part, solution, resolved.version));
   need(unique(attributes.map(({ name }) => name)) && (!hides || parts.length > 1), "attributes");
   const crosses = given("crosses") ? listOf(declared.crosses, MAX_QUESTIONS, "crosses") : [];
   need(crosses.length === 0 || solution === "smp", "crosses");
@@ -547,7 +547,7 @@ function understood(resolved) {
   need(unique(questions.map(({ name }) => name)), "crosses");
   need(sum(questions.map(({ first, k }) => (first.ends ? k * k : 0))) <= MAX_CUTS, "too many ordered values");
   const isNew = given("visitors") || attributes.some(({ other }) => other !== null);
-  need(resolved.version === (isNew ? 2 : 1), "another version");
+  oneOf(resolved.version, isNew ? [2] : attributes.some(({ placed }) => placed) ? [1, 2] : [1], "another version");
   const [longitudinal, budgets] = budgetsOf(declared, attributes, questions);
   const guarantee = oneOf(field(declared, "guarantee", "tuple"), ["tuple", "attribute", "published"], "guarantee");
   need(hides || guarantee === "tuple", "guarantee");
@@ -597,7 +597,7 @@ function sampledTable({ questions, shares }, order = range(questions.length)) {
   return table(order.map((place) => shares?.[place] ?? 1));
 }
 
-function attributeOf(given, solution) {
+function attributeOf(given, solution, version) {
   onlyKeys(given, ATTRIBUTE, "attribute");
   const name = matching(/^[a-z][a-z0-9_]{0,62}$/, given.name, "name")[0];
   const span = has(given, "range") ? spanOf(given.range) : null;
@@ -610,8 +610,8 @@ function attributeOf(given, solution) {
   need(values.length >= 2 && places.size === values.length, "values");
   const other = field(given, "other");
   need(!has(given, "other") || places.has(other), "other");
-  const rates = ["geo", "geo_inf"].map((key) => (has(given, key) ? rateOf(given[key], grid) : null));
-  const placed = rates.some((rate) => rate !== null);
+  const geos = ["geo", "geo_inf"].map((key) => (has(given, key) ? geoOf(given[key], grid) : null));
+  const placed = geos.some(Boolean);
   need(!placed || solution === "smp", "geo");
   let prior = null;
   need(has(given, "prior") === (solution === "rs+rfd"), "prior");
@@ -619,7 +619,7 @@ function attributeOf(given, solution) {
     need(isRecord(given.prior) && Object.keys(given.prior).length === values.length, "prior");
     prior = sumTo1(values.map((value) => own(given.prior, value)), "prior");
   }
-  return { name, values, places, other, span, grid, rates, placed, prior };
+  return { name, values, places, other, span, grid, geos, placed, prior, version };
 }
 
 function listed(given, span) {
@@ -649,13 +649,13 @@ function gridOf(given) {
   const pair = (numbers) => Array.isArray(numbers) && numbers.length === 2 && numbers.every(isNumber);
   need(pair(origin) && (!has(given, "at") || pair(at)), "grid");
   const crs = textOf(field(given, "crs", "local"));
-  return { columns, rows, cell, at, origin, crs, widest: distance(columns - 1, rows - 1) };
+  return { columns, rows, cell, at, origin, crs };
 }
 
-function rateOf(given, grid) {
+function geoOf(given, grid) {
   onlyKeys(given, "level radius", "geo");
   need(grid && [given.level, given.radius].every((number) => isNumber(number) && number > 0), "geo");
-  return (given.level * grid.cell) / given.radius;
+  return given;
 }
 
 function crossOf(cross, attributes) {
@@ -750,8 +750,8 @@ function budgetsOf(declared, attributes, questions) {
   const all = placed.length === attributes.length;
   need((all ? [""] : ["eps", "eps_inf", "eps_inf eps_1"]).includes(given.join(" ")), "budgets");
   const memos = given.includes("eps_inf");
-  const rounds = all ? placed[0].rates.map((rate) => rate !== null) : [!memos || given.includes("eps_1"), memos];
-  need(placed.every(({ rates }) => rates.every((rate, i) => (rate !== null) === rounds[i])), "budgets");
+  const rounds = all ? placed[0].geos.map(Boolean) : [!memos || given.includes("eps_1"), memos];
+  need(placed.every(({ geos }) => geos.every((one, i) => !!one === rounds[i])), "budgets");
   need(questions.every(({ second }) => (second !== null) === (rounds[0] && rounds[1])), "rounds");
   const ever = declared.eps ?? declared.eps_inf;
   return [rounds[1], all ? null : [declared.eps_1 ?? ever, ever]];
@@ -813,7 +813,6 @@ const then = ({ p, q }, next) => ({ p: p * (next.p - next.q) + next.q, q: q * (n
 function loss(question, t) {
   const { first, second, losses, bits, size } = question;
   if (losses.has(t)) return losses.get(t);
-  let whole;
   if (first.ends) losses.set(t, matrixLoss(first, t === 1 ? second : null));
   else if (first.rate) {
     const rate = t === 1 && second ? min(first.rate, second.rate) : first.rate;
@@ -823,7 +822,7 @@ function loss(question, t) {
     const ones = then(normalised(question, first), { p: 1, q: (drawn.q / drawn.p) ** t });
     const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
     const [named, contradicted] = [log(ones.p / ones.q), -log(zeros.p / zeros.q)];
-    whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
+    const whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
     losses.set(t, { whole, unit: whole });
   }
   return losses.get(t);
@@ -844,7 +843,7 @@ function link(question) {
   const { second, bits, size, sources } = question;
   if (second === null) return Infinity;
   if (second.ends) return matrixLoss(second, null).whole;
-  if (second.rate) return second.rate * sources[0].grid.widest;
+  if (second.rate) return second.rate * geo.sidesApart(sources[0].grid, Infinity);
   const { p, q } = normalised(question, second);
   return bits ? size * max(log(p / q), log((1 - q) / (1 - p))) : log(p / q);
 }
@@ -856,7 +855,7 @@ function reportLoss({ questions, adds }, t = 1, part = "whole") {
 function requireWithinBudgets(terms) {
   const flips = { adds: terms.adds, questions: terms.questions.filter(({ first }) => !first.rate) };
   const [one, ever] = terms.budgets ?? [Infinity, Infinity];
-  const near = ({ first, sources: [{ rates }] }) => !first.rate || first.rate <= (rates[1] ?? rates[0]) * SLACK;
+  const near = ({ first, sources }) => !first.rate || first.rate <= geo.rateOf(sources[0]) * SLACK;
   const fits = reportLoss(flips, 1, "unit") <= one * SLACK && reportLoss(flips, Infinity, "unit") <= ever * SLACK;
   if (!fits || !terms.questions.every(near))
     refuse("losses", `survey ${terms.id}: its numbers reveal more than it declares`, SKIP);

@@ -3,7 +3,6 @@
 
 const { abs, atan, atan2, atanh, ceil, clz32, cos, cosh, floor, max, min, sin, sinh, sqrt, PI } = Math;
 const WORD = 1n << 64n;
-
 const ANYWHERE = 1n << 24n; // of 2^64: the chance of each cell to be reported whatever the truth is
 const KEPT = 0.75; // cell sides from the middle of its last cell within which a device stays in it
 const INVERSE_LN2 = 1.4426950408889634;
@@ -11,29 +10,32 @@ const COEFFICIENTS = [1];
 for (let i = 1; i <= 17; i++) COEFFICIENTS.push(COEFFICIENTS.at(-1) / -i);
 const within = (number, last) => min(max(number, 0), last);
 
-// With what device.js hands over.
 export function onGrids({ below, bigSum, digest, distance, notBelow, own, range }) {
   // The cell of a position: the last one while the device is near its middle; null if it is no position.
   function cellOf(grid, given, last) {
     const { columns, rows, cell, origin } = grid;
-    const [across, up] = metresOf(grid, given).map((each, i) => (each - origin[i]) / cell);
-    if (!Number.isFinite(across) || !Number.isFinite(up)) return null;
+    const metres = metresOf(grid, given);
+    if (!metres.every(Number.isFinite)) return null;
+    const [across, up] = metres.map((each, i) => within((each - origin[i]) / cell, i ? rows : columns));
     const near = (at, middle) => abs(at - middle - 0.5) <= KEPT;
     if (last !== null && near(across, last % columns) && near(up, floor(last / columns))) return last;
     return within(floor(up), rows - 1) * columns + within(floor(across), columns - 1);
   }
 
   // How far apart, in cell sides, the cells of two positions can be that are this many metres apart.
-  function sidesApart({ columns, rows, cell, widest }, metres) {
-    const far = metres / cell;
-    if (far >= columns + rows) return widest;
+  function sidesApart({ columns, rows, cell }, metres) {
     const beyond = (steps) => max(0, steps - 2 * KEPT);
-    let [most, j] = [0, floor(far + 2 * KEPT)];
-    for (const i of range(j + 1)) {
-      while (distance(beyond(i), beyond(j)) > far) j--;
-      most = max(most, distance(i, j));
-    }
-    return min(widest, most);
+    let most = 0;
+    for (const i of range(columns))
+      for (const j of range(rows))
+        if (distance(beyond(i), beyond(j)) <= metres / cell) most = max(most, distance(i, j));
+    return most;
+  }
+
+  // What a cell side may cost; in version 1 distances were those between the middles of cells.
+  function rateOf({ grid, geos: [once, ever], version }) {
+    const { level, radius } = ever ?? once;
+    return version === 1 ? (level * grid.cell) / radius : level / sidesApart(grid, radius);
   }
 
   function metresOf({ at, crs }, given) {
@@ -79,7 +81,7 @@ export function onGrids({ below, bigSum, digest, distance, notBelow, own, range 
     return law;
   }
 
-  return { cellOf, sidesApart, displacement };
+  return { cellOf, sidesApart, rateOf, displacement };
 }
 
 // floor(e^-x 2^bits)

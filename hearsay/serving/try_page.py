@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gateway.http import Response
 from gateway.service import Page
+from protocols.planning import told_apart
 from protocols.scheme import Scheme
 from stream_app.local import LocalStore
 from views.reading import Results
@@ -29,6 +30,7 @@ HEADERS = (
     ("content-security-policy", CONTENT_POLICY),
     ("referrer-policy", "no-referrer"),
 )
+LINKED = (2, 7)  # linked reports for which the page says what any two histories of answers reveal
 NO_STORE = (("cache-control", "no-store"),)
 
 
@@ -40,7 +42,10 @@ def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
     found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
     for survey, scheme in schemes.items():
         listed = {attribute.name: list(attribute.values) for attribute in scheme.survey.attributes}
-        found[f"/try/{survey}/values.json"] = _constant(Response(200, json.dumps(listed).encode()))
+        losses = {t: scheme.guarantees.any(t).whole for t in LINKED}
+        chances = {t: 1.0 if loss is None else told_apart(loss) for t, loss in losses.items()}
+        about = {"values": listed, "any": chances}
+        found[f"/try/{survey}/about.json"] = _constant(Response(200, json.dumps(about).encode()))
         found[f"/try/{survey}/live.json"] = partial(_live, store, survey)
     return found
 

@@ -144,10 +144,10 @@ def _guarantees(drawn: Plan) -> Table:
 
 
 def _places(drawn: Plan) -> Table:
-    """What reports tell about two places, in metres."""
+    """What reports tell about two positions, in metres."""
     promise = drawn.guarantee
     counts = list(next(iter(promise.places.values()))[0].any)
-    title = "Guarantees by distance: ln of the largest likelihood ratio between two places"
+    title = "Guarantees by distance: ln of the largest likelihood ratio between two positions"
     columns = ["apart", "one report", "all reports, constant", *(f"{t} linked, any" for t in counts)]
     table = _table(title, "attribute", *columns, "")
     moves = []

@@ -28,6 +28,9 @@ def show_inspection(found: Inspection) -> None:
         table.add_row(*row)
     console.out.print(table)
     console.out.print()
+    for column, unknown in found.unknown.items():
+        listed = ", ".join(f"{value!r} ({count:,})" for value, count in unknown.items())
+        console.out.print(f"- column {column}, the most frequent values that are not listed: {listed}", markup=False)
     for sentence in found.advice or ["Nothing is wrong with these files."]:
         console.out.print(f"- {sentence}", markup=False)
 
@@ -69,8 +72,9 @@ def show_summary(summary: Summary) -> None:
     if summary.ineligible:
         reason = "their period was closed, or they had reported a later one"
         table.add_row("not eligible", f"{summary.ineligible:,}", reason)
-    if summary.incomplete:
-        table.add_row("not reported", f"{summary.incomplete:,}", "a person had no known value in the period")
+    if summary.unlisted:
+        reason = "a person had no listed value in the period: `other`, or a drawn value, stands for it"
+        table.add_row("unlisted", f"{summary.unlisted:,}", reason)
     for row in fault_rows(summary.faults):
         table.add_row(*row)
     console.out.print(table)

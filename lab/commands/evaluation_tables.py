@@ -26,7 +26,7 @@ def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
     if facts["within"]:
         reach = ", ".join(f"{radius:g} m ({escape(attribute)})" for attribute, radius in facts["within"].items())
         console.out.print(
-            f"\nBudgets of mechanisms for places are for two places {reach} apart, and those of others for any two. "
+            f"\nBudgets of mechanisms for places are for two positions {reach} apart, and those of others for any two. "
             "Metres: how far people must be moved, on average, to be where they are. Areas: the error of a share.",
         )
 

@@ -7,20 +7,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from protocols.arrays import Floats
+from protocols.arrays import Floats, Mask
 from protocols.errors import ReplayError
-from protocols.survey import Attribute
+from protocols.respondent import UNKNOWN
+from protocols.survey import Attribute, Grid
 
-UNKNOWN = -1
-QUARTERS = 4  # of a cell: south-west, south-east, north-west, north-east
+QUARTERS = 4  # of a cell side: with them it is known whether a position is within a quarter of another cell
+PARTS = QUARTERS * QUARTERS  # of a cell, from west to east and then from south to north
 
 
 def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
     """The position of each cell's value, or UNKNOWN. In an ordered range, a number has the position of its step.
 
+    Numbers beyond the range have that of the nearest end.
+
     >>> ages = Attribute.model_validate({"name": "age", "range": {"first": 10, "last": 39, "step": 10}})
     >>> places(pa.array(["10-19", "25", "39", "40", "", "young"]), ages).tolist()
-    [0, 1, 2, -1, -1, -1]
+    [0, 1, 2, 2, -1, -1]
     """
     named = pc.index_in(column, value_set=pa.array(attribute.values))
     found = np.array(pc.fill_null(named, UNKNOWN), dtype=np.int32)
@@ -29,9 +32,8 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
         texts = column.take(unnamed)
         written = np.asarray(pc.match_substring_regex(texts, r"^-?\d{1,15}$"))
         numbers = texts.filter(pa.array(written)).cast(pa.int64()).to_numpy()
-        within = (numbers >= attribute.range.first) & (numbers <= attribute.range.last)
-        steps = (numbers - attribute.range.first) // attribute.range.step
-        found[unnamed[written]] = np.where(within, steps, UNKNOWN)
+        nearest = numbers.clip(attribute.range.first, attribute.range.last)
+        found[unnamed[written]] = (nearest - attribute.range.first) // attribute.range.step
     return found
 
 
@@ -45,18 +47,32 @@ def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool)
     >>> cells(pa.array(["47.001", "47.008", "48", ""]), pa.array(["6.001", "6.012", "6", "6"]), place, False).tolist()
     [0, 4, -1, -1]
     """
-    found = quarters(first, second, attribute, metres)
-    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS).astype(np.int32)
+    grid, x, y, known = _metres(first, second, attribute, metres)
+    return np.where(known & (grid.outside(x, y) == 0), grid.cells_at(x, y), UNKNOWN).astype(np.int32)
 
 
-def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
-    """The quarter of the grid's cells that each position is in, `cell * QUARTERS + quarter`, or UNKNOWN.
+def parts(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:
+    """The part of the grid's cells that each position is in, or UNKNOWN where it is no position.
+
+    It is `(row * columns + column) * PARTS + part`. Positions outside the grid are in the nearest part.
 
     >>> grid = {"at": [47.0, 6.0], "cell": "500m", "columns": 3, "rows": 2}
     >>> place = Attribute.model_validate({"name": "place", "grid": grid, "geo": {"level": 1, "radius": "400m"}})
-    >>> quarters(pa.array(["10", "300", "740"]), pa.array(["260", "10", "740"]), place, True).tolist()
-    [2, 1, 16]
+    >>> parts(pa.array(["10", "300", "740", "-9"]), pa.array(["260", "10", "740", "10"]), place, True).tolist()
+    [8, 2, 69, 0]
     """
+    grid, x, y, known = _metres(first, second, attribute, metres)
+    quarters = [
+        np.floor((at - start) / grid.cell * QUARTERS).clip(0, size * QUARTERS - 1)
+        for at, start, size in zip((x, y), grid.origin, (grid.columns, grid.rows), strict=True)
+    ]
+    (column, across), (row, up) = (np.divmod(each, QUARTERS) for each in quarters)
+    numbers = (row * grid.columns + column) * PARTS + up * QUARTERS + across
+    return np.where(known, numbers, UNKNOWN).astype(np.int32)
+
+
+def _metres(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> tuple[Grid, Floats, Floats, Mask]:
+    """The grid, where each position is in its metres, and whether it is one; if not, it is at 0, 0."""
     grid = attribute.grid
     if grid is None:
         raise ReplayError(f"attribute {attribute.name!r} has no grid", "map one column to it, or declare a grid")
@@ -73,10 +89,7 @@ def quarters(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bo
         x, y = grid.projection.metres(np.where(possible, one, 0.0), np.where(possible, other, 0.0))
         x = np.where(possible, x, np.nan)
     known = np.isfinite(x) & np.isfinite(y)
-    x, y = np.where(known, x, grid.origin[0]), np.where(known, y, grid.origin[1])
-    inside = known & (grid.outside(x, y) == 0)
-    halves = [np.floor((at - start) / grid.cell * 2) % 2 for at, start in zip((x, y), grid.origin, strict=True)]
-    return np.where(inside, grid.cells_at(x, y) * QUARTERS + halves[0] + 2 * halves[1], UNKNOWN).astype(np.int32)
+    return grid, np.where(known, x, 0.0), np.where(known, y, 0.0), known
 
 
 def _numbers(column: pa.Array) -> Floats:

@@ -1,12 +1,13 @@
 """A look at event files before anything is reported: what would be lost, why, and which options would help.
 
-It reads with the replay's own code, and needs no key. Counts and column names are shown, cells never.
+It reads with the replay's own code, and needs no key. Of cells, only values that the survey does not list are shown,
+and only by --check: advice, which is also part of errors, has counts and column names.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -30,6 +31,8 @@ from protocols.survey import EPOCH, Survey
 SAMPLED_ROWS = 100_000
 """Of each file, before a replay; about as many as are read in one piece."""
 PEOPLE_SKETCH = 4096  # people per period are exact up to here, and have an error of 1.6 % beyond
+SHOWN = 20  # unknown values of a column, the most frequent ones
+DIFFERENT = 10_000  # unknown values of a column that are counted
 RUN = 3.0  # rows in a row about one person from which on a file counts as sorted by person
 MOST_TOLERANCE = timedelta(days=2)  # beyond it, reading everything before the first report is the better advice
 FORMATS = (
@@ -64,6 +67,8 @@ class Inspection:
     """The most frequent fault, and its share of the rows."""
     people: dict[int, int]
     """By period: the people with an event that is not faulty."""
+    unknown: dict[str, dict[str, int]]
+    """By column: the most frequent values that the survey does not list, and how often each was found."""
     suppressed: int
     """How many of these periods have fewer people than the survey's minimum."""
     advice: list[str]
@@ -97,6 +102,7 @@ def inspect(
         {fault: located for fault, located in quality.located().items() if fault is not Fault.DUPLICATE},
         quality.worst(),
         people,
+        look.most_unknown(),
         suppressed,
         [*look.advice(quality), *encodings, *_on_size(survey, people, suppressed)],
     )
@@ -131,6 +137,7 @@ class _Look:
         self._unknown: Counter[str] = Counter()
         self._empty: Counter[str] = Counter()
         self._other_case: Counter[str] = Counter()
+        self._different: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, batch: Batch, events: Events) -> None:
         devices = self._everybody.devices(events.persons)
@@ -149,9 +156,14 @@ class _Look:
             name = self._interpreter.columns.attributes[attribute.name]
             unknown = batch.columns[name].filter(pa.array(events.values[:, i] == UNKNOWN))
             self._unknown[name] += len(unknown)
+            counts = {found["values"]: found["counts"] for found in pc.value_counts(unknown).to_pylist()}
+            self._different[name] = Counter(dict((self._different[name] + Counter(counts)).most_common(DIFFERENT)))
             self._empty[name] += int(pc.sum(pc.equal(unknown, "")).as_py() or 0)
             lower = pc.index_in(pc.utf8_lower(unknown), value_set=pa.array([v.lower() for v in attribute.values]))
             self._other_case[name] += len(lower) - lower.null_count
+
+    def most_unknown(self) -> dict[str, dict[str, int]]:
+        return {column: dict(values.most_common(SHOWN)) for column, values in self._different.items() if values}
 
     def _look_at_times(self, column: pa.Array, events: Events) -> None:
         read = events.time != BAD

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from producers.files import Batch, ColumnMapping, FileFormat
-from producers.files.answers import UNKNOWN, places, quarters
+from producers.files.answers import UNKNOWN, parts, places
 from producers.files.times import BAD, moments
 from producers.replay.choosing import Rule
 from producers.replay.quality import Fault, Quality
@@ -132,11 +132,11 @@ class Interpreter:
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
 
     def _values(self, batch: Batch, attribute: Attribute) -> tuple[NDArray[np.int32], str]:
-        """The values of an attribute (quarters of cells, if they are positions), and the columns that they are from."""
+        """The values of an attribute (parts of cells, if they are positions), and the columns that they are from."""
         if attribute.name in self.columns.positions:
             pair = self.columns.positions[attribute.name]
             first, second = (batch.columns[column] for column in pair)
-            return quarters(first, second, attribute, self.columns.metres), " and ".join(pair)
+            return parts(first, second, attribute, self.columns.metres), " and ".join(pair)
         column = self.columns.attributes[attribute.name]
         return places(batch.columns[column], attribute), column
 

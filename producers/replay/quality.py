@@ -20,7 +20,7 @@ class Fault(StrEnum):
 
     MALFORMED = "row that cannot be read"  # another number of columns, or no person
     BAD_TIME = "bad time"  # no time, no zone, before the survey's start, or after --until
-    UNKNOWN_VALUE = "unknown value"  # not one of the survey's; the event's other attributes are used
+    UNKNOWN_VALUE = "unknown value"  # not one of the survey's, and no number of its range, nor a position
     DUPLICATE = "duplicate"  # the same person, time and values again
     LATE = "late event"  # read after the end of its period plus the tolerance
 

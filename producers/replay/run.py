@@ -31,7 +31,7 @@ from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
-from protocols.arrays import Devices, Mask, Whole
+from protocols.arrays import Devices, Whole
 from protocols.errors import ReplayError, Stopped
 from servers.private_files import private_directory, read_limited, write_private
 
@@ -54,7 +54,7 @@ class Totals:
     reports: int = 0
     repeats: int = 0
     ineligible: int = 0
-    incomplete: int = 0
+    unlisted: int = 0
     duplicates: int = 0
     first_duplicates: tuple[int, ...] = ()
 
@@ -87,8 +87,8 @@ class Summary:
     """Of these, found to be delivered already."""
     ineligible: int
     """Not sent, one per person and period: the period was closed, or the person had reported a later one."""
-    incomplete: int
-    """Not sent, one per person and period: no event had a known value of what must be reported."""
+    unlisted: int
+    """Of people and periods, those without a listed value of some attribute: `other` or a drawn one stands for it."""
     faults: dict[Fault, Located]
 
 
@@ -182,7 +182,7 @@ class Replay:
             self._totals.reports,
             self._totals.repeats,
             self._totals.ineligible,
-            self._totals.incomplete,
+            self._totals.unlisted,
             self._quality.located(),
         )
 
@@ -212,16 +212,16 @@ class Replay:
                     self._quality.require_none()
                 self._stays.settle(events)
                 devices, values = choose(events, self._rules)
+                self._stays.fill(devices, values)
                 self._stays.note(devices, values)
-                rows = np.flatnonzero(self._answerable(devices, values))
-                presences = Presences(period, devices[rows], {name: column[rows] for name, column in values.items()})
-                reported = self._reporter.report(presences, stop=stop)
+                unlisted = np.count_nonzero(np.any([places == UNKNOWN for places in values.values()], axis=0))
+                reported = self._reporter.report(Presences(period, devices, values), stop=stop)
                 totals = replace(
                     totals,
                     reports=totals.reports + reported.sent + reported.repeats,
                     repeats=totals.repeats + reported.repeats,
                     ineligible=totals.ineligible + reported.ineligible,
-                    incomplete=totals.incomplete + len(devices) - len(rows),
+                    unlisted=totals.unlisted + unlisted,
                 )
             found = self._quality.found[Fault.DUPLICATE]
             self._totals = replace(totals, duplicates=found.count, first_duplicates=found.first_rows)
@@ -242,15 +242,3 @@ class Replay:
                 f"(first at {self._files.describe(self._quality.found[fault].first_rows[0])}); {sent} sent",
                 "find out why with --check, or permit it with --most-faults",
             )
-
-    def _answerable(self, devices: Devices, values: dict[str, Whole]) -> Mask:
-        """Which devices have a known value of everything that they answer.
-
-        The same rule holds where a device only reports its presence (one_in): if those who do not answer could report
-        without a value, those who answer would not be a random part of all who report.
-        """
-        sources = [question.sources for question in self._reporter.scheme.questions]  # of a cross, two attributes
-        known = np.stack([np.all([values[a.name] != UNKNOWN for a in both], axis=0) for both in sources], axis=1)
-        if self._reporter.scheme.discloses:
-            return np.asarray(known[np.arange(len(devices)), self._respondent.sampled(devices)])
-        return np.asarray(known.all(axis=1))

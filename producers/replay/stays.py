@@ -1,8 +1,8 @@
-"""Hysteresis of positions: a person keeps the last cell until more than half a cell outside of it, as a device does.
+"""Hysteresis: a person keeps the last cell until a position is more than a quarter of a cell outside of it.
 
-Positions are spooled as quarters of cells, which say in which half of its cell each is, from west to east and from
-south to north. That decides whether a position is within half a cell of another cell. The last cells are true places:
-they are kept in the replay's workspace, one file for the last period that was reported, until all files are replayed.
+So does a device. Positions are spooled as parts of cells, each a quarter of a side long, which decide whether a
+position is within a quarter of another cell. The last cells are true places: they are kept in the replay's workspace,
+one file for the last period that was reported, until all files are replayed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.files.answers import QUARTERS, UNKNOWN
+from producers.files.answers import PARTS, QUARTERS, UNKNOWN
 from producers.replay.choosing import Events
 from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError
@@ -50,14 +50,19 @@ class Stays:
         self._begun = True
 
     def settle(self, events: Events) -> None:
-        """Quarters become cells: those of their positions, or the last one of their device if that is near enough."""
+        """Parts become cells: those of their positions, or the last one of their device if that is near enough."""
         for column, (place, _, grid) in enumerate(self._grids):
-            quarters = events["values"][:, place].astype(np.int64)
+            parts = events["values"][:, place].astype(np.int64)
             last = self._last(events["device"], column)
-            cells = np.where(quarters == UNKNOWN, UNKNOWN, quarters // QUARTERS)
-            stays = (quarters != UNKNOWN) & (last != UNKNOWN)
-            stays[stays] = near(grid, quarters[stays], last[stays])
+            cells = np.where(parts == UNKNOWN, UNKNOWN, grid.area.nearest(np.maximum(parts, 0) // PARTS))
+            stays = (parts != UNKNOWN) & (last != UNKNOWN)
+            stays[stays] = near(grid, parts[stays], last[stays])
             events["values"][:, place] = np.where(stays, last, cells)
+
+    def fill(self, devices: Devices, values: dict[str, Whole]) -> None:
+        """Devices, ascending, without a position in this period are in their last cell, if there is one."""
+        for column, (_, name, _) in enumerate(self._grids):
+            values[name] = np.where(values[name] == UNKNOWN, self._last(devices, column), values[name])
 
     def note(self, devices: Devices, values: Mapping[str, Whole]) -> None:
         """What devices report in this period, ascending."""
@@ -97,14 +102,15 @@ class Stays:
         return self._directory / f"{self._name}.{period}.stays"
 
 
-def near(grid: Grid, quarters: Whole, cells: Whole) -> Mask:
-    """Whether positions are in their cells, or at most half a cell outside of them.
+def near(grid: Grid, parts: Whole, cells: Whole) -> Mask:
+    """Whether positions are in their cells, or at most a quarter of a cell outside of them.
 
     >>> grid = Grid(at=(47, 6), cell=100, columns=4, rows=2)
-    >>> near(grid, np.array([QUARTERS * 1 + 0, QUARTERS * 1 + 1, QUARTERS * 5 + 2]), np.array([0, 0, 1])).tolist()
+    >>> near(grid, np.array([PARTS * 1 + 0, PARTS * 1 + 1, PARTS * 5 + 4]), np.array([0, 0, 1])).tolist()
     [True, False, False]
     """
-    cell, quarter = np.divmod(quarters, QUARTERS)
-    halves = 2 * grid.area.positions[cell] + np.stack([quarter // 2, quarter % 2], axis=1)
-    apart = halves - 2 * grid.area.positions[cells]
-    return np.asarray(((apart >= -1) & (apart <= 2)).all(axis=1))
+    number, part = np.divmod(parts, PARTS)
+    own = np.stack(np.divmod(number, grid.columns), axis=1)
+    quarters = QUARTERS * own + np.stack(np.divmod(part, QUARTERS), axis=1)
+    apart = quarters - QUARTERS * grid.area.positions[cells]
+    return np.asarray(((apart >= -1) & (apart <= QUARTERS)).all(axis=1))

@@ -32,7 +32,7 @@ class Caution(PlanModel):
 def cautions(scheme: Scheme, crowd: CrowdPlan, presence: PresencePlan | None) -> tuple[Caution, ...]:
     """Every caution that applies."""
     found = [*_of_crosses(scheme, crowd.devices)]
-    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery)
+    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery, _of_unlisted)
     found += [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
     found += _of_presence(presence, crowd.devices)
     return tuple(Caution(code=code, text=" ".join(text.split())) for code, text in found)
@@ -188,6 +188,18 @@ def _of_forgery(scheme: Scheme) -> Found:
             text = f"""{question.name}: with {question.label} at {question.k} values one forged report counts like
                 {weight:.0f} people. Use a unary mechanism, or fewer values."""
             yield "cheap-to-poison", text
+
+
+def _of_unlisted(scheme: Scheme) -> Found:
+    listed = [a for a in scheme.survey.attributes if a.other is None and a.range is None and a.grid is None]
+    if listed:
+        few = min(listed, key=lambda attribute: attribute.k)
+        text = f"""{", ".join(a.name for a in listed)}: a device whose value is not listed answers with one of the
+            values, drawn evenly for life, because silence would tell. That adds u (1/k - f) to the share of a value,
+            with u the share of such devices, k the number of values and f the value's share among the other devices: at
+            u = 10 % a value of {few.name} that nobody has appears to have {10 / few.k:.2g} %. No estimate can correct
+            it. List all values, or name one of them as `other`."""
+        yield "unlisted-values", text
 
 
 def _of_presence(presence: PresencePlan | None, devices: int) -> Found:

@@ -31,7 +31,7 @@ from protocols.scheme import Scheme
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
-ANY = (2, 10, 100)  # linked reports of any two histories that the plan shows
+ANY = (2, 7, 10, 100)  # linked reports of any two histories that the plan shows
 
 
 class GuaranteePlan(PlanModel):

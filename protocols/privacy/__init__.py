@@ -1,7 +1,7 @@
 """What reports reveal: losses and the histories they hold between, amplification, and the risk of single reports."""
 
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, memo_trackability, trait_values
-from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.guarantees import NEAR, Guarantees
 from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
 from protocols.privacy.linking import first_guess, memos_of, of_the_value, pairs_of
@@ -10,6 +10,7 @@ from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess, width_laws
 
 __all__ = [
+    "NEAR",
     "Evidence",
     "Guarantees",
     "Loss",

@@ -14,7 +14,8 @@ It is the largest ln of
 where both devices have the same value, which never changes (Naor and Vexler, FORC 2020). Given the value, reports of
 two devices are independent, and those of one share its memo. The memo is a mixture, and the ratio is largest where all
 reports say the same, so it follows from two likelihoods (for bits from those of each bit). Fresh noise makes reports of
-one device independent too: there only lifelong traits track, by the logarithm of the number of their values.
+one device independent too: there only what is lifelong tracks: traits that are shown, by the logarithm of the number of
+their values, and among fakes which attribute is true.
 """
 
 from __future__ import annotations
@@ -22,16 +23,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import product
 from math import exp, inf, log, log1p, log2, prod
+
+import numpy as np
 
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.rounds import Flip
+from protocols.privacy.hidden import log_extremes
 from protocols.privacy.linking import KEPT, first_guess, pair_information
 from protocols.question import Question
 
 SPARE_BITS = 10  # by which log2 of the crowd must exceed what links
 HARMLESS_BITS = 1.0
+MOST_HIDDEN = 14  # attributes: all combinations of two extremes of each are gone through
 
 
 @dataclass(frozen=True)
@@ -101,14 +107,33 @@ def trait_values(question: Question) -> int:
 def trackability(reports: Evidence, t: float) -> float | None:
     """Of t and t reports that show this; infinity: of any number. None where no closed form is known.
 
-    There is none for ordered mechanisms with memos, nor where some of the attributes are fake.
+    There is none for ordered mechanisms with memos, nor where some of the attributes are fake and memoised.
     """
     traits = log(reports.traits)
     if not reports.memoised:
-        return traits
+        hidden = _hidden_trackability(reports.questions, t) if reports.questions[0].faked else 0.0
+        return None if hidden is None else traits + hidden
     parts = [memo_trackability(q.mechanism, t) if not q.faked else None for q in reports.questions]
     known = [part for part in parts if part is not None]
     return traits + sum(known) if len(known) == len(parts) else None
+
+
+def _hidden_trackability(questions: Sequence[Question], t: float) -> float | None:
+    """Of fresh answers among fakes, where the attribute that is true was drawn for life.
+
+    With r_j how much likelier t answers about attribute j are if they are true than if they are fake, and s_j the
+    chance that they are true, it is the largest ln of (sum s_j r_j r'_j) / (sum s_j r_j) (sum s_j r'_j). That is 1 plus
+    a covariance of r and r' in units of their means, so the same reports twice are the worst (Cauchy and Schwarz); then
+    it is quasi-convex in each r_j, so each is as large or as small as possible. None where there are too many
+    attributes to go through.
+    """
+    if len(questions) > MOST_HIDDEN:
+        return None
+    shares = np.array([question.share for question in questions])
+    logs = np.array(list(product(*(log_extremes(question, 1) for question in questions))))
+    logs -= logs.max(axis=1, keepdims=True)
+    powers = np.where(logs == 0, 1.0, 0.0) if t == inf else np.exp(t * logs)
+    return float(np.log(powers**2 @ shares / (powers @ shares) ** 2).max())
 
 
 def memo_trackability(mechanism: Mechanism, t: float) -> float | None:

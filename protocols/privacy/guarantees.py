@@ -17,6 +17,9 @@ from protocols.question import Question
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
 
+NEAR = 500.0
+"""Metres: a person's device counts what a question about places tells for two positions that far apart."""
+
 
 @dataclass(frozen=True)
 class Guarantees:
@@ -142,10 +145,12 @@ class Guarantees:
         return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}
 
     def of_places(self, linked: Sequence[int] = (10, 100)) -> dict[str, tuple[PlaceLoss, ...]]:
-        """By attribute: what is revealed about two places, at the declared radius, at 1 and 10 km, and furthest apart.
+        """By attribute: what is revealed about two positions, by how far they are apart.
 
-        `any` is for any two histories whose places are never further apart than that. With memos it does not depend on
-        the distance: whether two reports come from one memo shows however near two places are (PROTOCOLS 10).
+        Where they are next to each other, at the declared radius and twice that, at what a person's device counts
+        (`NEAR`), and at the widest distance of two cells. `any` is for any two histories whose positions are never
+        further apart than that. With memos it does not depend on the distance: whether two reports come from one memo
+        shows however near two positions are (PROTOCOLS 10).
 
         >>> from protocols.survey_text.parsing import parse_survey
         >>> from protocols.scheme import Scheme
@@ -154,7 +159,7 @@ class Guarantees:
         ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, geo: {level: 1.1, radius: 400m},
         ...  grid: {at: [47, 6], cell: 500m, columns: 60, rows: 45}}]}''')).guarantees
         >>> in_words(promise.of_places()["place"][:3])
-        'two places 400 m apart: 1.1; 1 km apart: 2.8; 10 km apart: 28, not protected'
+        'two positions 0 m apart: 0.55; 400 m apart: 1.1; 500 m apart: 1.1'
         """
         return {
             question.name: tuple(self._of_place(question, metres, linked) for metres in _distances(question.attribute))
@@ -165,8 +170,8 @@ class Guarantees:
     def _of_place(self, question: Question, metres: float, linked: Sequence[int]) -> PlaceLoss:
         grid, mechanism, cap = question.attribute.grid, question.mechanism, self.survey.memo_cap
         assert grid is not None
-        cells = metres / grid.cell
-        one, ever = (neighbour_loss(mechanism, t) * cells for t in (1, inf))
+        sides = grid.area.apart(metres / grid.cell)
+        one, ever = (neighbour_loss(mechanism, t) * sides for t in (1, inf))
 
         def histories(t: int) -> float | None:
             if cap == 1:
@@ -205,5 +210,4 @@ def _distances(attribute: Attribute) -> list[float]:
     """The distances that losses are stated for, in metres."""
     grid, reach = attribute.grid, attribute.geo or attribute.geo_inf
     assert grid is not None and reach is not None
-    widest = round(grid.diameter, 1)
-    return sorted({reach.radius, widest, *(metres for metres in (1000.0, 10_000.0) if metres < widest)})
+    return sorted({0.0, reach.radius, 2 * reach.radius, NEAR, round(grid.diameter, 1)})

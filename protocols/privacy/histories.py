@@ -21,10 +21,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product
-from math import inf, log, prod
+from math import inf, log
 
 import numpy as np
 
+from protocols.arrays.aliases import Floats, Whole
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.places.rounds import PlaceRound
@@ -32,7 +33,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.privacy.linked import loss
 
 History = tuple[int, ...]  # a cell for each report
-ENUMERATED = 3  # reports up to which all histories are gone through
+ENUMERATED = 7  # reports up to which all histories are gone through: a week of days
 
 
 def second_round_loss(mechanism: Mechanism) -> float:
@@ -65,11 +66,12 @@ def any_loss(mechanism: Mechanism, t: int) -> tuple[float, bool]:
         return inf, True
     if t <= ENUMERATED and isinstance(mechanism.second, Flip) and isinstance(mechanism.first, Flip):
         flips = mechanism.first, mechanism.second
-        states, memo = mechanism.encoding.states, mechanism.encoding.memo
-        if isinstance(memo, PackedBits):
-            return _enumerated_bits(*flips, memo.count, states, t), True
-        # Where a device cannot be in every cell (fewer values than hashes), going through all cells is a bound.
-        return _enumerated_symbols(*flips, memo.count, t), states == memo.count
+        memo, everywhere = mechanism.encoding.memo, mechanism.encoding.states == mechanism.encoding.memo.count
+        if not isinstance(memo, PackedBits):
+            # Where a device cannot be in every cell (fewer values than hashes), going through all cells is a bound.
+            return _enumerated_symbols(*flips, memo.count, t), everywhere
+        if everywhere:
+            return _enumerated_bits(*flips, memo.count, t), True
     return t * second_round_loss(mechanism), False
 
 
@@ -93,80 +95,125 @@ def held(history: History, cap: int | None) -> History:
 
 @lru_cache(maxsize=4096)
 def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int) -> float:
-    """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently."""
+    """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently.
 
-    def likelihood(answers: History, history: History) -> float:
-        chance = 1.0
-        for cell in set(history):
-            seen = [answer for answer, at in zip(answers, history, strict=True) if at == cell]
-            named = {cell, *seen}
-            chance *= (symbols - len(named)) * first.q * second.q ** len(seen) + sum(
-                (first.p if memo == cell else first.q) * prod(second.p if one == memo else second.q for one in seen)
-                for memo in named
-            )
-        return chance
-
+    Which of t reports says what does not matter, only how often each symbol is named. A history gives each cell a set
+    of the reports; its chance is a product over cells, so the best one is found cell by cell, for all sets at once.
+    """
+    sets = np.arange(1 << t)
+    inside = sets[:, None] >> np.arange(t) & 1
+    whole, part = np.nonzero((sets[:, None] & sets) == sets)
     widest = 0.0
-    for answers in _patterns(t, symbols):
-        named = max(answers) + 1
-        likelihoods = [likelihood(answers, history) for history in product(range(min(symbols, named + t)), repeat=t)]
-        widest = max(widest, log(max(likelihoods) / min(likelihoods)))
+    for sizes in _partitions(t):
+        named = len(sizes)
+        if named > symbols:
+            continue
+        said = inside @ (np.repeat(np.arange(named), sizes)[:, None] == np.arange(named))  # [set, symbol]
+        count, unnamed = said.sum(axis=1), symbols - named
+        if_memo = np.column_stack([second.p**said * second.q ** (count[:, None] - said), second.q**count])
+        any_memo = first.q * (if_memo[:, :-1].sum(axis=1) + unnamed * if_memo[:, -1])
+        chances = any_memo[:, None] + first.gain * if_memo  # [set, cell], the last for any cell that is not named
+        cells = [*range(named), *([named] * min(unnamed, t))]
+        ends = []
+        for choose, nothing in ((np.maximum, 0.0), (np.minimum, inf)):
+            reached = np.where(sets == 0, 1.0, nothing)
+            for cell in cells:
+                products = np.full(len(sets), nothing)
+                choose.at(products, whole, reached[whole ^ part] * chances[part, cell])
+                reached = products
+            ends.append(reached[-1])
+        widest = max(widest, log(ends[0] / ends[1]))
     return widest
 
 
 @lru_cache(maxsize=4096)
-def _enumerated_bits(first: Flip, second: Flip, bits: int, states: int, t: int) -> float:
-    """Answers are bits. Given both histories, every bit's answers are chosen independently."""
-    answers = list(product((0, 1), repeat=t))
+def _enumerated_bits(first: Flip, second: Flip, bits: int, t: int) -> float:
+    """Answers are bits, one for each cell. Given both histories, every bit's answers are chosen independently.
 
-    @cache
-    def likelihoods(history: History, bit: int) -> list[float]:
-        return [
-            prod(
-                sum(
-                    share * prod(_bit(second, memo, said) for said, at in zip(seen, history, strict=True) if at == cell)
-                    for memo, share in _memo_bit(first, cell == bit)
-                )
-                for cell in set(history)
-            )
-            for seen in answers
-        ]
+    A history divides the reports into blocks, one for each of its cells. Which cells they are matters only where both
+    histories have one in common: its bit belongs to a block of either.
+    """
+    answers = np.arange(1 << t)[:, None] >> np.arange(t) & 1
 
-    def widest(one: History, other: History) -> float:
-        named = {cell for cell in (*one, *other) if cell < bits}
-        unnamed = bits - len(named)
-        total = sum(_log_ratio(likelihoods(one, bit), likelihoods(other, bit)) for bit in named)
-        return total + (unnamed * _log_ratio(likelihoods(one, -1), likelihoods(other, -1)) if unnamed else 0.0)
+    def chances(block: Whole) -> Floats:
+        """ln of the chance of all answers about a bit that is no block's cell, and about each block's own bit."""
+        blocks = (block[:, None] == np.arange(block.max() + 1)).astype(np.int64)
+        ones, sizes = answers @ blocks, blocks.sum(axis=0)
+        zeros = sizes - ones
+        if_set, if_not = second.p**ones * (1 - second.p) ** zeros, second.q**ones * (1 - second.q) ** zeros
+        own, other = (np.log(share * if_set + (1 - share) * if_not) for share in (first.p, first.q))
+        alone = other.sum(axis=1)
+        return np.concatenate([alone[None], (alone[:, None] + own - other).T])
 
-    return max(
-        widest(one, other)
-        for one in _patterns(t, states)
-        for other in product(range(min(states, max(one) + 1 + t)), repeat=t)
-    )
+    widest = 0.0
+    for shared in _pairs_of_partitions(t):
+        if max(shared.shape) <= bits:
+            one, other = (chances(np.repeat(place.ravel(), shared.ravel())) for place in np.indices(shared.shape))
+            widest = max(widest, _named(np.asarray((one[:, None] - other).max(axis=2)), bits, widest))
+    return widest
 
 
-def _memo_bit(first: Flip, own: bool) -> tuple[tuple[int, float], tuple[int, float]]:
-    set_ = first.p if own else first.q
-    return (1, set_), (0, 1 - set_)
+def _named(apart: Floats, bits: int, enough: float) -> float:
+    """The largest sum over all bits: which blocks of both histories have a cell in common, and which have their own.
+
+    `apart` is what a bit adds, [block of the one history, block of the other] that it belongs to, 0 if to none. What
+    cannot be above `enough` is not looked for.
+    """
+    none, alone = float(apart[0, 0]), apart[1:, 0].tolist()
+    blocks, others = apart.shape[0] - 1, apart.shape[1] - 1
+    start = float(apart[0, 1:].sum()) + (bits - blocks - others) * none
+    in_common = apart[1:, 1:] - apart[0, 1:] + none
+    if start + float(np.maximum(in_common.max(axis=1), alone).sum()) <= enough:
+        return enough
+    reached: dict[int, float] = {
+        0: start
+    }  # by which of the other blocks have a cell in common with one of those before
+    for own, gains in zip(alone, in_common.tolist(), strict=True):
+        better: dict[int, float] = {}
+        for taken, total in reached.items():
+            free = [(taken | 1 << place, gain) for place, gain in enumerate(gains) if not taken >> place & 1]
+            for after, gain in [(taken, own), *free]:
+                better[after] = max(better.get(after, -inf), total + gain)
+        reached = better
+    return max(total for taken, total in reached.items() if blocks + others - taken.bit_count() <= bits)
 
 
-def _bit(second: Flip, memo: int, said: int) -> float:
-    one = second.p if memo else second.q
-    return one if said else 1 - one
+def _partitions(t: int, most: int | None = None) -> Iterator[History]:
+    """How t reports can be divided: the sizes of the parts, descending.
+
+    >>> list(_partitions(4))
+    [(4,), (3, 1), (2, 2), (2, 1, 1), (1, 1, 1, 1)]
+    """
+    if t == 0:
+        yield ()
+    for size in range(min(t, most or t), 0, -1):
+        for rest in _partitions(t - size, size):
+            yield (size, *rest)
 
 
-def _log_ratio(one: list[float], other: list[float]) -> float:
-    return max(log(a / b) for a, b in zip(one, other, strict=True))
+@cache
+def _pairs_of_partitions(t: int) -> list[Whole]:
+    """Two divisions of t reports, up to their order: how many reports any two blocks share; each at least once.
+
+    >>> [len(_pairs_of_partitions(t)) for t in (1, 2, 3)]
+    [1, 4, 11]
+    """
+    found: dict[str, Whole] = {}
+    for sizes in _partitions(t):
+        for columns in _divided(sizes, sizes):
+            shared = np.array(columns).T
+            key = shared.tolist()
+            for _ in range(4):  # by rows and by columns: most of those that are alike become the same
+                key = [list(line) for line in zip(*sorted(key), strict=True)]
+            found.setdefault(str(key), shared)
+    return list(found.values())
 
 
-def _patterns(t: int, most: int) -> Iterator[History]:
-    """All sequences of t labels up to renaming, of at most `most` different ones: labels appear in order."""
-
-    def extend(start: History) -> Iterator[History]:
-        if len(start) == t:
-            yield start
-            return
-        for label in range(min(max(start, default=-1) + 2, most)):
-            yield from extend((*start, label))
-
-    return extend(())
+def _divided(sizes: History, most: History) -> Iterator[tuple[History, ...]]:
+    """All ways to divide blocks among others: how many reports each takes from each block, descending."""
+    if not any(sizes):
+        yield ()
+    for taken in product(*(range(size, -1, -1) for size in sizes)):
+        if any(taken) and taken <= most:
+            left = tuple(size - some for size, some in zip(sizes, taken, strict=True))
+            yield from ((taken, *rest) for rest in _divided(left, taken))

@@ -47,15 +47,15 @@ def stated(relation: Relation, whole: float, attribute: float, exact: bool = Tru
 
 
 NOT_PROTECTED = 5.0
-"""A loss above which two places count as told apart: the likelier one is right in more than 99 of 100 cases."""
+"""A loss above which two positions count as told apart: the likelier one is right in more than 99 of 100 cases."""
 
 
 class PlaceLoss(BaseModel):
-    """What an observer can learn about which of two places it was, so far apart (PROTOCOLS 10)."""
+    """What an observer can learn about which of two positions it was, by how far they are apart (PROTOCOLS 10)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    metres: float = Field(description="how far the two places are apart")
+    metres: float = Field(description="how far the two positions are apart")
     per_report: float = Field(description="one report, between any two histories")
     for_ever: float | None = Field(
         description="all reports of a place that never changes (constant); also what each further place of histories "
@@ -69,17 +69,17 @@ class PlaceLoss(BaseModel):
 
 
 def in_words(losses: Sequence[PlaceLoss]) -> str:
-    """For people: what one report tells about two places.
+    """For people: what one report tells about two positions.
 
     >>> near = PlaceLoss(metres=400, per_report=1.1, for_ever=None, any={}, protected=True)
     >>> in_words([near, PlaceLoss(metres=10_000, per_report=27.5, for_ever=None, any={}, protected=False)])
-    'two places 400 m apart: 1.1; 10 km apart: 28, not protected'
+    'two positions 400 m apart: 1.1; 10 km apart: 28, not protected'
     """
     parts = [
         f"{_far(loss.metres)} apart: {_figure(loss.per_report)}" + ("" if loss.protected else ", not protected")
         for loss in losses
     ]
-    return "two places " + "; ".join(parts)
+    return "two positions " + "; ".join(parts)
 
 
 def _far(metres: float) -> str:

@@ -14,6 +14,7 @@ from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
 from protocols.mechanisms.mechanism import Budget
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.privacy.crowd import evidence
 from protocols.privacy.hidden import Ask, Budgets, amplified, calibrated
@@ -22,6 +23,7 @@ from protocols.privacy.risk import attribute_guess
 from protocols.question import Question
 from protocols.survey.attribute import BY_SIZE, Attribute
 from protocols.survey.crosses import Crossed
+from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
 
 Records = list[MechanismRecord]
@@ -246,12 +248,26 @@ def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:
             f"attribute {attribute.name!r}: its areas are in a file that was not read", "read the survey from its file"
         )
     reaches = [reach for reach in (attribute.geo_inf, attribute.geo) if reach is not None]
-    rates = [reach.level * grid.cell / reach.radius for reach in reaches]
+    for reach in reaches:
+        _refuse_holes(attribute.name, grid, reach.radius)
+    rates = [grid.rate(reach) for reach in reaches]
     budget = Budget(rates[0], rates[1] if len(rates) > 1 else None)
     try:
         return Question(attribute, build_for_places(record.name, grid.area, budget), record, budget)
     except InfeasibleError as error:
         raise SurveyError(f"attribute {attribute.name!r}: {error.message}", error.hint) from None
+
+
+def _refuse_holes(name: str, grid: Grid, radius: float) -> None:
+    """Positions outside move to the nearest cell inside, so two that are near may be told apart like two far ones."""
+    areas = grid.area, Area(grid.columns, grid.rows)
+    found, whole = (grid.cell * area.apart(radius / grid.cell) for area in areas)
+    if found > 2 * whole:
+        raise SurveyError(
+            f"attribute {name!r}: two positions {radius:g} m apart can be in cells {found:,.0f} m apart, because "
+            f"positions outside move to the nearest cell inside; on the whole grid it is {whole:,.0f} m",
+            "close the hole with more cells inside, or leave inside out",
+        )
 
 
 def _distribution(attribute: Attribute) -> Floats:

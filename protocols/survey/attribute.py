@@ -183,11 +183,13 @@ class Attribute(Strict):
             raise ValueError(f"{where}: inside: areas needs the file of its areas; name it as areas")
         if self.prior is not None and self.placed:
             raise ValueError(f"{where}: places have no prior; leave it out")
-        if self.geo is not None and self.geo_inf is not None and self.geo.per_metre > self.geo_inf.per_metre * 0.999:
-            raise ValueError(
-                f"{where}: geo costs {self.geo.per_metre:.3g} a metre and must be below geo_inf = "
-                f"{self.geo_inf.per_metre:.3g}; leave geo out to send the memo"
-            )
+        if self.geo is not None and self.geo_inf is not None:
+            one, ever = self.grid.rate(self.geo), self.grid.rate(self.geo_inf)
+            if one > ever * 0.999:
+                raise ValueError(
+                    f"{where}: geo costs {one:.3g} a cell side and must be below geo_inf = {ever:.3g}; "
+                    "leave geo out to send the memo"
+                )
 
     def check_mechanism(self, where: str) -> None:
         """Raise ValueError if the mechanism takes no such parameter, or not so many values."""

@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from protocols.arrays.aliases import Floats, Whole
-from protocols.mechanisms.places.area import Area
+from protocols.mechanisms.places.area import KEPT, Area
 from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
@@ -89,14 +89,13 @@ class _Strict(BaseModel):
 
 
 class Reach(_Strict):
-    """How well places are protected: two places `radius` apart are told apart by `level` at most."""
+    """How well places are protected: two positions within `radius` are told apart by `level` at most."""
 
-    level: float = Field(ge=0.001, le=100, description="the loss between two places that are `radius` apart")
-    radius: Length = Field(description="metres, such as 400m; twice as far apart costs twice the level")
-
-    @property
-    def per_metre(self) -> float:
-        return self.level / self.radius
+    level: float = Field(ge=0.001, le=100, description="the loss between two positions that are `radius` apart")
+    radius: Length = Field(
+        description="metres, such as 400m; `hearsay plan` says what positions further apart lose, which is less the "
+        "smaller the cells are against the radius"
+    )
 
 
 class Grid(_Strict):
@@ -186,6 +185,15 @@ class Grid(_Strict):
         """
         return self.area.nearest(self._numbers(x, y))
 
+    def rate(self, reach: Reach) -> float:
+        """What a cell side may cost, so that no two positions within the radius lose more than the level.
+
+        >>> grid = Grid(at=(47, 6), cell="100m", columns=60, rows=45)
+        >>> round(grid.rate(Reach(level=1.1, radius="400m")), 4)
+        0.1886
+        """
+        return reach.level / self.area.apart(reach.radius / self.cell)
+
     def outside(self, x: Floats, y: Floats) -> Whole:
         """1 where a point in metres is outside the grid, or in a cell that is not inside."""
         column, row = self._steps(x, y)
@@ -195,18 +203,19 @@ class Grid(_Strict):
         return np.asarray(off).astype(np.int64)
 
     def settled(self, x: float, y: float, last: int | None) -> int:
-        """The cell of a device: its last one, until it is more than half a cell outside of it.
+        """The cell of a device: its last one, until it is more than a quarter of a cell outside of it.
 
         So a device that lies still near a border, and whose position jitters, stays in one cell, and has one memo.
 
         >>> grid = Grid(at=(47, 6), cell="500m", columns=3, rows=2)
-        >>> [grid.settled(x, 0.0, last) for x, last in ((600.0, None), (600.0, 0), (760.0, 0))]
+        >>> [grid.settled(x, 0.0, last) for x, last in ((600.0, None), (600.0, 0), (630.0, 0))]
         [1, 0, 1]
         """
         if last is not None:
             row, column = self.area.positions[last].tolist()
-            across, up = (float(part[0]) for part in self._steps(np.array([x]), np.array([y])))
-            if abs(across - column - 0.5) <= 1 and abs(up - row - 0.5) <= 1:
+            (across,), (up,) = self._steps(np.array([x]), np.array([y]))
+            across, up = min(max(across, 0), self.columns), min(max(up, 0), self.rows)
+            if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
                 return last
         return int(self.cells_at(np.array([x]), np.array([y]))[0])
 

@@ -305,8 +305,8 @@ class Survey(Strict):
 
     @property
     def has_new_keys(self) -> bool:
-        """Whether it has keys that came with version 2 of the terms."""
-        return self.visitors is not None or any(attribute.other is not None for attribute in self.attributes)
+        """Whether it has keys that came with version 2 of the terms, or places, whose budgets mean positions since."""
+        return self.visitors is not None or any(a.other is not None or a.placed for a in self.attributes)
 
     @property
     def declared_terms(self) -> dict[str, Any]:

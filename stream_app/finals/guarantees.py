@@ -43,7 +43,7 @@ class PublishedGuarantees(BaseModel):
     )
 
     places: dict[str, tuple[PlaceLoss, ...]] = Field(
-        {}, description="by attribute of places: what is revealed about two places, by how far they are apart"
+        {}, description="by attribute of places: what is revealed about two positions, by how far they are apart"
     )
 
     @property

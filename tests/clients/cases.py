@@ -245,7 +245,7 @@ def _unlisted() -> Iterator[dict[str, Any]]:
             "schemes": [scheme],
             "steps": [_join(0, scheme), *steps],
         }
-    positions = [{}, {"x": 0, "y": 0}, {"x": 600, "y": 0}, {"x": 630, "y": 0}, {"latitude": 47.21, "longitude": 6.01}, {"x": 9e9, "y": -9e9}, {"y": 1}, "x1y1", "nowhere"]  # fmt: skip  # noqa: E501
+    positions = [{}, {"x": 0, "y": 0}, {"x": 600, "y": 0}, {"x": 630, "y": 0}, {"latitude": 47.21, "longitude": 6.01}, {"x": 9e9, "y": -9e9}, {"x": 9e9, "y": -480}, {"y": 1}, "x1y1", "nowhere"]  # fmt: skip  # noqa: E501
     yield {
         "name": "positions that are missing, outside, and near the last cell",
         "schemes": [places],
@@ -319,6 +319,7 @@ def hostile_changes() -> Iterator[dict[str, Any]]:
         ("a start in another time zone", "symbols", ["declared", "start"], "2026-01-01T00:00:00+01:00", "terms"),
         ("a budget that is no number", "symbols", ["declared", "eps_1"], "1", "terms"),
         ("an area inside a grid", "place", ["declared", "attributes", 0, "grid", "inside"], ["x0-6y0"], "terms"),
+        ("places of version 1, which were given more", "place", ["version"], 1, None),
         ("cells that tell more", "place", ["questions", 0, "first", "rate"], 0.5, "losses"),
         ("tiny cells", "place", ["declared", "attributes", 0, "grid", "cell"], 1e-300, "losses"),
         ("another grid", "place", ["declared", "attributes", 0, "grid", "columns"], 8, "terms"),

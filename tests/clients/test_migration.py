@@ -21,7 +21,7 @@ from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.terms import read_terms
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
-from tests.clients.libraries import Clock, open_device, stored
+from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
 from tests.clients.vectors import ANY
 from tests.helpers.terms import decode_terms
 
@@ -42,13 +42,14 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Path) -> None:
-    old = {id_: decode_terms(terms) for id_, terms in sqlite3.connect(path).execute("select id, terms from surveys")}
+    old = dict(sqlite3.connect(path).execute("select id, terms from surveys"))
     with Device(path, now=lambda: at(3)):
         pass
     assert SECRET not in path.read_bytes() and SECRET.hex().encode() not in path.read_bytes()
     stored = json.loads(sqlite3.connect(path).execute("select document from state").fetchone()[0])
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
-    for scheme in old.values():
+    del old["place"]  # of version 1: devices go on with it, and nobody else compiles it
+    for scheme in map(decode_terms, old.values()):
         theirs = Respondent(scheme, Keyring(SECRET), by_survey=True)
         ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:
@@ -86,6 +87,16 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
         gaps = {survey: json.loads(device.settle(survey, {"a": 0, "b": 0}).report)["gap"] for survey in owed}
         assert gaps == {survey: "0002" if survey == "capped" else "0001" for survey in owed}
         assert device.explain()["year"]["charged"] >= charged > 0
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_places_of_version_1_may_cost_a_cell_side_what_they_declared_then(path: Path, library: str) -> None:
+    (terms,) = sqlite3.connect(path).execute("select terms from surveys where id = 'place'").fetchone()
+    today = json.dumps({**json.loads(terms), "version": 2}).encode()
+    with open_device(library, path.parent / "new", Clock(at(3)), Limits(**ANY), entropy="places") as device:
+        with pytest.raises(DeviceError, match="reveal more than it declares"):
+            device.join(today, trust_first_use=True)
+        device.join(terms, trust_first_use=True)
 
 
 def base_document(path: Path) -> str:

@@ -104,6 +104,7 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
         page.get_by_role("button", name="Raise the limits of this device").click()
         expect(page.locator("#costs")).to_contain_text("Device 1. ")
         expect(page.locator("#costs")).to_contain_text("88 % at most")  # e^2 / (1 + e^2)
+        expect(page.locator("#costs")).to_contain_text("98 % from 2 reports and 100 % from 7 reports, at most")
         expect(page.locator("#says dd")).to_have_text(re.compile("red|green|blue"))
         choose(page, "green")
         memo = page.locator("#memo dd").inner_text()

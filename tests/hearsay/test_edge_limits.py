@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import hypot
 from pathlib import Path
 
 import pytest
@@ -94,7 +94,7 @@ def test_a_question_that_is_drawn_among_several_counts_once_if_surveys_draw_it_t
 
 @pytest.mark.parametrize("columns", [60, 120])
 def test_places_count_as_two_that_are_500_m_apart_however_large_the_grid_is(columns: int) -> None:
-    """All reports lose 1 at 400 m. Borders and kept cells add at most 2 sqrt 2 sides of 100 m to the 500 m."""
+    """All reports lose 1 for positions 400 m apart, whose cells can be further apart by borders and kept cells."""
     place = (
         f"{{name: place, grid: {{at: [47, 6], cell: 100m, columns: {columns}, rows: 45}}, "
         "geo_inf: {level: 1, radius: 400m}, geo: {level: 0.5, radius: 400m}}"
@@ -102,7 +102,11 @@ def test_places_count_as_two_that_are_500_m_apart_however_large_the_grid_is(colu
     asked = parse_survey(
         f"{{id: one, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, memo_cap: 3, attributes: [{place}]}}"
     )
-    near = (500 + 200 * sqrt(2)) / 400
+    steps = [(i, j) for i in range(9) for j in range(9)]
+    at_400, at_500 = (
+        max(hypot(i, j) for i, j in steps if hypot(max(0, i - 1.5), max(0, j - 1.5)) <= sides) for sides in (4, 5)
+    )
+    near = at_500 / at_400
     for limits in ({"report": near / 2}, {"value": near}, {"year": 3 * near}):
         require_within(LimitSettings(**limits), Scheme(asked), [])
         with pytest.raises(StoreError):

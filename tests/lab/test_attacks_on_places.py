@@ -20,8 +20,9 @@ from tests.lab.observing import Answer, honest, observe
 
 GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
 SMALL = {"at": [47.0, 6.0], "cell": "200m", "columns": 20, "rows": 15}
-SOME = {**SMALL, "inside": [f"x{3 * (row // 5)}-{19 - row % 5}y{row}" for row in range(15)]}
-NEAR, WIDE = {"level": 1.0986, "radius": "200m"}, {"level": 2.1972, "radius": "200m"}
+SOME = {**SMALL, "inside": [f"x{row // 5}-{19 - row // 4}y{row}" for row in range(15)]}
+# Positions 200 m apart can be in cells of 100 m that are 361 m apart: a cell side costs ln 3 / 2.
+NEAR, WIDE = {"level": 1.9805, "radius": "200m"}, {"level": 3.961, "radius": "200m"}
 REACHES = [{"geo": NEAR}, {"geo_inf": WIDE}, {"geo_inf": WIDE, "geo": NEAR}]
 DEVICES = 800
 

@@ -33,12 +33,14 @@ OPTIONS = Options(COLUMNS, timedelta(hours=2), RULES, until=START + timedelta(da
 EVENTS = Path("events.csv")
 
 
-def survey(solution: str = "spl", budgets: str = "eps_inf: 20", extra: str = "clock: source") -> Scheme:
+def survey(
+    solution: str = "spl", budgets: str = "eps_inf: 20", extra: str = "clock: source", other: str | None = None
+) -> Scheme:
     """The memo is sent: reports show which value was chosen."""
     return Scheme(
         parse_survey(
             f"{{id: cdr, start: {START.isoformat()}, period: 6h, horizon: 4, solution: {solution}, {budgets}, {extra}, "
-            f"attributes: [{{name: area, values: [{', '.join(AREAS)}]}}, "
+            f"attributes: [{{name: area, values: [{', '.join(AREAS)}]{f', other: {other}' if other else ''}}}, "
             "{name: dwell, range: {last: 29, step: 10}}]}"
         )
     )

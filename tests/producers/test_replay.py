@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -56,18 +57,19 @@ def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: Ma
     sink = KeepingSink()
     # nobody's only event with a time must not be late, or it would be counted as such
     summary = replay(write(tmp_path / EVENTS, rows), sink, replace(OPTIONS, tolerance=timedelta(days=9))).run()
-    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
+    found = reported(sink, survey(), {nobody, *(e.person for e in events)})
+    assert found.pop((5, nobody)) and found == computed(events), "who has no listed value reports, too"
     counts = {fault: found.count for fault, found in summary.faults.items()}
     assert counts == {
         Fault.MALFORMED: 3,
         Fault.BAD_TIME: 5,
-        Fault.UNKNOWN_VALUE: 2,
+        Fault.UNKNOWN_VALUE: 1,  # 500 minutes are the most that there are
         Fault.DUPLICATE: 30,
         Fault.LATE: 0,
     }
     assert summary.rows == len(rows)
     assert summary.people == len({e.person for e in events} | {nobody})
-    assert (summary.reports, summary.incomplete) == (len(computed(events)), 1)
+    assert (summary.reports, summary.unlisted) == (len(computed(events)) + 1, 1)
 
 
 def test_the_first_lines_of_each_fault_are_named(replay: MakeReplay, tmp_path: Path) -> None:
@@ -145,43 +147,60 @@ def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
 
 
 def test_under_smp_each_person_reports_the_sampled_attribute_alone(replay: MakeReplay, tmp_path: Path) -> None:
-    """Who has no known value of it is incomplete; what else they lack does not matter."""
+    """Also who has no known value of it: then one value is drawn, and for life."""
     events = history(60, 1)
     rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
     scheme, sink = survey("smp"), KeepingSink()
     summary = replay(write(tmp_path / EVENTS, rows), sink, scheme=scheme).run()
     everyone = len(computed(events))
-    assert summary.reports + summary.incomplete == everyone
-    assert 0 < summary.incomplete < everyone / 2
+    assert summary.reports == everyone and 0 < summary.unlisted < everyone
     seen = reported(sink, scheme, {e.person for e in events})
-    assert len(seen) == summary.reports
+    assert len(seen) == everyone
     assert all(len(answers) == 1 for answers in seen.values())
 
 
+@pytest.mark.parametrize("other", [None, "south"])
+def test_who_has_no_listed_value_reports_like_everybody_else(
+    replay: MakeReplay, tmp_path: Path, other: str | None
+) -> None:
+    """Failure would look like: whoever counts reports knows who has none of the values.
+
+    The memo is sent. `other` stands for such a value, and without it one drawn for life: evenly over people, and
+    the same on all days and for all values that are not listed.
+    """
+    scheme = survey(other=other)
+    rows = [
+        [f"p{person}", (START + timedelta(days=day)).isoformat(), said, "1"]
+        for day, said in enumerate(("atlantis", "", "lemuria"))
+        for person in range(200)
+    ]
+    sink = KeepingSink()
+    summary = replay(write(tmp_path / EVENTS, rows), sink, scheme=scheme).run()
+    assert (summary.reports, summary.unlisted) == (600, 600)
+    seen = reported(sink, scheme, {f"p{person}" for person in range(200)})
+    by_person = [{seen[4 * day, f"p{person}"]["area"] for day in range(3)} for person in range(200)]
+    assert all(len(values) == 1 for values in by_person)
+    counts = Counter(value for values in by_person for value in values)
+    if other is None:
+        assert len(counts) == len(AREAS) and min(counts.values()) > 25
+    else:
+        assert set(counts) == {AREAS.index(other)}
+
+
 def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay, tmp_path: Path) -> None:
-    """A person without a known value does not report, in whichever period: so answers are a random part of reports."""
+    """Also of people without a known value: so answers are a random part of reports."""
     events = history(60, 2)
     rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
     path, turns = write(tmp_path / EVENTS, rows), survey("spl", "eps: 20, one_in: 3")
     sink = KeepingSink()
     summary = replay(path, sink, scheme=turns).run()
     seen = reported(sink, turns, {e.person for e in events})
-    assert summary.incomplete > 0
-    assert seen.keys() == {key for key, group in _with_known_areas(events).items() if group}
+    assert summary.unlisted > 0 and seen.keys() == computed(events).keys()
     people = Respondent(turns, KEYRING)
     for (period, person), answers in seen.items():
         (answering,) = people.answering(People(KEYRING).devices(pa.array([person])), period)
         assert len(answers) == (2 if answering else 0)
     assert {len(answers) for answers in seen.values()} == {0, 2}
-
-
-def _with_known_areas(events: list[Event]) -> dict[tuple[int, str], bool]:
-    """(period, person) -> whether any of its events has a known area, as every other one has."""
-    found: dict[tuple[int, str], bool] = {}
-    for place, event in enumerate(events):
-        key = (event.at - START) // timedelta(hours=6), event.person
-        found[key] = found.get(key, False) or place % 2 == 1
-    return found
 
 
 def test_a_period_larger_than_memory_is_reported_in_portions(replay: MakeReplay, tmp_path: Path) -> None:

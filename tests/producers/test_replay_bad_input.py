@@ -135,6 +135,6 @@ def test_any_tolerance_may_be_given(replay: MakeReplay, tmp_path: Path) -> None:
 
 
 def test_a_line_with_two_unknown_values_is_named_once(replay: MakeReplay, tmp_path: Path) -> None:
-    path = write(tmp_path / EVENTS, [["a", START.isoformat(), "atlantis", "500"]])
+    path = write(tmp_path / EVENTS, [["a", START.isoformat(), "atlantis", "long"]])
     found = replay(path, KeepingSink()).run().faults[Fault.UNKNOWN_VALUE]
     assert (found.count, [line for _, line in found.places]) == (2, [2])

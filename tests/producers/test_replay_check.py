@@ -29,6 +29,15 @@ def with_times(path: Path, form: str) -> Path:
     return write(path, [[e.person, e.at.strftime(form), e.area, str(e.minutes)] for e in PAST])
 
 
+def test_values_that_are_not_listed_are_shown_with_their_numbers_and_not_in_errors(tmp_path: Path) -> None:
+    said = ["atlantis"] * 5 + ["North"] * 3 + [""] * 2 + ["north"] * 90
+    path = write(tmp_path / EVENTS, [[f"p{i}", START.isoformat(), area, "1"] for i, area in enumerate(said)])
+    found = look(path)
+    assert found.unknown == {"cell": {"atlantis": 5, "North": 3, "": 2}}
+    (advice,) = found.advice
+    assert "10 cells of column cell" in advice and "2 are empty" in advice and "atlantis" not in advice
+
+
 def test_nothing_is_wrong_with_a_good_file(tmp_path: Path) -> None:
     found = look(write(tmp_path / EVENTS, [event.row() for event in PAST]))
     assert found.advice == [] and found.worst[1] == 0 and found.complete

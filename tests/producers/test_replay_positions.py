@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from producers.files import ColumnMapping
-from producers.files.answers import QUARTERS, UNKNOWN
+from producers.files.answers import PARTS, UNKNOWN
 from producers.files.reading import EventFiles
 from producers.replay import Options
 from producers.replay.interpreting import Interpreter
@@ -37,7 +37,7 @@ def read(path: Path, scheme: Scheme, columns: ColumnMapping) -> tuple[np.ndarray
     options = Options(columns, until=scheme.survey.start + timedelta(days=9))
     interpreter = Interpreter(scheme.survey, options, quality)
     found = np.concatenate([interpreter.read(batch).values[:, 0] for batch in files.batches(interpreter.columns)])
-    return np.where(found == UNKNOWN, UNKNOWN, found // QUARTERS), quality.found[Fault.UNKNOWN_VALUE].count
+    return np.where(found == UNKNOWN, UNKNOWN, found // PARTS), quality.found[Fault.UNKNOWN_VALUE].count
 
 
 def write(path: Path, rows: list[tuple[float, float]]) -> Path:
@@ -67,11 +67,13 @@ def test_the_middle_of_each_cell_is_in_it(tmp_path: Path, grid: dict[str, Any]) 
         assert (cells == np.arange(35)).all() and not faults
 
 
-def test_positions_outside_the_grid_and_those_that_are_none_are_counted_as_faults(tmp_path: Path) -> None:
+def test_positions_outside_are_in_the_nearest_cell_and_those_that_are_none_are_counted_as_faults(
+    tmp_path: Path,
+) -> None:
     path = write(tmp_path / "events.csv", [(47.2, 6.0), (50.0, 6.0), (91.0, 6.0)])
     path.write_text(path.read_text() + "q,2026-01-01T10:00:00Z,north,\n")
     cells, faults = read(path, asked(LOCAL), ColumnMapping("person", "time", {}, {"place": ("one", "two")}))
-    assert faults == 3 and cells.tolist() == [2 * 7 + 3, -1, -1, -1]
+    assert faults == 2 and cells.tolist() == [2 * 7 + 3, 4 * 7 + 3, -1, -1]
 
 
 def test_degrees_on_a_grid_that_does_not_know_them_are_refused(tmp_path: Path) -> None:
@@ -82,8 +84,11 @@ def test_degrees_on_a_grid_that_does_not_know_them_are_refused(tmp_path: Path) -
 
 
 # The memo is sent, and moved next to never: reports show the cells that people were settled in.
-STEADY = scheme_with(
-    {"name": "place", "grid": LOCAL, "geo_inf": {"level": 20, "radius": "500m"}}, clock="source", memo_cap=None
+STEADY, BAY = (
+    scheme_with(
+        {"name": "place", "grid": grid, "geo_inf": {"level": 56, "radius": "500m"}}, clock="source", memo_cap=None
+    )
+    for grid in (LOCAL, {**LOCAL, "inside": ["x0-6y0", "x0-6y1", "x0-3y2", "x0-3y3", "x0-6y4"]})
 )
 METRES = Options(
     ColumnMapping("person", "time", {}, {"place": ("east", "north")}, metres=True),
@@ -92,9 +97,13 @@ METRES = Options(
 
 
 def walk(path: Path, positions: np.ndarray) -> Path:
-    """One event per person and day, `[day, person, (east, north)]`; person 0 is on no list of the second day."""
+    """One event per person and day, `[day, person, (east, north)]`; person 0 is on no list of the second day.
+
+    Person 1 has no position on the fourth day.
+    """
     lines = [
-        f"p{person},{STEADY.survey.start + timedelta(days=day, hours=9):%Y-%m-%dT%H:%M:%SZ},{x:.3f},{y:.3f}"
+        f"p{person},{STEADY.survey.start + timedelta(days=day, hours=9):%Y-%m-%dT%H:%M:%SZ},"
+        + (f"{x:.3f},{y:.3f}" if (day, person) != (3, 1) else ",")
         for day, people in enumerate(positions.tolist())
         for person, (x, y) in enumerate(people)
         if (day, person) != (1, 0)
@@ -103,35 +112,41 @@ def walk(path: Path, positions: np.ndarray) -> Path:
     return path
 
 
-def settled_one_by_one(positions: np.ndarray) -> dict[tuple[int, str], dict[str, int]]:
+def settled_one_by_one(positions: np.ndarray, scheme: Scheme = STEADY) -> dict[tuple[int, str], dict[str, int]]:
     """What devices of their own would report: `Grid.settled`, day after day."""
-    grid = STEADY.survey.attributes[0].grid
+    grid = scheme.survey.attributes[0].grid
     assert grid is not None
     last: dict[int, int] = {}
     found = {}
     for day, people in enumerate(positions.tolist()):
         for person, (x, y) in enumerate(people):
             if (day, person) != (1, 0):
-                last[person] = grid.settled(x, y, last.get(person))
+                if (day, person) != (3, 1):
+                    last[person] = grid.settled(x, y, last.get(person))
                 found[day, f"p{person}"] = {"place": last[person]}
     return found
 
 
 def wanderers(days: int, people: int) -> np.ndarray:
-    """Some lie still on a border or a corner and jitter by 50 m, the others walk some hundred metres a day."""
+    """Some lie still on a border or a corner and jitter by 30 m, the others walk some hundred metres a day.
+
+    The walk leaves the grid, which is from -1,500 to 2,000 m east and from -1,000 to 1,500 m north.
+    """
     random = np.random.default_rng(4)
     steps = random.normal(0, 300, (days, people, 2)).cumsum(axis=0)
-    steps[:, : people // 2] = random.normal(0, 50, (days, people // 2, 2))
-    positions = np.where(np.arange(people)[:, None] < people // 4, [0.0, 0.0], [0.0, 250.0]) + steps
-    return np.clip(positions, [-1499, -999], [1999, 1499])
+    steps[:, : people // 2] = random.normal(0, 30, (days, people // 2, 2))
+    return np.asarray(np.where(np.arange(people)[:, None] < people // 4, [0.0, 0.0], [0.0, 250.0]) + steps)
 
 
-def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(replay: MakeReplay, tmp_path: Path) -> None:
+@pytest.mark.parametrize("scheme", [STEADY, BAY], ids=["whole", "inside"])
+def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(
+    replay: MakeReplay, tmp_path: Path, scheme: Scheme
+) -> None:
     positions, people = wanderers(12, 80), {f"p{person}" for person in range(80)}
     path, sink = walk(tmp_path / "walk.csv", positions), KeepingSink()
-    replay(path, sink, METRES, STEADY, at_once=100).run()
-    found = reported(sink, STEADY, people)
-    assert found == settled_one_by_one(positions)
+    replay(path, sink, METRES, scheme, at_once=100).run()
+    found = reported(sink, scheme, people)
+    assert found == settled_one_by_one(positions, scheme)
     still = [{found[day, f"p{person}"]["place"] for day in range(2, 12)} for person in range(20)]
     assert [len(cells) for cells in still] == [1] * 20, "who jitters on a corner has one memo"
     assert not list(tmp_path.glob("workspace/*.stays")), "the last cells are gone when all is replayed"

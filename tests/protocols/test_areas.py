@@ -175,13 +175,13 @@ def test_the_mean_of_linked_reports_is_off_as_computed() -> None:
 
 
 def test_a_plan_says_in_metres_what_is_kept_and_which_mechanism_it_is() -> None:
-    tight, loose = (plan(scheme_with(place(geo={"level": level, "radius": "400m"}))) for level in (1.1, 0.2))
+    tight, loose = (plan(scheme_with(place(geo={"level": level, "radius": "400m"}))) for level in (5.5, 1))
     assert tight.attributes[0].mechanism == loose.attributes[0].mechanism == "geo-tight"
     assert "the tight mechanism exists" in tight.attributes[0].why
-    assert "does not exist where a cell side costs 0.25" in loose.attributes[0].why
+    assert "does not exist where a cell side costs 0.22" in loose.attributes[0].why
     assert "exponential mechanism" in loose.attributes[0].why and "exponential at" in loose.attributes[0].detail
-    near, *_, far = tight.guarantee.places["place"]
-    assert "two places 400 m apart: 1.1" in in_words((near,)) and near.any[10] == pytest.approx(11)
+    _, near, *_, far = tight.guarantee.places["place"]
+    assert "two positions 400 m apart: 5.5" in in_words((near,)) and near.any[10] == pytest.approx(55)
     assert far.metres == pytest.approx(500 * 32**0.5, abs=0.1), "the widest two cells inside"
     moved = tight.attributes[0].displacement
     assert moved is not None and 0 < moved.mean < far.metres

@@ -5,11 +5,13 @@ from __future__ import annotations
 import importlib
 import time
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
 import pytest
 
+from hearsay.survey_files import example
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.catalogue import build
@@ -20,6 +22,7 @@ from protocols.mechanisms.rounds import Flip, grr
 from protocols.randomness.sampling import Rows, Table, digest
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from tests.clients.cases import scenarios, table_cases
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
 from tests.protocols.test_survey import GOOD, PRIORS, colour, count, load, prior
@@ -35,6 +38,25 @@ PINNED = "639507f05b7aef8e18bf0b820c6a2361"
 def test_the_fingerprint_never_changes_by_itself() -> None:
     """If this fails, reports in flight and devices' memos are refused: raise TERMS_VERSION, and only on purpose."""
     assert fingerprint({}) == PINNED
+
+
+OTHERS = "27a101c5396e5a2442e9d3a5e0c249e3914f9e9967fca87371df8df68649b07e"  # of 86 surveys
+EXAMPLES = {
+    "demand-year": "65d5e11a293114e46ddccd76593da90c",
+    "mobility-week": "05eff60d10c384d3fab0f509c7a57e74",
+    "telemetry": "64c1ff353f9ec44de4d07df22ab99cc6",
+}
+
+
+def test_what_version_2_of_the_terms_changed_for_places_changed_nothing_else() -> None:
+    """Examples, and all surveys of the vectors without places, as they were before."""
+    assert {name: Scheme(example(name)).fingerprint for name in EXAMPLES} == EXAMPLES
+    cases = [*table_cases(), *((each["name"], scheme) for each in scenarios() for scheme in each["schemes"])]
+    placed = {scheme.survey.id: scheme for _, scheme in cases if any(a.placed for a in scheme.survey.attributes)}
+    assert placed and all(b'"version":2' in scheme.terms for scheme in placed.values())
+    others = [scheme for _, scheme in cases if not any(a.placed for a in scheme.survey.attributes)]
+    listed = "\n".join(sorted(f"{scheme.survey.id} {scheme.fingerprint}" for scheme in others))
+    assert sha256(listed.encode()).hexdigest() == OTHERS
 
 
 @pytest.mark.parametrize(

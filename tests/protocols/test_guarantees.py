@@ -12,6 +12,7 @@ from protocols.mechanisms import RECORDS, Direct, Flip, Use, fitting
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy import Loss, loss_of_values
+from protocols.privacy.histories import second_round_loss
 from protocols.privacy.linked import loss
 from protocols.scheme import Scheme
 from protocols.scheme.choosing import total_variance
@@ -136,6 +137,19 @@ def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solu
     assert (stated.relation, stated.exact) == ("any", True)
     assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
     assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "t"),
+    [("l-grr", 2, 7), ("l-grr", 3, 5), ("l-grr", 4, 4), ("l-osue", 2, 5), ("l-sue", 2, 5), ("l-oue", 3, 4)],
+)
+def test_a_week_of_any_two_histories_is_as_far_apart_as_said(name: str, k: int, t: int) -> None:
+    """Against all histories and all answers."""
+    scheme = scheme_with(of_size(k, mechanism=name), eps_inf=2.0, eps_1=1.0)
+    stated = scheme.guarantees.any(t)
+    assert stated.exact and stated.whole == pytest.approx(whole_loss(history_distribution(scheme, t)), rel=1e-9)
+    assert scheme.guarantees.any(7).whole < 7 * second_round_loss(scheme.questions[0].mechanism)
+    assert not scheme.guarantees.any(8).exact
 
 
 @pytest.mark.parametrize("name", ["l-grr", "l-osue", "l-sue", "loloha", "l-geometric"])

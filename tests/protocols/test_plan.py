@@ -98,7 +98,7 @@ def test_every_figure_names_its_relation() -> None:
         assert {loss.relation for loss in (*promise.constant.values(), promise.for_ever)} == {"constant"}
         assert {loss.relation for loss in (promise.per_report, *promise.any.values())} == {"any"}
         assert promise.renaming is not None and promise.renaming.relation == "renaming"
-        assert list(promise.any) == [2, 10, 100]
+        assert list(promise.any) == [2, 7, 10, 100]
 
 
 def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
@@ -228,6 +228,14 @@ def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> N
         "void once a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is by at most 13.5"
         in text
     )
+
+
+def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
+    """A tenth of the devices drawn evenly from four values: (1 - u) f + u / k is f + u (1/k - f)."""
+    colour = {"name": "colour", "values": ["red", "green", "blue", "grey"]}
+    text = text_of(scheme_with(colour, of_size(3), **TWO_ROUNDS), "unlisted-values")
+    assert text.startswith("colour: ") and "adds u (1/k - f)" in text and "nobody has appears to have 2.5 %" in text
+    assert "unlisted-values" not in codes(scheme_with({**colour, "other": "grey"}, of_size(3), **TWO_ROUNDS))
 
 
 def test_a_memo_cap_is_not_said_to_bound_everything() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from math import inf, log, log2
+from math import inf, log, log2, prod
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from protocols.arrays import Floats
 from protocols.planning import plan
 from protocols.privacy.crowd import evidence, trackability
 from protocols.scheme import Scheme
-from tests.helpers.enumeration import answers
+from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
 
 MECHANISMS = {
@@ -46,6 +46,36 @@ def test_the_closed_form_is_that_of_all_sequences_of_reports(name: str, t: int) 
     scheme = scheme_with(attribute, **terms)
     (reports,) = evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal)
     assert trackability(reports, t) == pytest.approx(enumerated(scheme, t), abs=1e-9)
+
+
+@pytest.mark.parametrize("t", [1, 2])
+@pytest.mark.parametrize("guarantee", ["tuple", "published"])
+@pytest.mark.parametrize(
+    ("sizes", "names"), [((2, 3), ("grr", "grr")), ((2, 2), ("oue-r", "sue-z")), ((3, 2), ("grr-r", "oue-z"))]
+)
+def test_an_attribute_drawn_for_life_tracks_through_fresh_noise(
+    sizes: tuple[int, ...], names: tuple[str, ...], guarantee: str, t: int
+) -> None:
+    """Against every sequence of 2t reports of every tuple, cut in halves."""
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, (k, name) in enumerate(zip(sizes, names, strict=True))]
+    scheme = scheme_with(*attributes, eps=1.0, solution="rs+fd", guarantee=guarantee)
+    (reports,) = evidence(scheme.questions, scheme.discloses, memoised=False)
+    halves = [(k if "grr" in name else 2**k) ** t for k, name in zip(sizes, names, strict=True)]
+    alone = survey_distribution(scheme, t).reshape(-1, prod(halves))
+    both = survey_distribution(scheme, 2 * t).reshape(-1, *(half for half in halves for _ in range(2)))
+    both = both.transpose(0, *range(1, 2 * len(sizes), 2), *range(2, 2 * len(sizes) + 1, 2))
+    together = both.reshape(len(alone), prod(halves), prod(halves))
+    found = float(np.log(together / (alone[:, :, None] * alone[:, None])).max())
+    assert trackability(reports, t) == pytest.approx(found, abs=1e-9)
+    assert trackability(reports, inf) == pytest.approx(log(len(sizes)))
+
+
+def test_an_attribute_for_life_is_stated_in_plans() -> None:
+    three = [of_size(4, name, mechanism="grr") for name in "abc"]
+    drawn = plan(scheme_with(*three, eps=2.0, solution="rs+fd", guarantee="published"))
+    assert drawn.crowd.report is not None
+    assert drawn.crowd.report.trackability == pytest.approx(0.914, abs=5e-4)
+    assert drawn.crowd.report.trackability_for_ever == pytest.approx(log(3))
 
 
 def test_it_grows_with_every_report_up_to_the_memo() -> None:

@@ -22,7 +22,7 @@ _ALPHA = (0.0008377318206303529, 7.608527714248998e-7, 1.1976380015605232e-9, 2.
 class Attribute:
     """`span` are the first numbers of the values of a range; `rates`, what a cell side may cost, once and for ever."""
 
-    def __init__(self, given: Any, solution: str) -> None:
+    def __init__(self, given: Any, solution: str, version: int) -> None:
         keys(given, ATTRIBUTE, "attribute")
         self.name = text(given["name"], "[a-z][a-z0-9_]{0,62}", "name")
         self.grid = Grid(given["grid"]) if "grid" in given else None
@@ -31,7 +31,7 @@ class Attribute:
         need(len(self.places) == len(self.values) >= 2, "values")
         self.other = given.get("other")
         need("other" not in given or self.other in self.places, "other")
-        self.rates = [_rate(given[key], self.grid) if key in given else None for key in ("geo", "geo_inf")]
+        self.rates = [_rate(given[key], self.grid, version) if key in given else None for key in ("geo", "geo_inf")]
         self.placed = self.rates != [None, None]
         need(not self.placed or solution == "smp", "geo")
         self.prior = None
@@ -60,12 +60,11 @@ class Attribute:
 
 
 class Grid:
-    """Square cells in metres, numbered row by row; `widest` is the largest distance of two, in cell sides."""
+    """Square cells in metres, numbered row by row."""
 
     def __init__(self, given: Any) -> None:
         keys(given, "at cell columns crs origin rows", "grid")
         self.columns, self.rows = (whole(given[key], 2, MAX_VALUES // 2, key) for key in ("columns", "rows"))
-        self.widest = hypot(self.columns - 1, self.rows - 1)
         self.cell, self.crs = given["cell"], text(given.get("crs", "local"))
         self.at, self.origin = given.get("at"), given.get("origin", (0.0, 0.0))
         need(self.columns * self.rows <= MAX_VALUES and number(self.cell) and self.cell > 0, "grid")
@@ -86,7 +85,8 @@ class Grid:
             return None
         if not all(map(isfinite, metres)):
             return None
-        across, up = ((each - start) / self.cell for each, start in zip(metres, self.origin))
+        steps = ((each - start) / self.cell for each, start in zip(metres, self.origin))
+        across, up = (min(max(each, 0), size) for each, size in zip(steps, (self.columns, self.rows)))
         if last is not None:
             row, column = divmod(last, self.columns)
             if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
@@ -99,16 +99,13 @@ class Grid:
         return floor(row) * self.columns + floor(column)
 
     def apart(self, metres: float) -> float:
-        """How far apart, in cell sides, the cells of two positions can be that are so many metres apart."""
-        far = metres / self.cell
-        if far >= self.columns + self.rows:
-            return self.widest
-        most, j = 0.0, floor(far + 2 * KEPT)
-        for i in range(j + 1):
+        """How far apart, in cell sides, the cells of two positions can be that are that far apart."""
+        far, most, j = metres / self.cell, 0.0, self.rows - 1
+        for i in (i for i in range(self.columns) if i - 2 * KEPT <= far):
             while hypot(max(0, i - 2 * KEPT), max(0, j - 2 * KEPT)) > far:
                 j -= 1
             most = max(most, hypot(i, j))
-        return min(self.widest, most)
+        return most
 
     def _metres(self, given: Mapping[str, Any]) -> tuple[float, float]:
         """Of latitude and longitude where they can be projected, around `at` or in a UTM zone."""
@@ -152,7 +149,10 @@ def _listed(given: Any, grid: Grid | None) -> tuple[list[str], range | None]:
     return values or [str(each) if step == 1 else f"{each}-{min(each + step, last + 1) - 1}" for each in span], span
 
 
-def _rate(given: Any, grid: Grid | None) -> float:
+def _rate(given: Any, grid: Grid | None, version: int) -> float:
+    """In version 1, distances were those between the middles of cells."""
     keys(given, "level radius", "geo")
-    need(all(number(given[key]) and given[key] > 0 for key in ("level", "radius")), "geo")
-    return float(given["level"] * grid.cell / given["radius"]) if grid else not_terms("geo")
+    level, radius = given["level"], given["radius"]
+    if grid is None or not all(number(each) and each > 0 for each in (level, radius)):
+        not_terms("geo")
+    return float(level * grid.cell / radius if version == 1 else level / grid.apart(radius))

@@ -59,7 +59,7 @@ def link(question: Question) -> float:
     if question.ordered:
         return max(map(sum, _steps(second, None)))
     if question.kind == "plane" and grid is not None:
-        return float(second.rate * grid.widest)
+        return float(second.rate * grid.apart(inf))
     p, q = second.drawn
     return question.size * max(log(p / q), log((1 - q) / (1 - p))) if question.bits else log(p / q)
 

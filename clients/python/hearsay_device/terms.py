@@ -67,7 +67,8 @@ class Terms:
         self._ask(resolved, declared)
         self.sampling = self.solution != "spl" and len(self.attributes) > 1
         new = "visitors" in declared or any(attribute.other is not None for attribute in self.attributes)
-        need(type(resolved["version"]) is int and resolved["version"] == 1 + new, "another version")
+        most = 2 if new or any(attribute.placed for attribute in self.attributes) else 1
+        whole(resolved["version"], 1 + new, most, "another version")
         self.longitudinal, budgets = self._budgets(declared)
         guarantee = one_of(declared.get("guarantee", "tuple"), ("tuple", "attribute", "published"), "guarantee")
         need(self.hides or guarantee == "tuple", "guarantee")
@@ -93,7 +94,7 @@ class Terms:
     def _ask(self, resolved: Any, declared: Any) -> None:
         """Attributes, and questions about them: one for each attribute, then one for each cross."""
         parts = listed(declared["attributes"], MAX_QUESTIONS, "attributes")
-        self.attributes = [Attribute(part, self.solution) for part in parts]
+        self.attributes = [Attribute(part, self.solution, resolved["version"]) for part in parts]
         named = {attribute.name: attribute for attribute in self.attributes}
         need(len(named) == len(parts) > self.hides, "attributes")
         crosses = listed(declared["crosses"], MAX_QUESTIONS, "crosses") if "crosses" in declared else []

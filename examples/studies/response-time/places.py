@@ -9,7 +9,7 @@ from incidents import Floats, Incidents, Whole
 from scipy.spatial import cKDTree
 
 from analytics.estimation.places import advance, best_steps
-from protocols.mechanisms import PlanarChannel
+from protocols.mechanisms import Area, PlanarChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -20,7 +20,7 @@ MOST_CELLS = 16_000
 
 @dataclass(frozen=True)
 class Budget:
-    """Two places `radius` metres apart are told apart by `level` at most."""
+    """As the published table has them: the middles of two cells `radius` metres apart are told apart by `level`."""
 
     level: float
     radius: float
@@ -61,7 +61,8 @@ class Map:
             "columns": self.columns,
             "rows": self.rows,
         }
-        place = {"name": "place", "grid": grid, "geo": {"level": budget.level, "radius": budget.radius}}
+        apart = self.cell * Area(self.columns, self.rows).apart(budget.radius / self.cell)  # of positions that near
+        place = {"name": "place", "grid": grid, "geo": {"level": budget.per_metre * apart, "radius": budget.radius}}
         when = {"id": "response-time", "start": "2026-01-01T00:00:00Z", "period": "1d"}
         return Survey.model_validate({**when, "attributes": [place]})
 

@@ -8,6 +8,7 @@ const RAISED = { report: 1e6, value: 1e6, year: 1e9, week: 1e9, ratio: 1, shorte
 
 let device;
 let terms; // of the chosen survey
+let about; // what the server says of it: its values, and chances for any two histories
 let shown = 0; // counts previews, so that a slow one does not replace a newer one
 
 const number = () => Number(sessionStorage.getItem("device") ?? "0");
@@ -49,9 +50,9 @@ async function choose(id) {
     const bytes = new Uint8Array(await answer.arrayBuffer());
     await device.join(bytes, { trustFirstUse: true }); // verified here, whatever the server says
     terms = JSON.parse(new TextDecoder().decode(bytes)).declared;
+    about = await (await fetch(`/try/${encodeURIComponent(id)}/about.json`)).json();
     await explain();
-    const found = await (await fetch(`/try/${encodeURIComponent(id)}/values.json`)).json();
-    for (const [name, listed] of Object.entries(found)) find("answer").append(choice(name, listed));
+    for (const [name, listed] of Object.entries(about.values)) find("answer").append(choice(name, listed));
     await preview();
   } catch (error) {
     trouble(error);
@@ -60,10 +61,13 @@ async function choose(id) {
 
 async function explain() {
   const { report, value } = await device.explain();
+  const linked = Object.entries(about.any).map(([t, chance]) => `${percent(chance)} from ${t} reports`);
   const all = Object.entries(value).map(([name, chance]) => `${name} ${percent(chance)}`);
   find("costs").textContent =
     `Device ${number() + 1}. How often whoever sees a report guesses the right one of two equally likely answers: ` +
-    `${percent(report[terms.id])} at most. From all reports of this device so far: ${all.join(", ")}.`;
+    `${percent(report[terms.id])} at most. From all reports of this device so far: ${all.join(", ")}. ` +
+    `Who knows which reports are this device's can also see when an answer changed: of any two histories of answers the ` +
+    `right one is guessed in ${linked.join(" and ")}, at most.`;
 }
 
 function choice(name, listed) {

@@ -25,7 +25,7 @@ def averaged(question: Question, t: float, memoised: bool) -> float:
     >>> from protocols.scheme import Scheme
     >>> from protocols.survey_text import parse_survey
     >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [
-    ...  {name: place, geo: {level: 1.0986, radius: 200m},
+    ...  {name: place, geo: {level: 1.6015, radius: 200m},
     ...   grid: {at: [47, 6], cell: 50m, columns: 150, rows: 150}}]}'''))
     >>> [round(averaged(scheme.questions[0], t, memoised=False)) for t in (1, 30, 365)]
     [446, 81, 23]

@@ -178,7 +178,8 @@ def test_limits_are_compared_with_the_best_possible_figure() -> None:
 
 
 GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
-NEAR, WIDE = {"level": 1.0986, "radius": "200m"}, {"level": 2.1972, "radius": "200m"}
+# Positions 200 m apart can be in cells of 100 m that are 361 m apart: a cell side costs ln 3 / 2.
+NEAR, WIDE = {"level": 1.9805, "radius": "200m"}, {"level": 3.961, "radius": "200m"}
 
 
 def place(**reaches: Any) -> Question:

@@ -117,7 +117,7 @@ function placeErrors() {
   const metres = (value) => value.toFixed(0), share = (value) => value.toFixed(4);
   return {
     id: "place-errors", wide: true, plain: true, shown: (context) => rowsOf(context).length > 0, title: () => "Places: metres and areas",
-    hint: () => "Metres: by how much people must be moved, on average, to be where they are. Areas: the root mean square error of an area's share. Budgets of mechanisms for places are for two places the survey's radius apart, and those of the others for any two.",
+    hint: () => "Metres: by how much people must be moved, on average, to be where they are. Areas: the root mean square error of an area's share. Budgets of mechanisms for places are for two positions the survey's radius apart, and those of the others for any two.",
     table: (context) => ({
       name: "errors of places",
       columns: [column("method", "method"), column("eps", "eps", String), column("attribute", "attribute"), column("metres", "metres", metres), column("metres_error", "standard error", metres), column("areas", "areas", share), column("areas_error", "standard error", share)],
