@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 from analytics.integrity import ALPHA
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
+from lab.attacks.beside import Beside
 from lab.attacks.coins import experiments
+from lab.attacks.observed import Observed
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
@@ -32,6 +34,7 @@ from views.results import Histogram
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
+TWINS = 20  # devices whose reports are made again under another secret
 MOST_RECORDS = 50_000  # among which people are looked for, unless there is a background
 
 
@@ -61,19 +64,25 @@ class Auditing:
         figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
         return self._report(figures, findings(self.scheme, self.devices))
 
-    def measured(self, people: Scenario, way: Way, step: Step, background: Table | None = None) -> AuditReport:
+    def measured(
+        self, people: Scenario, way: Way, step: Step, background: Table | None = None, twin: Way | None = None
+    ) -> AuditReport:
         """The closed forms, and the same attacks on devices with the values of `people`.
 
-        People are looked for in `background`, by default among the people themselves.
+        People are looked for in `background`, by default among the people themselves. `twin` is the same way for
+        devices with another secret.
         """
         priors = None if self.prior == "published" else self._priors()
-        seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
-        for some in self._blocks(people):
-            seen.add(way.observe(self.survey, block(people, some.start, some.stop), step))
-        figures, hidden = seen.figures(), seen.findings()
+        watched, figures, hidden = Watched(self.survey, way, twin, step), list[Figure](), list[Finding]()
+        if set(self.only) != {"epsilon"}:
+            seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
+            for some in self._blocks(people):
+                seen.add(watched.observe(block(people, some.start, some.stop)))
+            figures, hidden = seen.figures(), seen.findings()
         if "epsilon" in self.only:
-            figures += self._coins(people, way, step)
-        if "reidentify" in self.only and len(self.scheme.questions) > 1:
+            figures += self._coins(people, watched)
+        hidden += watched.beside.findings(self.alpha / 4)
+        if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
             first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
             both = (first, first if background is None else background)
             table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
@@ -87,7 +96,7 @@ class Auditing:
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         return self._report(figures, told, **facts)
 
-    def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
+    def _coins(self, people: Scenario, watched: Watched) -> list[Figure]:
         """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
         planned = experiments(self.scheme, people.periods)
         for number, experiment in enumerate(planned):
@@ -95,7 +104,10 @@ class Auditing:
             for some in self._blocks(people):
                 coins = shown[some.start : some.stop]
                 flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
-                experiment.add(way.observe(self.survey, flipped, step), coins)
+                observed = watched.observe(flipped)
+                experiment.add(observed, coins)
+                if some.start == 0:
+                    watched.beside.add_coins(observed, coins, steady=not experiment.coins.change)
         looks = sum(len(experiment.looks) for experiment in planned)
         return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
 
@@ -122,6 +134,26 @@ class Auditing:
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
         return report_of(self.scheme, figures, found, self.fail_above, **facts)
+
+
+@dataclass
+class Watched:
+    """A way of reports on which everything beside the answers is watched, too; `twin`: with another secret."""
+
+    survey: Survey
+    way: Way
+    twin: Way | None
+    step: Step
+    beside: Beside = field(default_factory=Beside)
+
+    def observe(self, people: Scenario) -> Observed:
+        observed = self.way.observe(self.survey, people, self.step)
+        self.beside.add(observed)
+        if self.twin is not None:  # both ways name their first run alike
+            few = block(people, 0, min(TWINS, people.devices))
+            self.beside.add_twin(observed, self.twin.observe(self.survey, few, self.step))
+            self.twin = None
+        return observed
 
 
 def read_shares(path: Path, survey: Survey) -> Priors:

@@ -1,0 +1,168 @@
+"""Devices of a program that the audit knows nothing of (docs/audit.md, "Any device").
+
+The audit starts the program, writes a line for each report that a device is to make, and sees what a gateway is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from select import select
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from hearsay.terminal.console import Step
+from lab.attacks.observed import Observed, Record
+from lab.attacks.reidentify import own_scheme
+from lab.auditing.gateways import Request, answering, gateway
+from producers.scenarios import Scenario
+from protocols.arrays import PackedBits, Places
+from protocols.errors import SettingsError, WireError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import Frame, decode_report
+
+PATIENCE_SECONDS = 60
+NUMBERS = ("number of requests", "length of requests", "time of the last request", "device's own clock")
+_ANSWERS = re.compile(rb'("answers"\s*:\s*\{)([^}]*)(\})')
+_ANSWER = re.compile(rb'(:\s*")([0-9a-f]*)(")')
+
+
+@dataclass
+class Program:
+    """Devices that are made by a program, started by this command."""
+
+    command: str
+    keyring = None
+    _runs: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.command
+
+    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
+        self._runs += 1
+        scheme, half = own_scheme(survey, f"audit.{self._runs}"), people.periods // 2
+        shown, terms = _Shown(scheme, people.devices, people.periods), answering(200, scheme.terms)
+        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
+            fixed = {"gateway": running.address, "survey": scheme.survey.id}
+            for span in (range(half), range(half, people.periods)):
+                with _running(self.command) as tell:
+                    for period in span:
+                        truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
+                        shown.knows(period, truth.devices, truth.values)
+                        for row, device in enumerate(truth.devices.tolist()):
+                            step(period * people.devices + device, people.periods * people.devices, self.command)
+                            values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
+                            running.requests.clear()
+                            since = monotonic()
+                            done = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
+                            shown.add(period, device, running.requests, since, at, done)
+        return shown.ended()
+
+
+@contextmanager
+def _running(command: str) -> Iterator[Any]:
+    """A function that writes a line to the program, and returns the line that comes back."""
+    try:
+        process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except (OSError, ValueError) as error:
+        message = f"--device {command!r} cannot be started: {error}"
+        raise SettingsError(message, "give a program and its arguments") from None
+    assert process.stdin is not None and process.stdout is not None
+    into, out = process.stdin, process.stdout
+
+    def tell(line: dict[str, Any]) -> dict[str, Any]:
+        try:
+            into.write(json.dumps(line).encode() + b"\n")
+            into.flush()
+            ready, _, _ = select([out], [], [], PATIENCE_SECONDS)
+            answer = json.loads(out.readline() if ready else b"")
+            if not isinstance(answer, dict):
+                raise ValueError("not an object")
+        except (OSError, ValueError) as error:
+            hint = f"it must write a JSON object for each line within {PATIENCE_SECONDS} s: docs/audit.md, Any device"
+            raise SettingsError(f"--device {command!r} did not answer: {error}", hint) from None
+        return answer
+
+    try:
+        yield tell
+    finally:
+        into.close()
+        try:
+            process.wait(PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        out.close()
+
+
+class _Shown(Record):
+    """Keeps the requests of devices: the reports, and everything beside their answers."""
+
+    def __init__(self, scheme: Scheme, devices: int, periods: int) -> None:
+        encodings = [question.mechanism.encoding for question in scheme.questions]
+        if any(encoding.lifelong and isinstance(encoding.answer, PackedBits) for encoding in encodings):
+            raise SettingsError("a report of dbitflip does not show which buckets a device has",
+                                "audit a program with another mechanism")  # fmt: skip
+        super().__init__(scheme, devices, periods)
+        self._numbers = {name: np.zeros((periods, devices)) for name in NUMBERS}
+        self._bytes = [[b""] * devices for _ in range(periods)]
+        self._refused = ""
+
+    def add(self, period: int, device: int, sent: list[Request], since: float, at: float, done: dict[str, Any]) -> None:
+        """The requests of a device in a period; at `since` of our clock it was told that it is `at`."""
+        self._refused = str(done.get("refused", self._refused))
+        length = sum(len(request.head) + len(request.body) for request in sent)
+        last, own = sent[-1].seconds - since if sent else 0.0, float(done.get("at", at)) - at
+        for name, number in zip(NUMBERS, (len(sent), length, last, own), strict=True):
+            self._numbers[name][period, device] = number
+        self._bytes[period][device] = b"".join(request.head + without_answers(request.body) for request in sent)
+        scheme = self.observed.scheme
+        for body in (request.body for request in sent if request.body):
+            frame = decode_report(body, {scheme.survey.id: scheme}.get)
+            if not isinstance(frame, Frame):
+                raise WireError(f"a report of the audited devices was refused: {frame.detail}", "docs/wire-format.md")
+            if frame.period == period:
+                self.put(frame, np.array([device]))
+
+    def put(self, frame: Frame, rows: Places) -> None:
+        """What devices drew for life is in their reports."""
+        super().put(frame, rows)
+        seen = self.observed
+        for name, column in frame.answers.items():
+            if seen.scheme.discloses and seen.sampled is not None:
+                seen.sampled[rows] = seen.scheme.survey.index(name)
+            encoding, traits = seen.scheme.question(name).mechanism.encoding, seen.traits[name]
+            if traits is not None:
+                traits[rows] = column // encoding.g  # type: ignore[attr-defined]
+
+    def ended(self) -> Observed:
+        if not self.observed.present.any():
+            message = f"no device sent a report that counts{self._refused and ': ' + self._refused}"
+            raise SettingsError(message, "a program must allow what the survey reveals: docs/audit.md, Any device")
+        width = max(len(row) for rows in self._bytes for row in rows)
+        padded = b"".join(row.ljust(width, b"\0") for rows in self._bytes for row in rows)
+        around = np.frombuffer(padded, dtype=np.uint8).reshape(*self.observed.present.shape, width)
+        return replace(self.observed, around={**self._numbers, "requests": around})
+
+
+def without_answers(report: bytes) -> bytes:
+    """A report with zeros for the digits of its answers.
+
+    >>> without_answers(b'{"gap":"01","answers":{"a":"3f", "b":"00"}}')
+    b'{"gap":"01","answers":{"a":"00", "b":"00"}}'
+    """
+
+    def zeros(answer: re.Match[bytes]) -> bytes:
+        return answer[1] + b"0" * len(answer[2]) + answer[3]
+
+    return _ANSWERS.sub(lambda found: found[1] + _ANSWER.sub(zeros, found[2]) + found[3], report)
