@@ -14,10 +14,9 @@ import numpy as np
 from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
 from lab.attacks.observed import Observed
 from lab.audit.report import Finding
-from protocols.arrays import Bytes, Floats, Gaps, Mask, PackedBits, Tokens
+from protocols.arrays import Bytes, Floats, Gaps, Mask, Tokens
 
 MOST_DEVICES = 20_000  # that the classifier is given
-FEWEST_DEVICES = 40
 
 
 @dataclass
@@ -30,6 +29,10 @@ class Beside:
     _longer: list[Floats] = field(default_factory=list)
     _copied: int = 0
 
+    @property
+    def empty(self) -> bool:
+        return not self._tokens
+
     def add(self, observed: Observed) -> None:
         """Devices with any values."""
         self._tokens.append(observed.tokens[observed.present])
@@ -39,8 +42,7 @@ class Beside:
 
     def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:
         """Devices whose coins chose between two histories; `steady`: their values never change."""
-        if len(coins) >= FEWEST_DEVICES:
-            self._learnt.append(told(observed, coins))
+        self._learnt.append(told(observed, coins))
         if steady and observed.scheme.survey.longitudinal:
             self._longer.append(likeness_lost(observed))
 
@@ -72,7 +74,7 @@ def true_gaps(present: Mask, horizon: int) -> Gaps:
     """Periods since the last report of each device, at most the horizon, which also stands for never.
 
     >>> true_gaps(np.array([[True], [False], [True], [True]]), 7)[:, 0].tolist()
-    [7, 7, 2, 1]
+    [7, 1, 2, 1]
     """
     gaps, last = np.full(present.shape, horizon, dtype=np.uint16), np.full(present.shape[1], -horizon)
     for period, there in enumerate(present):
@@ -115,30 +117,19 @@ def around(observed: Observed, devices: int) -> tuple[Bytes, list[str]]:
 def likeness_lost(observed: Observed) -> Floats:
     """For each device, how much less like those before a restart its answers after it are: 0 on average with memos.
 
-    x and y are the last answers before and the first after; b and a as many others before and after. With one memo all
-    of them come from the same draws, so exchanging b with a changes the sign and nothing else.
+    Compared with the last answer before it and with the first after it, in bits, are as many others before as after.
+    With one memo all of them come from the same draws: exchanging before and after changes the sign and nothing else.
     """
-    half, periods = observed.restart, observed.periods
-    many = min(half, periods - half) - 1
-    rows = observed.there(range(periods))
+    half, rows = observed.restart, observed.there(range(observed.periods))
     lost = np.zeros(int(rows.sum()))
-    for step in range(1, many + 1):
-        for last, sign in ((half - 1, 1), (half, -1)):
-            before, after = half - 1 - step, half + step
-            lost += sign * (likeness(observed, rows, last, before) - likeness(observed, rows, last, after))
-    return lost
-
-
-def likeness(observed: Observed, rows: Mask, one: int, other: int) -> Floats:
-    """How many bits, or symbols, of the answers of two periods are equal."""
-    equal = np.zeros(int(rows.sum()))
     for question in observed.scheme.questions:
-        first, second = (observed.answers[question.name][period][rows] for period in (one, other))
-        if isinstance(question.mechanism.encoding.answer, PackedBits):
-            equal -= np.bitwise_count(first ^ second).sum(axis=1)
-        else:
-            equal += first == second
-    return equal
+        answers = observed.answers[question.name][:, rows].reshape(observed.periods, len(lost), -1)
+        for step in range(1, min(half, observed.periods - half)):
+            for fixed, sign in ((half - 1, 1.0), (half, -1.0)):
+                apart = [answers[fixed] ^ answers[other] for other in (half - 1 - step, half + step)]
+                before, after = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in apart)
+                lost += sign * (after - before)
+    return lost
 
 
 def chance_of_sum(signed: Floats) -> float:

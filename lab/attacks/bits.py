@@ -39,8 +39,8 @@ class Classifier:
         both = (bits.sum(axis=0) + 0.5) / (len(bits) + 1)
         error = np.sqrt(both * (1 - both) * (1 / (coins.sum() + 1) + 1 / ((~coins).sum() + 1)))
         apart = np.abs(heads - tails) / error
-        self.best = int(np.argmax(apart))
-        self._kept = np.flatnonzero(apart >= min(apart.max(), sqrt(2 * log(len(apart) + 1)) + SPARE))
+        self.best = int(np.argmax(np.append(apart, 0.0)))
+        self._kept = np.flatnonzero(apart >= min(apart.max(initial=0.0), sqrt(2 * log(len(apart) + 1)) + SPARE))
         self._set = np.log(heads / tails)[self._kept]
         self._unset = np.log((1 - heads) / (1 - tails))[self._kept]
 

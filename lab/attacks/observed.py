@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import Column, Devices, Gaps, Mask, PackedBits, Places, Tokens, Traits, Whole, smallest_unsigned
-from protocols.errors import WireError
+from protocols.errors import SurveyError, WireError
+from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, Frame, Reject, decode_frame
@@ -83,26 +84,26 @@ class Observed:
 class Record:
     """Keeps the reports of devices 0 .. n-1.
 
-    `sampled` and `traits`: what devices drew for life, if the audit knows it. Otherwise it is read from their reports.
+    What devices drew for life is read from their reports, unless the audit knows their secret, as `respondent` does.
     """
 
-    def __init__(
-        self,
-        scheme: Scheme,
-        devices: int,
-        periods: int,
-        sampled: Column | None = None,
-        traits: Mapping[str, Traits] | None = None,
-    ) -> None:
-        shape = (periods, devices)
-        answers, shown = {}, {}
+    def __init__(self, scheme: Scheme, devices: int, periods: int, respondent: Respondent | None = None) -> None:
+        self._devices: Devices = np.arange(devices, dtype=np.uint64)
+        self._respondent, shape = respondent, (periods, devices)
+        answers, traits = {}, dict[str, Traits]()
         for question in scheme.questions:
             layout, lifelong = question.mechanism.encoding.answer, question.mechanism.encoding.lifelong
             row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
             answers[question.name] = np.zeros((*shape, *row), dtype=layout.dtype)
-            shown[question.name] = np.zeros(devices, dtype=np.int64) if lifelong else None
-        if sampled is None and scheme.discloses:
-            sampled = np.zeros(devices, dtype=np.int64)
+            if respondent is not None:
+                traits[question.name] = respondent.traits(question, self._devices)
+            elif lifelong and row:
+                raise SurveyError("a report does not show which buckets a device has", "choose another mechanism")
+            else:
+                traits[question.name] = np.zeros(devices, dtype=np.int64) if lifelong else None
+        sampled: Column | None = np.zeros(devices, dtype=np.int64) if scheme.discloses else None
+        if respondent is not None:
+            sampled = respondent.sampled(self._devices) if scheme.sampling else None
         self.observed = Observed(
             scheme,
             {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in scheme.questions},
@@ -110,7 +111,7 @@ class Record:
             np.zeros(shape, dtype=bool),
             answers,
             sampled,
-            shown if traits is None else traits,
+            traits,
             np.zeros(shape, dtype=np.uint16),
             np.zeros(shape, dtype=np.uint64),
         )
@@ -129,6 +130,11 @@ class Record:
         seen.tokens[frame.period, rows] = frame.tokens
         for name, column in frame.answers.items():
             seen.answers[name][frame.period, rows] = column
+            if self._respondent is None and seen.sampled is not None:
+                seen.sampled[rows] = seen.scheme.survey.index(name)
+            encoding = seen.scheme.question(name).mechanism.encoding
+            if self._respondent is None and isinstance(encoding, Hashed):
+                np.asarray(seen.traits[name])[rows] = column // encoding.g
 
 
 class Witness(Record):
@@ -137,12 +143,8 @@ class Witness(Record):
     partitions = 4
 
     def __init__(self, respondent: Respondent, devices: int, periods: int) -> None:
-        scheme, self._respondent = respondent.scheme, respondent
-        self._devices: Devices = np.arange(devices, dtype=np.uint64)
-        self._known: tuple[int, Whole, Places] | None = None
-        sampled = respondent.sampled(self._devices) if scheme.sampling else None
-        traits = {q.name: respondent.traits(q, self._devices) for q in scheme.questions}
-        super().__init__(scheme, devices, periods, sampled, traits)
+        super().__init__(respondent.scheme, devices, periods, respondent)
+        self._tokens, self._known = respondent.tokens, (-1, self._devices, np.zeros(0, dtype=np.intp))
         self._order = np.zeros((periods, devices))
         self.observed = replace(self.observed, around={"order": self._order})
 
@@ -154,8 +156,8 @@ class Witness(Record):
         frame = decode_frame(value, {scheme.survey.id: scheme}.get)
         if isinstance(frame, Reject):
             raise WireError(f"a frame of the audit's own devices was refused: {frame.detail}", "this is a bug")
-        if self._known is None or self._known[0] != frame.period:
-            tokens = self._respondent.tokens(self._devices, frame.period)
+        if self._known[0] != frame.period:
+            tokens = self._tokens(self._devices, frame.period)
             order = np.argsort(tokens)
             self._known = frame.period, tokens[order], order
         _, known, order = self._known

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -73,15 +73,24 @@ class Auditing:
         devices with another secret.
         """
         priors = None if self.prior == "published" else self._priors()
-        watched, figures, hidden = Watched(self.survey, way, twin, step), list[Figure](), list[Finding]()
+        beside, figures, hidden = Beside(), list[Figure](), list[Finding]()
+
+        def observe(some: Scenario) -> Observed:
+            observed = way.observe(self.survey, some, step)
+            if twin is not None and beside.empty:  # both ways name their first run alike
+                few = block(some, 0, min(TWINS, some.devices))
+                beside.add_twin(observed, twin.observe(self.survey, few, step))
+            beside.add(observed)
+            return observed
+
         if set(self.only) != {"epsilon"}:
             seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
             for some in self._blocks(people):
-                seen.add(watched.observe(block(people, some.start, some.stop)))
+                seen.add(observe(block(people, some.start, some.stop)))
             figures, hidden = seen.figures(), seen.findings()
         if "epsilon" in self.only:
-            figures += self._coins(people, watched)
-        hidden += watched.beside.findings(self.alpha / 4)
+            figures += self._coins(people, observe, beside)
+        hidden += beside.findings(self.alpha / 4)
         if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
             first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
             both = (first, first if background is None else background)
@@ -96,7 +105,7 @@ class Auditing:
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         return self._report(figures, told, **facts)
 
-    def _coins(self, people: Scenario, watched: Watched) -> list[Figure]:
+    def _coins(self, people: Scenario, observe: Callable[[Scenario], Observed], beside: Beside) -> list[Figure]:
         """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
         planned = experiments(self.scheme, people.periods)
         for number, experiment in enumerate(planned):
@@ -104,10 +113,10 @@ class Auditing:
             for some in self._blocks(people):
                 coins = shown[some.start : some.stop]
                 flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
-                observed = watched.observe(flipped)
+                observed = observe(flipped)
                 experiment.add(observed, coins)
                 if some.start == 0:
-                    watched.beside.add_coins(observed, coins, steady=not experiment.coins.change)
+                    beside.add_coins(observed, coins, steady=not experiment.coins.change)
         looks = sum(len(experiment.looks) for experiment in planned)
         return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
 
@@ -134,26 +143,6 @@ class Auditing:
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
         return report_of(self.scheme, figures, found, self.fail_above, **facts)
-
-
-@dataclass
-class Watched:
-    """A way of reports on which everything beside the answers is watched, too; `twin`: with another secret."""
-
-    survey: Survey
-    way: Way
-    twin: Way | None
-    step: Step
-    beside: Beside = field(default_factory=Beside)
-
-    def observe(self, people: Scenario) -> Observed:
-        observed = self.way.observe(self.survey, people, self.step)
-        self.beside.add(observed)
-        if self.twin is not None:  # both ways name their first run alike
-            few = block(people, 0, min(TWINS, people.devices))
-            self.beside.add_twin(observed, self.twin.observe(self.survey, few, self.step))
-            self.twin = None
-        return observed
 
 
 def read_shares(path: Path, survey: Survey) -> Priors:

@@ -19,9 +19,10 @@ from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers
 from lab.attacks.coins import coin_audit, smallest_violation
 from lab.attacks.trials import defects
 from lab.audit.report import AuditReport, Figure
-from protocols.arrays import Bytes, Mask, Whole
+from protocols.arrays import Bytes, Mask
 from protocols.errors import SettingsError
 
+FEWEST = 50  # calls for each value
 Make = Callable[[int], bytes]
 
 
@@ -43,8 +44,9 @@ def audit_function(
     name: str, make: Make, values: int, promise: float, calls: int, alpha: float, seed: int, step: Step
 ) -> AuditReport:
     """What the reports of a function prove about its loss between two of the values 0 .. values-1."""
-    given = np.random.default_rng([seed, calls]).integers(values, size=calls)
-    reports = []
+    if calls < FEWEST * values:
+        raise SettingsError(f"--devices {calls}: too few calls for {values} values", f"call it {FEWEST * values} times")
+    given, reports = np.random.default_rng([seed, calls]).integers(values, size=calls), []
     for number, value in enumerate(given.tolist()):
         try:
             report = make(value)
@@ -55,16 +57,15 @@ def audit_function(
             raise SettingsError(f"--function {name} returned {type(report).__name__}", "return bytes")
         reports.append(report)
         step(number, calls, name)
-    bits, _ = _bits(reports)
-    learns = np.arange(calls) % 2 == 0
-    pair = _furthest(bits[learns], given[learns], values, alpha)
-    coins, asked = given == pair[0], np.isin(given, pair)
-    if bits.shape[1]:
-        classifier = Classifier(bits[learns & asked], coins[learns & asked])
-        shown = asked & ~learns
-        bound, guesses = coin_audit(classifier.scores(bits[shown]), coins[shown], alpha)
-    else:
-        bound, guesses = 0.0, 0
+    bits, quarter = _bits(reports), np.arange(calls) % 4
+
+    def proven(pair: tuple[int, int], learns: Mask, judges: Mask) -> tuple[float, int]:
+        asked, coins = np.isin(given, pair), given == pair[0]
+        classifier = Classifier(bits[asked & learns], coins[asked & learns])
+        return coin_audit(classifier.scores(bits[asked & judges]), coins[asked & judges], alpha)
+
+    pair = max(combinations(range(values), 2), key=lambda pair: proven(pair, quarter == 0, quarter == 1))
+    bound, guesses = proven(pair, quarter < 2, quarter >= 2)
     figure = Figure(
         attack="epsilon", target=f"values {pair[0]} and {pair[1]}", knows="all bytes of a report", reports=1,
         unit="nats", luck=0.0, measured=bound, low=bound, trials=guesses, best=promise,
@@ -77,24 +78,9 @@ def audit_function(
     )  # fmt: skip
 
 
-def _bits(reports: list[bytes]) -> tuple[Bytes, list[str]]:
+def _bits(reports: list[bytes]) -> Bytes:
     """Of bytes, and of the lengths of reports."""
     lengths = np.array([len(report) for report in reports])
     padded = b"".join(report.ljust(max(1, lengths.max()), b"\0") for report in reports)
-    content, names = bits_of_bytes(np.frombuffer(padded, dtype=np.uint8).reshape(len(reports), -1))
-    length, more = bits_of_numbers(lengths)
-    return np.concatenate([content, length], axis=1), names + more
-
-
-def _furthest(bits: Bytes, given: Whole, values: int, alpha: float) -> tuple[int, int]:
-    """The two values between which most is proven, by classifiers that learn from half of these reports."""
-    half: Mask = np.arange(len(given)) % 4 < 2
-
-    def proven(pair: tuple[int, int]) -> float:
-        asked, coins = np.isin(given, pair), given == pair[0]
-        if not bits.shape[1] or min((asked & half).sum(), (asked & ~half).sum()) == 0:
-            return 0.0
-        classifier = Classifier(bits[asked & half], coins[asked & half])
-        return coin_audit(classifier.scores(bits[asked & ~half]), coins[asked & ~half], alpha)[0]
-
-    return max(combinations(range(values), 2), key=proven)
+    content = np.frombuffer(padded, dtype=np.uint8).reshape(len(reports), -1)
+    return np.concatenate([bits_of_bytes(content)[0], bits_of_numbers(lengths)[0]], axis=1)

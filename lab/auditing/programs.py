@@ -10,8 +10,8 @@ import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from select import select
 from time import monotonic
@@ -24,7 +24,6 @@ from lab.attacks.observed import Observed, Record
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway
 from producers.scenarios import Scenario
-from protocols.arrays import PackedBits, Places
 from protocols.errors import SettingsError, WireError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -32,35 +31,31 @@ from protocols.wire import Frame, decode_report
 
 PATIENCE_SECONDS = 60
 NUMBERS = ("number of requests", "length of requests", "time of the last request", "device's own clock")
-_ANSWERS = re.compile(rb'("answers"\s*:\s*\{)([^}]*)(\})')
-_ANSWER = re.compile(rb'(:\s*")([0-9a-f]*)(")')
+ANSWERS = re.compile(rb'"answers"\s*:\s*\{[^}]*\}')
+ANSWER = re.compile(rb'(?<=")[0-9a-f]+(?="\s*[,}])')
 
 
 @dataclass
 class Program:
-    """Devices that are made by a program, started by this command."""
+    """Devices that are made by a program; its name is the command that starts it."""
 
-    command: str
+    name: str
     keyring = None
     _runs: int = 0
 
-    @property
-    def name(self) -> str:
-        return self.command
-
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self._runs += 1
-        scheme, half = own_scheme(survey, f"audit.{self._runs}"), people.periods // 2
-        shown, terms = _Shown(scheme, people.devices, people.periods), answering(200, scheme.terms)
-        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
+        scheme = own_scheme(survey, f"audit.{self._runs}")
+        shown, half = _Shown(scheme, people.devices, people.periods), people.periods // 2
+        with tempfile.TemporaryDirectory() as states, gateway(answering(200, scheme.terms)) as running:
             fixed = {"gateway": running.address, "survey": scheme.survey.id}
             for span in (range(half), range(half, people.periods)):
-                with _running(self.command) as tell:
+                with _started(self.name) as tell:
                     for period in span:
                         truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
                         shown.knows(period, truth.devices, truth.values)
                         for row, device in enumerate(truth.devices.tolist()):
-                            step(period * people.devices + device, people.periods * people.devices, self.command)
+                            step(period * people.devices + device, people.periods * people.devices, self.name)
                             values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
                             running.requests.clear()
                             since = monotonic()
@@ -70,13 +65,12 @@ class Program:
 
 
 @contextmanager
-def _running(command: str) -> Iterator[Any]:
+def _started(command: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
     """A function that writes a line to the program, and returns the line that comes back."""
     try:
         process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except (OSError, ValueError) as error:
-        message = f"--device {command!r} cannot be started: {error}"
-        raise SettingsError(message, "give a program and its arguments") from None
+        raise SettingsError(f"--device {command!r} cannot be started: {error}", "give a program") from None
     assert process.stdin is not None and process.stdout is not None
     into, out = process.stdin, process.stdout
 
@@ -85,23 +79,20 @@ def _running(command: str) -> Iterator[Any]:
             into.write(json.dumps(line).encode() + b"\n")
             into.flush()
             ready, _, _ = select([out], [], [], PATIENCE_SECONDS)
-            answer = json.loads(out.readline() if ready else b"")
-            if not isinstance(answer, dict):
-                raise ValueError("not an object")
-        except (OSError, ValueError) as error:
+            return dict(json.loads(out.readline() if ready else b""))
+        except (OSError, ValueError, TypeError) as error:
             hint = f"it must write a JSON object for each line within {PATIENCE_SECONDS} s: docs/audit.md, Any device"
             raise SettingsError(f"--device {command!r} did not answer: {error}", hint) from None
-        return answer
 
     try:
         yield tell
     finally:
-        into.close()
-        try:
+        with suppress(OSError):
+            into.close()
+        with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()
+        process.wait()
         out.close()
 
 
@@ -109,10 +100,6 @@ class _Shown(Record):
     """Keeps the requests of devices: the reports, and everything beside their answers."""
 
     def __init__(self, scheme: Scheme, devices: int, periods: int) -> None:
-        encodings = [question.mechanism.encoding for question in scheme.questions]
-        if any(encoding.lifelong and isinstance(encoding.answer, PackedBits) for encoding in encodings):
-            raise SettingsError("a report of dbitflip does not show which buckets a device has",
-                                "audit a program with another mechanism")  # fmt: skip
         super().__init__(scheme, devices, periods)
         self._numbers = {name: np.zeros((periods, devices)) for name in NUMBERS}
         self._bytes = [[b""] * devices for _ in range(periods)]
@@ -134,17 +121,6 @@ class _Shown(Record):
             if frame.period == period:
                 self.put(frame, np.array([device]))
 
-    def put(self, frame: Frame, rows: Places) -> None:
-        """What devices drew for life is in their reports."""
-        super().put(frame, rows)
-        seen = self.observed
-        for name, column in frame.answers.items():
-            if seen.scheme.discloses and seen.sampled is not None:
-                seen.sampled[rows] = seen.scheme.survey.index(name)
-            encoding, traits = seen.scheme.question(name).mechanism.encoding, seen.traits[name]
-            if traits is not None:
-                traits[rows] = column // encoding.g  # type: ignore[attr-defined]
-
     def ended(self) -> Observed:
         if not self.observed.present.any():
             message = f"no device sent a report that counts{self._refused and ': ' + self._refused}"
@@ -161,8 +137,4 @@ def without_answers(report: bytes) -> bytes:
     >>> without_answers(b'{"gap":"01","answers":{"a":"3f", "b":"00"}}')
     b'{"gap":"01","answers":{"a":"00", "b":"00"}}'
     """
-
-    def zeros(answer: re.Match[bytes]) -> bytes:
-        return answer[1] + b"0" * len(answer[2]) + answer[3]
-
-    return _ANSWERS.sub(lambda found: found[1] + _ANSWER.sub(zeros, found[2]) + found[3], report)
+    return ANSWERS.sub(lambda answers: ANSWER.sub(lambda digits: b"0" * len(digits[0]), answers[0]), report)

@@ -11,7 +11,7 @@ import pytest
 
 from hearsay.terminal.console import no_step
 from hearsay.terminal.exits import BROKEN
-from lab.attacks.beside import chance_of_sum, likeness_lost, told, true_gaps
+from lab.attacks.beside import chance_of_sum, likeness_lost, told
 from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
 from lab.attacks.histories import steady_coins
 from lab.audit.report import AuditReport
@@ -73,11 +73,6 @@ def test_devices_that_send_the_truth_are_refuted(tmp_path: Path, monkeypatch: py
     assert "loss-above-promise" in refuted(tmp_path)
 
 
-def test_gaps_are_those_of_the_truth() -> None:
-    present = np.array([[1, 1, 0], [0, 1, 0], [0, 1, 1], [1, 0, 1]], dtype=bool)
-    assert true_gaps(present, 3).tolist() == [[3, 3, 3], [1, 1, 3], [2, 1, 3], [3, 1, 1]]
-
-
 def test_a_byte_that_tells_the_coin_is_noticed_and_noise_is_not() -> None:
     random, coins = np.random.default_rng(1), tossed(400)
     noise = random.integers(256, size=(400, 50), dtype=np.uint8)
@@ -130,7 +125,7 @@ def test_a_bit_that_is_never_flipped_is_proven_without_being_told_where() -> Non
 
 
 def test_a_function_is_named_by_its_module_and_must_return_bytes() -> None:
-    assert call("audit --function secrets:token_bytes --devices 400 --promise 0").exit_code == BROKEN, "lengths tell"
     for name in ("no_such_module:f", "math:nothing", "math:sqrt"):
-        assert isinstance(call(f"audit --function {name} --devices 10").exception, SettingsError)
+        assert isinstance(call(f"audit --function {name} --devices 400").exception, SettingsError)
+    assert call("audit --function builtins:bytes --devices 400 --values 2").exit_code == BROKEN, "lengths tell"
     assert call("audit survey.yaml --function math:sqrt").exit_code == 2
