@@ -136,7 +136,9 @@ def healthy(directory: Path) -> bool:
 
 def peers() -> bool:
     wrong, right = (
-        call(f"audit --function tests.lab.peers:{name} --values {VALUES} --promise {EPSILON} --alpha {LEVEL}")
+        call(
+            f"audit --function tests.lab.peers:{name} --values {VALUES} --promise {EPSILON} --devices 4000 --alpha {LEVEL}"
+        )
         for name in ("opendp_bits", "pure_ldp_unary")
     )
     print(wrong.output, right.output, sep="\n")
