@@ -41,13 +41,13 @@ from tests.lab.audit.test_honest_lives import LIVES, alarms
 from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, proven
 from tests.lab.calling import call
 from tests.lab.observing import MECHANISMS, observe
-from tests.lab.peers import EPSILON, VALUES
+from tests.lab.peers import EPSILON, VALUES, opendp_promise
 from tests.lab.test_beside import LEVEL, refuted
 
 DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
 RUNS, COINS = 1000, 1000
 PERIODS, PEOPLE, SURVEYS, LIFE, SEEDS = 10_000, 2000, 200, 50, 25
-HEALTHY, HEALTHY_PROGRAMS = 90, 5
+HEALTHY, HEALTHY_PROGRAMS, CALLS = 90, 5, 4000
 
 
 def at_most(share: float, of: int, errors: int = 4) -> float:
@@ -135,14 +135,11 @@ def healthy(directory: Path) -> bool:
 
 
 def peers() -> bool:
-    wrong, right = (
-        call(
-            f"audit --function tests.lab.peers:{name} --values {VALUES} --promise {EPSILON} --devices 4000 --alpha {LEVEL}"
-        )
-        for name in ("opendp_bits", "pure_ldp_unary")
-    )
+    options = f"--values {VALUES} --promise {EPSILON} --devices {CALLS} --alpha {LEVEL}"
+    names = ("opendp_bits", "pure_ldp_unary")
+    wrong, right = (call(f"audit --function tests.lab.peers:{name} {options}") for name in names)
     print(wrong.output, right.output, sep="\n")
-    return wrong.exit_code == REFUTED and right.exit_code == 0
+    return wrong.exit_code == REFUTED and right.exit_code == 0 and abs(opendp_promise() - EPSILON) < 1e-9
 
 
 def main() -> int:
