@@ -1,7 +1,8 @@
 """What stands beside the answers: tokens, gaps, and the bytes, lengths, numbers, order and times of requests.
 
 None of it may depend on a value. Some checks are exact: no token twice, gaps as the truth has them, other tokens under
-another secret. Others are tests at a level: whether requests tell a device's coin, and whether memos outlive a restart.
+another secret. Others are tests at a level: whether requests tell a device's coin, whether memos outlive a restart, and
+whether answers are alike under another secret.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
 from lab.attacks.observed import Observed
 from lab.audit.report import Finding
-from protocols.arrays import Bytes, Floats, Gaps, Mask, Tokens
+from protocols.arrays import Bytes, Column, Floats, Gaps, Mask, Tokens
 
 MOST_DEVICES = 20_000  # that the classifier is given
 
@@ -23,48 +24,61 @@ MOST_DEVICES = 20_000  # that the classifier is given
 class Beside:
     """Collects what stands beside the answers of the devices of an audit."""
 
-    _tokens: list[Tokens] = field(default_factory=list)
-    _untrue: list[str] = field(default_factory=list)
+    _reports: int = 0
+    _tokens: Tokens = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the last devices alone
+    _twice: int = 0
+    _untrue: int = 0
     _learnt: list[tuple[float, str]] = field(default_factory=list)  # of each experiment: chance of luck, the best bit
-    _longer: list[Floats] = field(default_factory=list)
+    _lost: list[Floats] = field(default_factory=list)
     _copied: int = 0
+    _alike: Floats | None = None
 
     @property
     def empty(self) -> bool:
-        return not self._tokens
+        return not self._reports
 
     def add(self, observed: Observed) -> None:
         """Devices with any values."""
-        self._tokens.append(observed.tokens[observed.present])
-        wrong = (observed.gaps != true_gaps(observed.present, observed.scheme.survey.horizon)) & observed.present
-        if wrong.any():
-            self._untrue.append(f"{int(wrong.sum()):,} of {int(observed.present.sum()):,} gaps are not the true ones")
+        tokens = observed.tokens[observed.present]
+        different, both = np.unique(tokens), np.concatenate([self._tokens, tokens])
+        self._reports += len(tokens)
+        self._twice += len(both) - len(np.unique(both))
+        self._tokens = different
+        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.horizon)
+        self._untrue += int((wrong & observed.present).sum())
 
     def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:
         """Devices whose coins chose between two histories; `steady`: their values never change."""
         self._learnt.append(told(observed, coins))
         if steady and observed.scheme.survey.longitudinal:
-            self._longer.append(likeness_lost(observed))
+            self._lost.append(likeness_lost(observed))
 
     def add_twin(self, observed: Observed, other: Observed) -> None:
-        """The same devices with the same values under the same terms, but with another secret."""
-        both = observed.present[:, : other.devices] & other.present
-        self._copied += int((observed.tokens[:, : other.devices] == other.tokens)[both].sum())
+        """The first of these devices, with the same values under the same terms, but with another secret."""
+        first = observed.present[: other.periods, : other.devices] & other.present
+        same = observed.tokens[: other.periods, : other.devices] == other.tokens
+        self._copied = int((same & first).sum())
+        self._alike = likeness_kept(observed, other)
 
     def findings(self, alpha: float) -> list[Finding]:
         """What must not be; without any fault there is something with a chance of at most alpha."""
-        found = [("gap-untrue", text) for text in self._untrue]
-        tokens = np.concatenate([np.zeros(0, dtype=np.uint64), *self._tokens])
-        if twice := len(tokens) - len(np.unique(tokens)):
-            found.append(("token-twice", f"{twice:,} of {len(tokens):,} tokens were seen before: they link reports"))
+        found = []
+        if self._untrue:
+            found.append(("gap-untrue", f"{self._untrue:,} of {self._reports:,} gaps are not the true ones"))
+        if self._twice:
+            text = f"{self._twice:,} of {self._reports:,} tokens were seen before: they link reports"
+            found.append(("token-twice", text))
         if self._copied:
             found.append(("same-secret", f"{self._copied:,} tokens are the same under another secret"))
-        level = alpha / max(1, len(self._learnt) + bool(self._longer))
+        level = alpha / max(1, len(self._learnt) + bool(self._lost) + (self._alike is not None))
         for luck, bit in self._learnt:
             if luck <= level:
                 text = f"what stands beside the answers tells the value, most of all {bit}; by luck: {luck:.1g}"
                 found.append(("beside-the-answers", text))
-        if self._longer and (luck := chance_of_sum(np.concatenate(self._longer))) <= level:
+        if self._alike is not None and (luck := chance_of_sum(self._alike)) <= level:
+            text = f"answers under another secret are too much like those of the same devices; by luck: {luck:.1g}"
+            found.append(("same-secret", text))
+        if self._lost and (luck := chance_of_sum(np.concatenate(self._lost))) <= level:
             text = "answers before a restart are less like those after it than like each other: memos changed"
             found.append(("memo-changed", f"{text}; by luck: {luck:.1g}"))
         return [Finding(code=code, text=text, defect=True) for code, text in found]
@@ -118,18 +132,41 @@ def likeness_lost(observed: Observed) -> Floats:
     """For each device, how much less like those before a restart its answers after it are: 0 on average with memos.
 
     Compared with the last answer before it and with the first after it, in bits, are as many others before as after.
-    With one memo all of them come from the same draws: exchanging before and after changes the sign and nothing else.
+    With one memo all of them come from the same draws: exchanging the others changes the sign and nothing else.
     """
     half, rows = observed.restart, observed.there(range(observed.periods))
     lost = np.zeros(int(rows.sum()))
     for question in observed.scheme.questions:
-        answers = observed.answers[question.name][:, rows].reshape(observed.periods, len(lost), -1)
+        answers = observed.answers[question.name][:, rows]
         for step in range(1, min(half, observed.periods - half)):
             for fixed, sign in ((half - 1, 1.0), (half, -1.0)):
-                apart = [answers[fixed] ^ answers[other] for other in (half - 1 - step, half + step)]
-                before, after = (np.bitwise_count(bits).sum(axis=1, dtype=np.int64) for bits in apart)
+                before, after = (bits_apart(answers[fixed], answers[at]) for at in (half - 1 - step, half + step))
                 lost += sign * (after - before)
     return lost
+
+
+def likeness_kept(observed: Observed, other: Observed) -> Floats:
+    """For pairs of devices with the same history, how much more like its own answers those under another secret are.
+
+    0 on average if draws depend on the secret: exchanging the pair under one secret changes the sign and nothing else.
+    """
+    histories = np.concatenate([other.present, *other.values.values()])
+    _, history = np.unique(histories, axis=1, return_inverse=True)
+    order = np.argsort(history, kind="stable")
+    one, two = order[: len(order) // 2 * 2].reshape(-1, 2).T
+    one, two = (side[history[one] == history[two]] for side in (one, two))
+    kept = np.zeros(len(one))
+    for question in observed.scheme.questions:
+        for these, those in zip(observed.answers[question.name], other.answers[question.name], strict=False):
+            for left, right in ((one, two), (two, one)):
+                kept += bits_apart(these[left], those[right]) - bits_apart(these[left], those[left])
+    return kept
+
+
+def bits_apart(answers: Column, others: Column) -> Floats:
+    """In how many bits the answers of each device differ."""
+    bits = np.bitwise_count(answers ^ others).reshape(len(answers), -1)
+    return np.asarray(bits.sum(axis=1, dtype=np.float64))
 
 
 def chance_of_sum(signed: Floats) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -34,7 +34,7 @@ from views.results import Histogram
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
-TWINS = 20  # devices whose reports are made again under another secret
+TWINS = 200  # devices whose first reports are made again under another secret
 MOST_RECORDS = 50_000  # among which people are looked for, unless there is a background
 
 
@@ -78,7 +78,7 @@ class Auditing:
         def observe(some: Scenario) -> Observed:
             observed = way.observe(self.survey, some, step)
             if twin is not None and beside.empty:  # both ways name their first run alike
-                few = block(some, 0, min(TWINS, some.devices))
+                few = replace(block(some, 0, min(TWINS, some.devices)), periods=1)
                 beside.add_twin(observed, twin.observe(self.survey, few, step))
             beside.add(observed)
             return observed
@@ -106,7 +106,7 @@ class Auditing:
         return self._report(figures, told, **facts)
 
     def _coins(self, people: Scenario, observe: Callable[[Scenario], Observed], beside: Beside) -> list[Figure]:
-        """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
+        """What coins prove about the loss; together wrong with half of alpha, the rest is for what else is measured."""
         planned = experiments(self.scheme, people.periods)
         for number, experiment in enumerate(planned):
             shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5

@@ -197,11 +197,12 @@ def ways_of_reports(kafka: str | None, program: str | None, seed: int) -> Iterat
     if program is not None:
         yield Program(program), Program(program)
         return
-    with _stored() as store, _stored() as other:
-        if kafka is None:
-            yield InProcess(store, seeded_keyring(seed)), InProcess(other, seeded_keyring(seed + 1))
-        else:  # where others might read the reports, nobody may know the secret
+    with _stored() as store:
+        if kafka is not None:  # where others might read the reports, nobody may know the secret
             yield ThroughKafka(store, Keyring(secrets.token_bytes(32)), load().at(kafka)), None
+            return
+        with _stored() as other:
+            yield InProcess(store, seeded_keyring(seed)), InProcess(other, seeded_keyring(seed + 1))
 
 
 @contextmanager

@@ -27,16 +27,15 @@ Make = Callable[[int], bytes]
 
 
 def function_named(name: str) -> Make:
-    """`module:function`; modules of the current directory are found, too."""
+    """`module:function`; modules of the current directory are found, too, as by `python -m`."""
     module, _, function = name.partition(":")
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, WithoutPandas)]  # it may need it
-    sys.path.insert(0, "")
+    if "" not in sys.path:
+        sys.path.insert(0, "")
     try:
         made: Make = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError) as error:
         raise SettingsError(f"--function {name}: {error}", "write it as module:function") from None
-    finally:
-        sys.path.remove("")
     return made
 
 

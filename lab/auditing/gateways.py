@@ -54,6 +54,9 @@ def gateway(get: Handle, post: Handle = TAKEN) -> Iterator[Running]:
             self._answer(get, b"")
 
         def do_POST(self) -> None:
+            if "content-length" not in self.headers:
+                self.send_error(411)
+                return
             body = self.rfile.read(int(self.headers["content-length"]))
             running.posted.append(body)
             self._answer(post, body)

@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from select import select
 from time import monotonic
 from typing import Any
 
@@ -23,6 +22,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.observed import Observed, Record
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway
+from lab.auditing.lines import answer
 from producers.scenarios import Scenario
 from protocols.errors import SettingsError, WireError
 from protocols.scheme import Scheme
@@ -46,10 +46,11 @@ class Program:
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self._runs += 1
         scheme = own_scheme(survey, f"audit.{self._runs}")
-        shown, half = _Shown(scheme, people.devices, people.periods), people.periods // 2
-        with tempfile.TemporaryDirectory() as states, gateway(answering(200, scheme.terms)) as running:
+        shown, terms = _Shown(scheme, people.devices, people.periods), answering(200, scheme.terms)
+        half = shown.observed.restart
+        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
             fixed = {"gateway": running.address, "survey": scheme.survey.id}
-            for span in (range(half), range(half, people.periods)):
+            for span in filter(None, (range(half), range(half, people.periods))):
                 with _started(self.name) as tell:
                     for period in span:
                         truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
@@ -59,14 +60,14 @@ class Program:
                             values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
                             running.requests.clear()
                             since = monotonic()
-                            done = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
-                            shown.add(period, device, running.requests, since, at, done)
+                            clock, refused = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
+                            shown.add(period, device, running.requests, since, clock - at, refused)
         return shown.ended()
 
 
 @contextmanager
-def _started(command: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]]]:
-    """A function that writes a line to the program, and returns the line that comes back."""
+def _started(command: str) -> Iterator[Callable[[dict[str, Any]], tuple[float, str]]]:
+    """A function that writes a line to the program, and returns what comes back: the device's clock, or a refusal."""
     try:
         process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     except (OSError, ValueError) as error:
@@ -74,13 +75,11 @@ def _started(command: str) -> Iterator[Callable[[dict[str, Any]], dict[str, Any]
     assert process.stdin is not None and process.stdout is not None
     into, out = process.stdin, process.stdout
 
-    def tell(line: dict[str, Any]) -> dict[str, Any]:
+    def tell(line: dict[str, Any]) -> tuple[float, str]:
         try:
-            into.write(json.dumps(line).encode() + b"\n")
-            into.flush()
-            ready, _, _ = select([out], [], [], PATIENCE_SECONDS)
-            return dict(json.loads(out.readline() if ready else b""))
-        except (OSError, ValueError, TypeError) as error:
+            done = json.loads(answer(process, json.dumps(line).encode(), PATIENCE_SECONDS))
+            return float(done.get("at", line["at"])), str(done.get("refused", ""))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
             hint = f"it must write a JSON object for each line within {PATIENCE_SECONDS} s: docs/audit.md, Any device"
             raise SettingsError(f"--device {command!r} did not answer: {error}", hint) from None
 
@@ -105,12 +104,12 @@ class _Shown(Record):
         self._bytes = [[b""] * devices for _ in range(periods)]
         self._refused = ""
 
-    def add(self, period: int, device: int, sent: list[Request], since: float, at: float, done: dict[str, Any]) -> None:
-        """The requests of a device in a period; at `since` of our clock it was told that it is `at`."""
-        self._refused = str(done.get("refused", self._refused))
+    def add(self, period: int, device: int, sent: list[Request], since: float, waited: float, refused: str) -> None:
+        """The requests of a device that was told at `since` to report, and how long it waited by its own clock."""
+        self._refused = refused or self._refused
         length = sum(len(request.head) + len(request.body) for request in sent)
-        last, own = sent[-1].seconds - since if sent else 0.0, float(done.get("at", at)) - at
-        for name, number in zip(NUMBERS, (len(sent), length, last, own), strict=True):
+        last = sent[-1].seconds - since if sent else 0.0
+        for name, number in zip(NUMBERS, (len(sent), length, last, waited), strict=True):
             self._numbers[name][period, device] = number
         self._bytes[period][device] = b"".join(request.head + without_answers(request.body) for request in sent)
         scheme = self.observed.scheme

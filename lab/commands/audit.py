@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 PERIODS = 10
 CALLS = 20_000  # of a function
-OF_PROGRAMS = ("guess", "place", "link", "epsilon")  # attacks on the reports of devices whose secrets nobody knows
+OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
+"""Attacks on devices whose secrets the audit does not have."""
 HEADINGS = {
     "guess": "Guessing a value",
     "place": "Averaging places: root mean square distance from the place",
@@ -88,8 +89,10 @@ def audit(
         str | None,
         typer.Option(metavar="MODULE:FUNCTION", help="Instead of a survey: a function from a value to bytes."),
     ] = None,
-    values: Annotated[int, typer.Option(min=2, max=64, help="... that is given the values 0 to N-1,")] = 8,
-    promise: Annotated[float, typer.Option(min=0.0, help="... and promises this loss.")] = 1.0,
+    values: Annotated[
+        int | None, typer.Option(min=2, max=64, metavar="N", help="... that is given the values 0 to N-1,")
+    ] = None,
+    promise: Annotated[float | None, typer.Option(min=0.0, metavar="EPS", help="... and promises this loss.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.")] = None,
     as_json: console.AsJson = False,
 ) -> None:
@@ -106,30 +109,31 @@ def audit(
     With --device the attacks are carried out on the devices of any program, and with --function on any function that
     makes a report from a value: docs/audit.md says what the audit writes to a program, and what it expects.
 
-    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if a measured
-    figure contradicts what is computed: then our own code is wrong.
+    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if what is
+    measured contradicts what is computed: then the code of the devices is wrong, or that of the audit.
 
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
     from hearsay.survey_files import read_survey
+    from lab.audit.report import ATTACKS
     from lab.auditing.auditing import Auditing, audit_collected
     from lab.auditing.devices import STEADY, named, rows_of, ways_of_reports
     from lab.populations import survey_values
 
+    measures = devices is not None or scenario is not None or csv is not None
     if function is not None:
-        if survey is not None or data is not None or kafka is not None or device is not None:
-            raise typer.BadParameter("a function has no survey: give --values, --promise and --devices only")
+        if any((survey, data, kafka, device, periods, scenario, csv, background, crowd, only, fail_above)):
+            raise typer.BadParameter("a function has no survey, periods or people: leave them out")
+        if values is None or promise is None:
+            raise typer.BadParameter("how many values has it, and what does it promise? add --values and --promise")
         from lab.auditing.functions import audit_function, function_named
 
+        make = function_named(function)
         with console.progress("calling") as step:
-            report = audit_function(
-                function, function_named(function), values, promise, devices or CALLS, alpha, seed, step
-            )
-        _show(report, as_json)
-        _leave(report)
-        return
-    measures = devices is not None or scenario is not None or csv is not None
-    if data is not None or (kafka is not None and not measures):
+            report = audit_function(function, make, values, promise, devices or CALLS, alpha, seed, step)
+    elif device is not None and (data is not None or kafka is not None or not measures):
+        raise typer.BadParameter("a program has devices of its own: add --devices, leave out --data and --kafka")
+    elif data is not None or (kafka is not None and not measures):
         if measures or periods is not None:
             raise typer.BadParameter(
                 "what was collected has its own devices: leave out --devices, --scenario and --csv"
@@ -140,12 +144,12 @@ def audit(
             report = audit_collected(data, kafka, survey, fail_above, step)
     elif survey is None:
         raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
-    elif (periods is not None or device is not None) and not measures:
+    elif periods is not None and not measures:
         raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
     elif csv is not None and (scenario is not None or devices is not None):
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
-        wanted = attacks(only) if device is None else tuple(each for each in attacks(only) if each in OF_PROGRAMS)
+        wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
         auditing = Auditing(read_survey(Path(survey)), crowd, wanted, attacker, prior, alpha, seed, fail_above)
         if measures:
             with console.progress("measuring") as step, ways_of_reports(kafka, device, seed) as (way, twin):
@@ -169,15 +173,13 @@ def audit(
     _leave(report)
 
 
-def attacks(text: str) -> tuple[Attack, ...]:
+def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
     """The attacks of `--only`; all by default."""
-    from lab.audit.report import ATTACKS
-
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     for word in wanted:
-        if word not in ATTACKS:
-            raise typer.BadParameter(f"{word!r} is not one of {', '.join(ATTACKS)}", param_hint="--only")
-    return tuple(attack for attack in ATTACKS if not wanted or attack in wanted)
+        if word not in possible:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(possible)}", param_hint="--only")
+    return tuple(attack for attack in possible if not wanted or attack in wanted)
 
 
 def _leave(report: AuditReport) -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from hashlib import sha256
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 from urllib.request import Request, urlopen
 
@@ -22,8 +23,10 @@ DEFECTS = {
     "gap tells value": "gap-untrue",
     "memos drawn anew": "memo-changed",
     "constant secret": "same-secret",
+    "constant noise": "same-secret",
     "truth": "loss-above-promise",
     "late if first": "beside-the-answers",
+    "header tells value": "beside-the-answers",
 }
 """What can be planted, and what an audit must call it."""
 
@@ -36,7 +39,7 @@ def main(library: str, defect: str | None = None) -> None:
         if defect == "memos drawn anew" and path.exists() and told["state"] not in started:
             forget_keys(library, path)
         started.add(told["state"])
-        entropy = told["survey"] + path.name if defect == "constant secret" else None
+        entropy = told["survey"] + path.name if defect in ("constant secret", "constant noise") else None
         try:
             with open_device(library, path, clock, Limits(**ANY), entropy) as device:
                 if defect is None:
@@ -59,12 +62,16 @@ def send_changed(device: Any, told: dict[str, Any], defect: str) -> None:
     places = {each["name"]: each["values"].index(told["values"][each["name"]]) for each in asked}
     if defect == "token without period":
         report["token"] = sha256(told["state"].encode()).hexdigest()[:16]
+    elif defect == "constant noise":
+        report["token"] = token_hex(8)
     elif defect == "gap tells value":
         report["gap"] = f"{1 + next(iter(places.values())):04x}"
     elif defect == "truth":
         report["answers"] = {name: f"{places[name]:02x}" for name in report["answers"]}
     data = json.dumps(report, separators=(",", ":")).encode()
     headers = {"content-type": "application/vnd.hearsay.report+json"}
+    if defect == "header tells value":
+        headers["x-trace"] = f"{sum(places.values()):032x}"
     urlopen(Request(f"{told['gateway']}/v1/reports", data, headers)).close()
     device.confirm(told["survey"], made.period)
 

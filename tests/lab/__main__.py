@@ -33,16 +33,14 @@ from tests.analytics.integrity_data import honest, zipf
 from tests.analytics.test_integrity import CASES, small_p_values
 from tests.clients.libraries import LIBRARIES
 from tests.clients.program import DEFECTS
-from tests.clients.test_audit import DEVICES as LINKED
-from tests.clients.test_audit import PERIODS as FEW_PERIODS
-from tests.clients.test_audit import audited, codes, near, program
+from tests.clients.test_audit import SIZES, program
 from tests.helpers.surveys import of_size, scheme_with
 from tests.lab.audit.test_honest_lives import LIVES, alarms
 from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, proven
-from tests.lab.calling import call
+from tests.lab.calling import LEVEL, call, refuted
 from tests.lab.observing import MECHANISMS, observe
 from tests.lab.peers import EPSILON, VALUES, opendp_promise
-from tests.lab.test_beside import LEVEL, refuted
+from tests.lab.test_beside import SIZES as OWN_SIZES
 
 DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
 RUNS, COINS = 1000, 1000
@@ -116,20 +114,16 @@ def planted(directory: Path) -> bool:
         print(f"{name}: {found:.3f} is proven, {promise:g} is promised")
         good.append(found > promise)
     for library, (defect, code) in product(LIBRARIES, DEFECTS.items()):
-        found = audit_of(directory, library, defect)
-        print(f"{library}, {defect}: {', '.join(sorted(found)) or 'not refuted'}", flush=True)
-        good.append(code in found)
+        seen = refuted(directory, f"{SIZES} --device", program(library, defect))
+        print(f"{library}, {defect}: {', '.join(sorted(seen)) or 'not refuted'}", flush=True)
+        good.append(code in seen)
     return all(good)
 
 
-def audit_of(directory: Path, library: str, *defect: str, seed: int = 0) -> set[str]:
-    report = audited(near(directory), program(library, *defect), LINKED, FEW_PERIODS, "--only epsilon", seed)
-    return codes(report)
-
-
 def healthy(directory: Path) -> bool:
-    found = [refuted(directory, seed=seed) for seed in range(HEALTHY)]
-    found += [audit_of(directory, library, seed=seed) for library in LIBRARIES for seed in range(HEALTHY_PROGRAMS)]
+    found = [refuted(directory, f"{OWN_SIZES} --seed {seed}") for seed in range(HEALTHY)]
+    for library, seed in product(LIBRARIES, range(HEALTHY_PROGRAMS)):
+        found.append(refuted(directory, f"{SIZES} --seed {seed} --device", program(library)))
     print(f"{sum(map(bool, found))} of {len(found)} audits of healthy devices refuted them")
     return not any(found)
 
