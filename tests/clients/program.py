@@ -18,17 +18,18 @@ from hearsay_device import DeviceError, Limits
 from tests.clients.libraries import Clock, open_device, stored
 from tests.clients.vectors import ANY
 
+MANY = "--devices 150 --periods 4"
 DEFECTS = {
-    "token without period": "token-twice",
-    "gap tells value": "gap-untrue",
-    "memos drawn anew": "memo-changed",
-    "constant secret": "same-secret",
-    "constant noise": "same-secret",
-    "truth": "loss-above-promise",
-    "late if first": "beside-the-answers",
-    "header tells value": "beside-the-answers",
+    "token without period": ("token-twice", "--devices 4 --periods 2"),
+    "gap tells value": ("gap-untrue", "--devices 4 --periods 2"),
+    "memos drawn anew": ("memo-changed", MANY),
+    "constant secret": ("same-secret", "--devices 4 --periods 1"),
+    "constant noise": ("same-secret", "--devices 150 --periods 1"),
+    "truth": ("loss-above-promise", "--devices 100 --periods 1"),
+    "late if first": ("beside-the-answers", "--devices 100 --periods 1"),
+    "header tells value": ("beside-the-answers", "--devices 100 --periods 1"),
 }
-"""What can be planted, and what an audit must call it."""
+"""What can be planted, what an audit must call it, and with how many devices it is sure to."""
 
 
 def main(library: str, defect: str | None = None) -> None:

@@ -17,7 +17,6 @@ from tests.clients.libraries import LIBRARIES
 from tests.clients.program import DEFECTS
 from tests.lab.calling import NEAR, audited, call, refuted
 
-SIZES = "--devices 150 --periods 4"
 SEVERAL = """
 {id: colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: SOLUTION,
  attributes: [{name: few, values: [a, b, c]}, {name: many, range: {last: 9}, mechanism: MECHANISM}]}
@@ -61,7 +60,8 @@ def test_what_cannot_be_audited_of_a_program_is_refused(tmp_path: Path, options:
 @pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("defect", DEFECTS)
 def test_what_is_planted_in_a_library_is_refuted(tmp_path: Path, library: str, defect: str) -> None:
-    assert DEFECTS[defect] in refuted(tmp_path, f"{SIZES} --device", program(library, defect))
+    code, sizes = DEFECTS[defect]
+    assert code in refuted(tmp_path, f"{sizes} --device", program(library, defect))
 
 
 @pytest.mark.long(part="clients")
