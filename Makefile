@@ -17,7 +17,7 @@ help:
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
 	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
 	@echo "make drills  what operators do rarely: backup and restore, copied topics, brokers restarted in turn (minutes)"
-	@echo "make attacks audits of every mechanism with many devices, against the closed forms (minutes)"
+	@echo "make attacks audits of every mechanism, of planted defects and of other libraries (minutes)"
 	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
 	@echo "make bench   benchmarks: ratios measured side by side"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
@@ -38,11 +38,11 @@ endif
 	$(INSTALL) --constraint constraints.txt --editable .
 	touch $@
 
-# What an extra of pyproject.toml needs besides: dev for checks and tests, deploy. One is installed at a time.
+# What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, and peers for attacks. One is installed at a time.
 .venv/ready-%: pyproject.toml constraints.txt | .venv/bin/python
 	$(INSTALL) --constraint constraints.txt --editable '.[$*]'
 	touch .venv/ready $@
-.venv/ready-deploy: .venv/ready-dev
+.venv/ready-deploy .venv/ready-peers: .venv/ready-dev
 
 demo: .venv/ready
 	$(BIN)/hearsay demo
@@ -82,7 +82,7 @@ drills: | servers
 	$(BIN)/python -m tests.drills
 
 # Not part of the tests: it takes minutes.
-attacks: | servers
+attacks: .venv/ready-peers | servers
 	$(BIN)/python -m tests.lab
 
 # Not part of the tests: it takes many minutes, and needs podman and more. DEPLOY="--only image,compose" runs some steps.

@@ -124,7 +124,7 @@ def main() -> None:
     typer handles Ctrl-C: it ends with code 130, unless a command handles the signal itself.
     """
     _open_closed_streams()
-    sys.meta_path.insert(0, _WithoutPandas())
+    sys.meta_path.insert(0, WithoutPandas())
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # to look for them takes long; no command uses any
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]  # what a terminal cannot show
@@ -144,7 +144,7 @@ def main() -> None:
         sys.exit(code)
 
 
-class _WithoutPandas(MetaPathFinder):
+class WithoutPandas(MetaPathFinder):
     """Makes pandas appear as not installed. pyarrow imports it if it can; no command uses it, and it takes long."""
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -16,11 +16,12 @@ import pyarrow as pa
 from hearsay.terminal.console import Step
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People, split
-from producers.files import UNKNOWN, cells, places, read_table
+from producers.files import cells, places, read_table
 from producers.scenarios import Scenario
 from protocols.arrays import Values
 from protocols.errors import ScenarioError
 from protocols.mechanisms import MAX_VALUES
+from protocols.respondent import UNKNOWN
 from protocols.survey import TIMES, Survey
 
 MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer

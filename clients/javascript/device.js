@@ -1680,4 +1680,4 @@ export class Recorder {
 }
 
 // For tests.
-export const internals = { calendar, keyOf, nextKey, readTerms, respondent, sampleId, tupleId, written };
+export const internals = { calendar, nextKey, readTerms, sampleId, tupleId, written };

@@ -6,12 +6,15 @@ Nobody else can match reports: tokens link nothing. The audit can, because it ma
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from protocols.arrays import Column, Devices, Gaps, Mask, PackedBits, Places, Traits, Whole, smallest_unsigned
-from protocols.errors import WireError
+from protocols.arrays import Column, Devices, Gaps, Mask, PackedBits, Places, Tokens, Traits, Whole, smallest_unsigned
+from protocols.errors import SurveyError, WireError
+from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, Frame, Reject, decode_frame
@@ -32,6 +35,14 @@ class Observed:
     sampled: Column | None  # the place of the attribute that a device answers truly; None: all
     traits: Mapping[str, Traits]
     gaps: Gaps
+    tokens: Tokens
+    around: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
+
+    @property
+    def restart(self) -> int:
+        """Before this period the audit starts its devices anew."""
+        return self.periods // 2
 
     @property
     def devices(self) -> int:
@@ -70,36 +81,72 @@ class Observed:
         return np.flatnonzero(self.there(periods) & self.kept(name, periods) & self.answering(name))
 
 
-class Witness:
-    """A sink that sees the reports of devices 0 .. n-1, whose keyring the audit has."""
+class Record:
+    """Keeps the reports of devices 0 .. n-1.
 
-    partitions = 4
+    What devices drew for life is read from their reports, unless the audit knows their secret, as `respondent` does.
+    """
 
-    def __init__(self, respondent: Respondent, devices: int, periods: int) -> None:
-        self._respondent = respondent
+    def __init__(self, scheme: Scheme, devices: int, periods: int, respondent: Respondent | None = None) -> None:
         self._devices: Devices = np.arange(devices, dtype=np.uint64)
-        self._tokens: tuple[int, Whole, Places] | None = None
-        scheme, shape = respondent.scheme, (periods, devices)
-        answers = {}
+        self._respondent, shape = respondent, (periods, devices)
+        answers, traits = {}, dict[str, Traits]()
         for question in scheme.questions:
-            layout = question.mechanism.encoding.answer
+            layout, lifelong = question.mechanism.encoding.answer, question.mechanism.encoding.lifelong
             row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
             answers[question.name] = np.zeros((*shape, *row), dtype=layout.dtype)
+            if respondent is not None:
+                traits[question.name] = respondent.traits(question, self._devices)
+            elif lifelong and row:
+                raise SurveyError("a report does not show which buckets a device has", "choose another mechanism")
+            else:
+                traits[question.name] = np.zeros(devices, dtype=np.int64) if lifelong else None
+        sampled: Column | None = np.zeros(devices, dtype=np.int64) if scheme.discloses else None
+        if respondent is not None:
+            sampled = respondent.sampled(self._devices) if scheme.sampling else None
         self.observed = Observed(
             scheme,
             {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in scheme.questions},
             np.zeros(shape, dtype=bool),
             np.zeros(shape, dtype=bool),
             answers,
-            respondent.sampled(self._devices) if scheme.sampling else None,
-            {q.name: respondent.traits(q, self._devices) for q in scheme.questions},
+            sampled,
+            traits,
             np.zeros(shape, dtype=np.uint16),
+            np.zeros(shape, dtype=np.uint64),
         )
 
     def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
         """The truth of a period."""
         for question in self.observed.scheme.questions:
             self.observed.values[question.name][period, devices] = question.places(values)
+
+    def put(self, frame: Frame, rows: Places) -> None:
+        """Reports of these devices."""
+        seen = self.observed
+        seen.present[frame.period, rows] = True
+        seen.answered[frame.period, rows] = bool(frame.answers)
+        seen.gaps[frame.period, rows] = frame.gaps
+        seen.tokens[frame.period, rows] = frame.tokens
+        for name, column in frame.answers.items():
+            seen.answers[name][frame.period, rows] = column
+            if self._respondent is None and seen.sampled is not None:
+                seen.sampled[rows] = seen.scheme.survey.index(name)
+            encoding = seen.scheme.question(name).mechanism.encoding
+            if self._respondent is None and isinstance(encoding, Hashed):
+                np.asarray(seen.traits[name])[rows] = column // encoding.g
+
+
+class Witness(Record):
+    """A sink that sees the reports of devices 0 .. n-1, whose keyring the audit has."""
+
+    partitions = 4
+
+    def __init__(self, respondent: Respondent, devices: int, periods: int) -> None:
+        super().__init__(respondent.scheme, devices, periods, respondent)
+        self._tokens, self._known = respondent.tokens, (-1, self._devices, np.zeros(0, dtype=np.intp))
+        self._order = np.zeros((periods, devices))
+        self.observed = replace(self.observed, around={"order": self._order})
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """A record, from the wire."""
@@ -109,24 +156,17 @@ class Witness:
         frame = decode_frame(value, {scheme.survey.id: scheme}.get)
         if isinstance(frame, Reject):
             raise WireError(f"a frame of the audit's own devices was refused: {frame.detail}", "this is a bug")
-        self.take(frame)
-
-    def take(self, frame: Frame) -> None:
-        """Reports, read from the wire."""
-        if self._tokens is None or self._tokens[0] != frame.period:
-            tokens = self._respondent.tokens(self._devices, frame.period)
+        if self._known[0] != frame.period:
+            tokens = self._tokens(self._devices, frame.period)
             order = np.argsort(tokens)
-            self._tokens = frame.period, tokens[order], order
-        _, known, order = self._tokens
+            self._known = frame.period, tokens[order], order
+        _, known, order = self._known
         places = np.minimum(np.searchsorted(known, frame.tokens), len(known) - 1)
         if not np.array_equal(known[places], frame.tokens):
             raise WireError("a report has a token that none of the audit's devices made", "use a survey id of its own")
-        rows, seen = order[places], self.observed
-        seen.present[frame.period, rows] = True
-        seen.answered[frame.period, rows] = bool(frame.answers)
-        seen.gaps[frame.period, rows] = frame.gaps
-        for name, column in frame.answers.items():
-            seen.answers[name][frame.period, rows] = column
+        rows = order[places]
+        self._order[frame.period, rows] = self.observed.present[frame.period].sum() + np.arange(len(rows))
+        self.put(frame, rows)
 
     def flush(self) -> None:
         """Nothing is waiting."""

@@ -63,7 +63,7 @@ def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
         if figure.unit == "chance" and figure.trials and figure.exact and best is not None and measured is not None:
             chances.append((figure, Trials(measured * figure.trials, figure.trials), best))
     for figure, trials, best in chances:
-        low, high = trials.interval(alpha / 2 / len(chances))  # the other half of alpha is for proven losses
+        low, high = trials.interval(alpha / 4 / len(chances))  # half is for proven losses, a quarter for `beside`
         if low > best or (figure.reached and best > high):
             text = (
                 f"{figure.name}: the attack was right in {figure.measured:.2%} of {figure.trials:,.0f}, which means "

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,9 @@ import numpy as np
 from analytics.integrity import ALPHA
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
+from lab.attacks.beside import Beside
 from lab.attacks.coins import experiments
+from lab.attacks.observed import Observed
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
@@ -32,6 +34,7 @@ from views.results import Histogram
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
+TWINS = 200  # devices whose first reports are made again under another secret
 MOST_RECORDS = 50_000  # among which people are looked for, unless there is a background
 
 
@@ -61,19 +64,34 @@ class Auditing:
         figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
         return self._report(figures, findings(self.scheme, self.devices))
 
-    def measured(self, people: Scenario, way: Way, step: Step, background: Table | None = None) -> AuditReport:
+    def measured(
+        self, people: Scenario, way: Way, step: Step, background: Table | None = None, twin: Way | None = None
+    ) -> AuditReport:
         """The closed forms, and the same attacks on devices with the values of `people`.
 
-        People are looked for in `background`, by default among the people themselves.
+        People are looked for in `background`, by default among the people themselves. `twin` is the same way for
+        devices with another secret.
         """
         priors = None if self.prior == "published" else self._priors()
-        seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
-        for some in self._blocks(people):
-            seen.add(way.observe(self.survey, block(people, some.start, some.stop), step))
-        figures, hidden = seen.figures(), seen.findings()
+        beside, figures, hidden = Beside(), list[Figure](), list[Finding]()
+
+        def observe(some: Scenario) -> Observed:
+            observed = way.observe(self.survey, some, step)
+            if twin is not None and beside.empty:  # both ways name their first run alike
+                few = replace(block(some, 0, min(TWINS, some.devices)), periods=1)
+                beside.add_twin(observed, twin.observe(self.survey, few, step))
+            beside.add(observed)
+            return observed
+
+        if set(self.only) != {"epsilon"}:
+            seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
+            for some in self._blocks(people):
+                seen.add(observe(block(people, some.start, some.stop)))
+            figures, hidden = seen.figures(), seen.findings()
         if "epsilon" in self.only:
-            figures += self._coins(people, way, step)
-        if "reidentify" in self.only and len(self.scheme.questions) > 1:
+            figures += self._coins(people, observe, beside)
+        hidden += beside.findings(self.alpha / 4)
+        if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
             first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
             both = (first, first if background is None else background)
             table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
@@ -87,15 +105,18 @@ class Auditing:
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         return self._report(figures, told, **facts)
 
-    def _coins(self, people: Scenario, way: Way, step: Step) -> list[Figure]:
-        """What coins prove about the loss; together wrong with half of alpha, the other half is for other figures."""
+    def _coins(self, people: Scenario, observe: Callable[[Scenario], Observed], beside: Beside) -> list[Figure]:
+        """What coins prove about the loss; together wrong with half of alpha, the rest is for what else is measured."""
         planned = experiments(self.scheme, people.periods)
         for number, experiment in enumerate(planned):
             shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5
             for some in self._blocks(people):
                 coins = shown[some.start : some.stop]
                 flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
-                experiment.add(way.observe(self.survey, flipped, step), coins)
+                observed = observe(flipped)
+                experiment.add(observed, coins)
+                if some.start == 0:
+                    beside.add_coins(observed, coins, steady=not experiment.coins.change)
         looks = sum(len(experiment.looks) for experiment in planned)
         return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
 

@@ -23,6 +23,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_respondent
+from lab.auditing.programs import Program
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
@@ -106,8 +107,13 @@ def block(people: Scenario, first: int, last: int) -> People:
 class Way(Protocol):
     """The way reports take from devices to the audit."""
 
-    name: str
-    keyring: Keyring
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def keyring(self) -> Keyring | None:
+        """Of the devices, if the audit has it."""
+        ...
 
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         """Let devices with the values of `people` report, and see what arrives."""
@@ -165,34 +171,48 @@ class ThroughKafka:
 def _report(
     store: MemoStore, respondent: Respondent, people: Scenario, sink: Sink, witness: Witness, step: Step
 ) -> None:
-    """Let devices report to a sink; the witness learns their values."""
-    memos, devices, periods = store.survey(respondent), people.devices, people.periods
-    reporter = Reporter(memos, memos.fleet_presence(devices), sink)
+    """Let devices report to a sink, and start them anew half-way; the witness learns their values."""
+    devices, periods = people.devices, people.periods
 
     def show(reported: Reported) -> None:
         done = reported.period * devices + reported.done
         step(done, periods * devices, f"period {reported.period + 1} of {periods}")
 
     for period in range(periods):
+        if period in (0, witness.observed.restart):
+            respondent = Respondent(respondent.scheme, respondent.keyring)
+            memos = store.survey(respondent)
+            reporter = Reporter(memos, memos.fleet_presence(devices), sink)
         truth = people.presences(period)
         witness.knows(period, truth.devices, truth.values)
         reporter.report(truth, show)
 
 
 @contextmanager
-def way_of_reports(kafka: str | None, seed: int) -> Iterator[Way]:
-    """Through this process, or through a cluster, with a memo store for the time of an audit.
+def ways_of_reports(kafka: str | None, program: str | None, seed: int) -> Iterator[tuple[Way, Way | None]]:
+    """Through this process, through a cluster, or from a program; and the same for devices with another secret.
 
-    Nothing in the store has to survive, so it does not wait for the disk.
+    On a cluster every run has an id of its own, so another secret shows nothing there.
     """
+    if program is not None:
+        yield Program(program), Program(program)
+        return
+    with _stored() as store:
+        if kafka is not None:  # where others might read the reports, nobody may know the secret
+            yield ThroughKafka(store, Keyring(secrets.token_bytes(32)), load().at(kafka)), None
+            return
+        with _stored() as other:
+            yield InProcess(store, seeded_keyring(seed)), InProcess(other, seeded_keyring(seed + 1))
+
+
+@contextmanager
+def _stored() -> Iterator[MemoStore]:
+    """A memo store for the time of an audit. Nothing in it has to survive, so it does not wait for the disk."""
     with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as directory:
         server = RedisServer(Path(directory), options={"appendonly": "no", "appendfsync": "no"}).start()
         try:
             with MemoStore(server.url, lasting=False) as store:
                 store.accept_loss()
-                if kafka is None:
-                    yield InProcess(store, seeded_keyring(seed))
-                else:  # where others might read the reports, nobody may know the secret
-                    yield ThroughKafka(store, Keyring(secrets.token_bytes(32)), load().at(kafka))
+                yield store
         finally:
             server.stop()

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from producers.scenarios import Scenario
 
 PERIODS = 10
+CALLS = 20_000  # of a function
+OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
+"""Attacks on devices whose secrets the audit does not have."""
 HEADINGS = {
     "guess": "Guessing a value",
     "place": "Averaging places: root mean square distance from the place",
@@ -78,6 +81,18 @@ def audit(
     ] = "",
     alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="The chance that an interval is wrong.")] = 0.01,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the measured devices.")] = 0,
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="COMMAND", help="Measure the devices of this program, which is told values line by line."),
+    ] = None,
+    function: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Instead of a survey: a function from a value to bytes."),
+    ] = None,
+    values: Annotated[
+        int | None, typer.Option(min=2, max=64, metavar="N", help="... that is given the values 0 to N-1,")
+    ] = None,
+    promise: Annotated[float | None, typer.Option(min=0.0, metavar="EPS", help="... and promises this loss.")] = None,
     html: Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.")] = None,
     as_json: console.AsJson = False,
 ) -> None:
@@ -91,18 +106,34 @@ def audit(
     says of each period whether they can have come from honest devices, among how few reports one hides, and which
     claims of the survey they contradict.
 
-    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if a measured
-    figure contradicts what is computed: then our own code is wrong.
+    With --device the attacks are carried out on the devices of any program, and with --function on any function that
+    makes a report from a value: docs/audit.md says what the audit writes to a program, and what it expects.
+
+    Ends with code 1 if a limit of --fail-above is exceeded or a period is contradicted, and with 70 if what is
+    measured contradicts what is computed: then the code of the devices is wrong, or that of the audit.
 
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
     from hearsay.survey_files import read_survey
+    from lab.audit.report import ATTACKS
     from lab.auditing.auditing import Auditing, audit_collected
-    from lab.auditing.devices import STEADY, named, rows_of, way_of_reports
+    from lab.auditing.devices import STEADY, named, rows_of, ways_of_reports
     from lab.populations import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None
-    if data is not None or (kafka is not None and not measures):
+    if function is not None:
+        if any((survey, data, kafka, device, periods, scenario, csv, background, crowd, only, fail_above)):
+            raise typer.BadParameter("a function has no survey, periods or people: leave them out")
+        if values is None or promise is None:
+            raise typer.BadParameter("how many values has it, and what does it promise? add --values and --promise")
+        from lab.auditing.functions import audit_function, function_named
+
+        make = function_named(function)
+        with console.progress("calling") as step:
+            report = audit_function(function, make, values, promise, devices or CALLS, alpha, seed, step)
+    elif device is not None and (data is not None or kafka is not None or not measures):
+        raise typer.BadParameter("a program has devices of its own: add --devices, leave out --data and --kafka")
+    elif data is not None or (kafka is not None and not measures):
         if measures or periods is not None:
             raise typer.BadParameter(
                 "what was collected has its own devices: leave out --devices, --scenario and --csv"
@@ -118,16 +149,17 @@ def audit(
     elif csv is not None and (scenario is not None or devices is not None):
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
-        auditing = Auditing(read_survey(Path(survey)), crowd, attacks(only), attacker, prior, alpha, seed, fail_above)
+        wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
+        auditing = Auditing(read_survey(Path(survey)), crowd, wanted, attacker, prior, alpha, seed, fail_above)
         if measures:
-            with console.progress("measuring") as step, way_of_reports(kafka, seed) as way:
+            with console.progress("measuring") as step, ways_of_reports(kafka, device, seed) as (way, twin):
                 if csv is not None:
                     people: Scenario = rows_of(auditing.survey, csv, periods or PERIODS)
                 else:
                     lived = periods if scenario not in (None, STEADY) else periods or PERIODS
                     people = named(auditing.survey, scenario or STEADY, devices, lived, seed)
                 known = None if background is None else survey_values(background, auditing.survey)
-                report = auditing.measured(people, way, step, known)
+                report = auditing.measured(people, way, step, known, twin)
         else:
             report = auditing.computed()
     _show(report, as_json)
@@ -141,15 +173,13 @@ def audit(
     _leave(report)
 
 
-def attacks(text: str) -> tuple[Attack, ...]:
+def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
     """The attacks of `--only`; all by default."""
-    from lab.audit.report import ATTACKS
-
     wanted = [word.strip() for word in text.split(",") if word.strip()]
     for word in wanted:
-        if word not in ATTACKS:
-            raise typer.BadParameter(f"{word!r} is not one of {', '.join(ATTACKS)}", param_hint="--only")
-    return tuple(attack for attack in ATTACKS if not wanted or attack in wanted)
+        if word not in possible:
+            raise typer.BadParameter(f"{word!r} is not one of {', '.join(possible)}", param_hint="--only")
+    return tuple(attack for attack in possible if not wanted or attack in wanted)
 
 
 def _leave(report: AuditReport) -> None:
@@ -173,7 +203,8 @@ def _show(report: AuditReport, as_json: bool) -> None:
         console.print_json(report.model_dump(mode="json"))
         return
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
-    console.out.print(f"[bold]{report.survey}[/] · {report.solution}: {escape(asked)}; a crowd of {report.crowd:,}")
+    kind = f"{report.solution}: {asked}" if asked else report.solution
+    console.out.print(f"[bold]{report.survey}[/] · {escape(kind)}; a crowd of {report.crowd:,}")
     for attack, heading in HEADINGS.items():
         figures = [figure for figure in report.figures if figure.attack == attack]
         if figures:

@@ -1,6 +1,6 @@
 """Files that people have: events in batches, whole tables, and what their cells mean."""
 
-from producers.files.answers import UNKNOWN, cells, places
+from producers.files.answers import cells, places
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.reading import EventFiles, FileFormat, event_paths, expand
 from producers.files.tables import read_table
@@ -8,7 +8,6 @@ from producers.files.times import BAD, formatted
 
 __all__ = [
     "BAD",
-    "UNKNOWN",
     "Batch",
     "ColumnMapping",
     "EventFiles",

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.files.answers import UNKNOWN
 from protocols.arrays import Devices, Mask, Whole
+from protocols.respondent import UNKNOWN
 
 Events = NDArray[np.void]
 """Row number, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""

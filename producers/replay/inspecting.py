@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from producers.files import Batch, EventFiles
-from producers.files.answers import UNKNOWN
 from producers.files.times import BAD, moments, without_zone
 from producers.replay.interpreting import Events, Interpreter, Options
 from producers.replay.people import Distinct, People
 from producers.replay.quality import Fault, Located, Quality
 from protocols.errors import ReplayError
 from protocols.randomness import Keyring
+from protocols.respondent import UNKNOWN
 from protocols.survey import EPOCH, Survey
 
 SAMPLED_ROWS = 100_000

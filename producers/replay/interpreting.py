@@ -16,12 +16,13 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from producers.files import Batch, ColumnMapping, FileFormat
-from producers.files.answers import UNKNOWN, parts, places
+from producers.files.answers import parts, places
 from producers.files.times import BAD, moments
 from producers.replay.choosing import Rule
 from producers.replay.quality import Fault, Quality
 from protocols.arrays import Mask, Whole
 from protocols.errors import ReplayError
+from protocols.respondent import UNKNOWN
 from protocols.survey import MICROSECOND, Attribute, Survey, micros
 
 ANY_ORDER = timedelta(days=1 << 23)

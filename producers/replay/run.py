@@ -19,7 +19,6 @@ import numpy as np
 
 from memo_store.survey_memos import SurveyMemos
 from producers.files import Batch, EventFiles
-from producers.files.answers import UNKNOWN
 from producers.replay.choosing import Rule, choose, event_type, without_duplicates
 from producers.replay.interpreting import Interpreter, Options
 from producers.replay.people import People
@@ -31,8 +30,8 @@ from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
-from protocols.arrays import Devices, Whole
 from protocols.errors import ReplayError, Stopped
+from protocols.respondent import UNKNOWN
 from servers.private_files import private_directory, read_limited, write_private
 
 SECOND = 1_000_000
@@ -214,7 +213,7 @@ class Replay:
                 devices, values = choose(events, self._rules)
                 self._stays.fill(devices, values)
                 self._stays.note(devices, values)
-                unlisted = np.count_nonzero(np.any([places == UNKNOWN for places in values.values()], axis=0))
+                unlisted = int(np.any([places == UNKNOWN for places in values.values()], axis=0).sum())
                 reported = self._reporter.report(Presences(period, devices, values), stop=stop)
                 totals = replace(
                     totals,

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from producers.files.answers import PARTS, QUARTERS, UNKNOWN
+from producers.files.answers import PARTS, QUARTERS
 from producers.replay.choosing import Events
 from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError
+from protocols.respondent import UNKNOWN
 from protocols.survey import Attribute, Grid
 from servers.private_files import private_directory, write_private
 

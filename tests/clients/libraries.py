@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
@@ -12,10 +11,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from math import isfinite, isnan
 from pathlib import Path
-from select import select
 from typing import Any
 
 from hearsay_device import Device, DeviceError, Limits, Report, Sent
+from lab.auditing.lines import answer
 from tests.clients.vectors import entropy_of
 from tests.helpers.node import LIBRARY, PATIENCE_SECONDS, find_node
 
@@ -83,19 +82,12 @@ class Driver:
 
     def ask(self, *commands: list[Any]) -> list[dict[str, Any]]:
         """What came of each command."""
-        assert self._process.stdin is not None and self._process.stdout is not None
-        self._process.stdin.write(json.dumps(commands, default=_odd).encode() + b"\n")
-        self._process.stdin.flush()
-        answer = b""
-        while not answer.endswith(b"\n"):
-            ready, _, _ = select([self._process.stdout], [], [], PATIENCE_SECONDS)
-            part = os.read(self._process.stdout.fileno(), 1 << 20) if ready else b""
-            if not part:
-                self.end()
-                driver.cache_clear()
-                raise AssertionError(f"the driver of the JavaScript library ended, or took {PATIENCE_SECONDS} s")
-            answer += part
-        return list(json.loads(answer))
+        line = answer(self._process, json.dumps(commands, default=_odd).encode(), PATIENCE_SECONDS)
+        if not line.endswith(b"\n"):
+            self.end()
+            driver.cache_clear()
+            raise AssertionError(f"the driver of the JavaScript library ended, or took {PATIENCE_SECONDS} s")
+        return list(json.loads(line))
 
 
 @cache

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
+from lab.auditing.gateways import served
 from tests.clients.test_device import CAPPED
 from tests.clients.vectors import FILE
 from tests.helpers.browser import find_browser
-from tests.helpers.http_server import served
 from tests.helpers.node import LIBRARY
 
 PATIENCE_SECONDS = 180

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from hearsay_device import Device, Limits
-from tests.clients.gateways import TAKEN, answering, gateway
+from lab.auditing.gateways import TAKEN, answering, gateway
 from tests.clients.test_device import CAPPED, Days
 from tests.clients.vectors import ANY
 from tests.helpers.node import LIBRARY, find_node

@@ -17,9 +17,9 @@ from scipy.stats import binomtest
 
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
+from lab.auditing.gateways import Handle, answering, gateway
 from protocols.scheme import Scheme
 from tests.clients.cases import PERSON
-from tests.clients.gateways import Handle, answering, gateway
 from tests.clients.libraries import LIBRARIES, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
 from tests.clients.vectors import FILE, changed

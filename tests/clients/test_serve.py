@@ -24,12 +24,12 @@ from typer.testing import CliRunner
 from hearsay.cli import app
 from hearsay.survey_files import read_survey
 from hearsay_device import Device, DeviceError
+from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.browser import open_browser
-from tests.helpers.http_server import served
 from tests.helpers.node import find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"

@@ -14,10 +14,10 @@ import pytest
 from pydantic import ValidationError
 
 from hearsay_device import DeviceError, Limits
+from lab.auditing.gateways import answering, gateway
 from protocols.errors import SurveyError
 from protocols.mechanisms import RECORDS
 from protocols.scheme import Scheme
-from tests.clients.gateways import answering, gateway
 from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.clients.vectors import ANY
 from tests.helpers.surveys import scheme_with

@@ -17,10 +17,10 @@ from playwright.sync_api import Page, expect
 from gateway.door import Credential
 from gateway.door.credentials import digest_of
 from gateway.service import Senders
+from lab.auditing.gateways import served
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import SCHEME, KeepingLog, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
-from tests.helpers.http_server import served
 from tests.helpers.node import LIBRARY
 
 NOW = "2026-01-01T12:00:00Z"

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 import json
 import shlex
+from pathlib import Path
 from typing import Any
 
 from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
+from hearsay.terminal.exits import BROKEN
+from lab.audit.report import AuditReport
+
+LEVEL = 1e-4
+NEAR = """
+{id: near, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 1, eps_1: 0.8, horizon: 7,
+ attributes: [{name: few, values: [a, b, c, d], mechanism: l-grr}]}
+"""
+"""Its budgets are near together: reports show most of a memo, and few devices show that it was changed."""
 
 
 def call(words: str, *more: object) -> Result:
@@ -22,3 +32,16 @@ def figures_of(words: str, *more: object) -> dict[str, Any]:
     assert result.exit_code == 0, result.output
     found: dict[str, Any] = json.loads(result.stdout)
     return found
+
+
+def audited(survey: str, directory: Path, options: str, *more: str) -> AuditReport:
+    """What `hearsay audit` says of devices that answer this survey, at `LEVEL`."""
+    (directory / "survey.yaml").write_text(survey)
+    result = call(f"audit {directory / 'survey.yaml'} --alpha {LEVEL} --json {options}", *more)
+    assert result.exit_code in (0, BROKEN), result.exception or result.output
+    return AuditReport.model_validate_json(result.stdout)
+
+
+def refuted(directory: Path, options: str, *more: str) -> set[str]:
+    """The codes of the defects that coins and what stands beside the answers show, in a survey of near budgets."""
+    return {defect.code for defect in audited(NEAR, directory, f"--only epsilon {options}", *more).defects}

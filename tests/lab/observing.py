@@ -48,6 +48,7 @@ def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, see
         respondent.sampled(devices) if scheme.sampling else None,
         {q.name: respondent.traits(q, devices) for q in scheme.questions},
         gaps,
+        np.array([respondent.tokens(devices, period) for period in range(periods)]),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import exp, log
 from typing import Any
 
@@ -10,33 +9,10 @@ import numpy as np
 import pytest
 
 from lab.attacks.coins import coin_audit, expected_bound, lower_bound, smallest_violation
-from lab.attacks.histories import Coins, law_of_reports, ratios, returning_coins, steady_coins
-from lab.seeded_keyrings import seeded_keyring
-from protocols.mechanisms import Flip
-from protocols.question import Question
-from protocols.respondent import Respondent
-from protocols.scheme import Scheme
+from lab.attacks.histories import law_of_reports
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.observing import MECHANISMS, Answer, honest, tossed, with_coins
-
-ALPHA = 0.01
-TWO_ROUNDS: dict[str, Any] = {"eps_inf": 2.0, "eps_1": 1.0}
-
-
-def proven(
-    scheme: Scheme, n: int, t: int, answer: Answer = honest, coins: Coins | None = None, seed: int = 0,
-    alpha: float = ALPHA,
-) -> float:  # fmt: skip
-    """What the coins of n devices prove, with t linked reports."""
-    coins = coins or steady_coins(scheme, t)
-    shown = tossed(n, seed)
-    rows, found = ratios(with_coins(scheme, coins, shown, t, answer, seed), coins, range(t))
-    law = None if coins.change or answer is not honest else law_of_reports(scheme, t)
-    return coin_audit(found, shown[rows], alpha, law)[0]
-
-
-def asked(mechanism: str, k: int, **terms: Any) -> Scheme:
-    return scheme_with(of_size(k, mechanism=mechanism), **terms)
+from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, asked, proven
+from tests.lab.observing import MECHANISMS
 
 
 @pytest.mark.parametrize(("t", "expected"), [(1, 0.947), (2, 1.549), (3, 1.768), (5, 1.847), (10, 1.913)])
@@ -97,82 +73,12 @@ def test_a_threshold_found_on_the_same_devices_sees_losses_where_there_are_none(
     assert spared <= 3 + 3 * 1.7
 
 
-# Negative controls: broken devices, each of which must be refuted.
-
-
-def without_memo(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
-    fresh = question.mechanism.memoise(values, respondent.keyring.draws(("no memo",), devices, period))
-    return respondent.report(question, devices, period, fresh)
-
-
-@pytest.mark.parametrize("name", ["l-osue", "l-grr"])
-def test_a_missing_memo_is_proven_with_two_thousand_devices(name: str) -> None:
-    found = proven(asked(name, 10, **TWO_ROUNDS), 2000, 10, without_memo)
-    assert found > 2.0
-
-
-def forgetful(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
-    """Has lost its memo once, and made another one: a store that was flushed, under a client that does not derive."""
-    lost = respondent if period < 10 else Respondent(respondent.scheme, seeded_keyring(99))
-    memo = lost.memoise(question, devices, lost.cells(question, devices, values))
-    return respondent.report(question, devices, period, memo)
-
-
-@pytest.mark.parametrize("name", ["l-osue", "l-grr"])
-def test_a_memo_that_was_lost_and_made_again_is_proven(name: str) -> None:
-    scheme, t = asked(name, 4, **TWO_ROUNDS), 20
-    coins, shown = steady_coins(scheme, t), tossed(8000)
-    seen = with_coins(scheme, coins, shown, t, forgetful)
-    halves = [ratios(seen, coins, periods)[1] for periods in (range(10), range(10, 20))]
-    assert coin_audit(halves[0] + halves[1], shown, ALPHA)[0] > 2.0
-    assert coin_audit(halves[0], shown, ALPHA)[0] <= 2.0
-
-
-def test_a_retry_with_new_noise_is_proven() -> None:
-    """The second attempt at a period must be the same report; here it is drawn again, and both are seen."""
-    scheme = asked("l-osue", 10, **TWO_ROUNDS)
-    assert proven(scheme, 20_000, 2) > 1.0, "what one period may reveal"
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize(("sizes", "bound"), [((100,) * 10, 1.0), ((2,) * 6, 1.8)])
-def test_rs_fd_as_published_does_not_keep_its_epsilon(sizes: tuple[int, ...], bound: float) -> None:
-    attributes = [of_size(k, f"a{i}", mechanism="grr") for i, k in enumerate(sizes)]
-    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
-    law = law_of_reports(scheme, 1)
-    assert law is not None and law[1].sum() == pytest.approx(1) and expected_bound(law, 20_000, ALPHA) > bound
-    found = proven(scheme, 20_000, 1)
-    assert found > bound
-    assert found <= (scheme.guarantees.per_report.whole or 0), "but it keeps what we compute for it"
-    assert proven(scheme_with(*attributes, solution="rs+fd", eps=1.0), 20_000, 1) <= 1.0, "for the tuple it does"
-
-
-def test_a_second_round_with_too_little_noise_is_proven() -> None:
-    scheme = asked("l-grr", 10, **TWO_ROUNDS)
-    question = scheme.questions[0]
-    second = question.mechanism.second
-    assert isinstance(second, Flip)
-    p = 1.1 * second.p
-    wrong = replace(question.mechanism, second=Flip(p, (1 - p) / 9))
-
-    def careless(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
-        memo = respondent.memoise(question, devices, values)
-        return wrong.report(memo, respondent.keyring.draws(("careless",), devices, period))
-
-    loss = wrong.one_report
-    assert isinstance(loss, Flip) and log(loss.p / loss.q) == pytest.approx(1.09, abs=0.02)
-    shown, coins = tossed(40_000), steady_coins(scheme, 1)
-    _, found = ratios(with_coins(scheme, coins, shown, 1, careless), coins, range(1))
-    assert coin_audit(found, shown, ALPHA, law_of_reports(scheme, 1))[0] > 1.0
-
-
-@pytest.mark.parametrize("name", ["l-grr", "l-osue"])
-def test_a_value_that_comes_back_shows_more_than_two_values_cost(name: str) -> None:
-    """Histories with two values lose 2 eps_inf = 4 if they change and return at the same times, and only then."""
-    scheme = asked(name, 20, eps_inf=2.0, eps_1=1.9)
-    found = proven(scheme, 4000, 20, coins=returning_coins(scheme, 20))
-    assert found > 4.0
-    assert found <= (scheme.guarantees.any(20).whole or 0)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.long(part="statistics")] * ("RS+FD" in name)) for name in BROKEN]
+)
+def test_broken_devices_are_refuted(name: str) -> None:
+    found, promise = BROKEN[name](ALPHA)
+    assert found > promise
 
 
 def test_the_power_of_an_audit_is_stated() -> None:

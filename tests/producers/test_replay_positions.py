@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 
 from producers.files import ColumnMapping
-from producers.files.answers import PARTS, UNKNOWN
+from producers.files.answers import PARTS
 from producers.files.reading import EventFiles
 from producers.replay import Options
 from producers.replay.interpreting import Interpreter
 from producers.replay.quality import Fault, Quality
 from protocols.errors import ReplayError, Stopped
+from protocols.respondent import UNKNOWN
 from protocols.scheme import Scheme
 from protocols.survey.grid import Grid
 from tests.helpers.sinks import KeepingSink

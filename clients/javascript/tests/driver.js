@@ -1,13 +1,13 @@
 // Devices for tests in Python (tests/clients/libraries.py): a line of commands in, a line of what came of them out.
 //
 // A command is [device, what, ...arguments]: `open` with { path, limits, entropy } (no path: the state is forgotten),
-// `at` with the time in seconds since 1970, `drawn` (what a device has drawn for life under some terms), or a method.
+// `at` with the time in seconds since 1970, or a method.
 
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { Device, internals } from "../device.js";
 
-const { keyOf, readTerms, respondent, written } = internals;
+const { written } = internals;
 const ODD = { nan: NaN, infinity: Infinity, undefined, bigint: 7n, symbol: Symbol("a"), bytes: new Uint8Array(2), function: () => 1 };
 const devices = new Map();
 
@@ -27,23 +27,13 @@ function opened({ path, limits, entropy: name }) {
     at.seconds += seconds;
   };
   const options = { limits, now: () => 1000 * at.seconds, wait, entropy, storage: path ? undefined : new Memory() };
-  return { at, entropy, device: new Device(path, options) };
-}
-
-async function drawn(terms, entropy) {
-  const read = await readTerms(terms);
-  const answering = respondent(read, keyOf({ keys: {}, kept: {} }, entropy), false);
-  const traits = {};
-  for (const asked of await answering.asked())
-    for (const question of asked.questions) traits[question.name] = await answering.trait(asked, question);
-  return { sampled: read.sampling ? await answering.sampled() : null, traits };
+  return { at, device: new Device(path, options) };
 }
 
 async function done([name, what, ...given]) {
   if (what === "open") return void devices.set(name, opened(given[0]));
-  const { at, entropy, device } = devices.get(name);
+  const { at, device } = devices.get(name);
   if (what === "at") return void (at.seconds = given[0]);
-  if (what === "drawn") return drawn(given[0], entropy);
   return device[what](...given);
 }
 

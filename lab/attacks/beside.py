@@ -1,0 +1,175 @@
+"""What stands beside the answers: tokens, gaps, and the bytes, lengths, numbers, order and times of requests.
+
+None of it may depend on a value. Some checks are exact: no token twice, gaps as the truth has them, other tokens under
+another secret. Others are tests at a level: whether requests tell a device's coin, whether memos outlive a restart, and
+whether answers are alike under another secret.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import exp, sqrt
+
+import numpy as np
+
+from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
+from lab.attacks.observed import Observed
+from lab.audit.report import Finding
+from protocols.arrays import Bytes, Column, Floats, Gaps, Mask, Tokens
+
+MOST_DEVICES = 20_000  # that the classifier is given
+
+
+@dataclass
+class Beside:
+    """Collects what stands beside the answers of the devices of an audit."""
+
+    _reports: int = 0
+    _tokens: Tokens = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the last devices alone
+    _twice: int = 0
+    _untrue: int = 0
+    _learnt: list[tuple[float, str]] = field(default_factory=list)  # of each experiment: chance of luck, the best bit
+    _lost: list[Floats] = field(default_factory=list)
+    _copied: int = 0
+    _alike: Floats | None = None
+
+    @property
+    def empty(self) -> bool:
+        return not self._reports
+
+    def add(self, observed: Observed) -> None:
+        """Devices with any values."""
+        tokens = observed.tokens[observed.present]
+        different, both = np.unique(tokens), np.concatenate([self._tokens, tokens])
+        self._reports += len(tokens)
+        self._twice += len(both) - len(np.unique(both))
+        self._tokens = different
+        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.horizon)
+        self._untrue += int((wrong & observed.present).sum())
+
+    def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:
+        """Devices whose coins chose between two histories; `steady`: their values never change."""
+        self._learnt.append(told(observed, coins))
+        if steady and observed.scheme.survey.longitudinal:
+            self._lost.append(likeness_lost(observed))
+
+    def add_twin(self, observed: Observed, other: Observed) -> None:
+        """The first of these devices, with the same values under the same terms, but with another secret."""
+        first = observed.present[: other.periods, : other.devices] & other.present
+        same = observed.tokens[: other.periods, : other.devices] == other.tokens
+        self._copied = int((same & first).sum())
+        self._alike = likeness_kept(observed, other)
+
+    def findings(self, alpha: float) -> list[Finding]:
+        """What must not be; without any fault there is something with a chance of at most alpha."""
+        found = []
+        if self._untrue:
+            found.append(("gap-untrue", f"{self._untrue:,} of {self._reports:,} gaps are not the true ones"))
+        if self._twice:
+            text = f"{self._twice:,} of {self._reports:,} tokens were seen before: they link reports"
+            found.append(("token-twice", text))
+        if self._copied:
+            found.append(("same-secret", f"{self._copied:,} tokens are the same under another secret"))
+        level = alpha / max(1, len(self._learnt) + bool(self._lost) + (self._alike is not None))
+        for luck, bit in self._learnt:
+            if luck <= level:
+                text = f"what stands beside the answers tells the value, most of all {bit}; by luck: {luck:.1g}"
+                found.append(("beside-the-answers", text))
+        if self._alike is not None and (luck := chance_of_sum(self._alike)) <= level:
+            text = f"answers under another secret are too much like those of the same devices; by luck: {luck:.1g}"
+            found.append(("same-secret", text))
+        if self._lost and (luck := chance_of_sum(np.concatenate(self._lost))) <= level:
+            text = "answers before a restart are less like those after it than like each other: memos changed"
+            found.append(("memo-changed", f"{text}; by luck: {luck:.1g}"))
+        return [Finding(code=code, text=text, defect=True) for code, text in found]
+
+
+def true_gaps(present: Mask, horizon: int) -> Gaps:
+    """Periods since the last report of each device, at most the horizon, which also stands for never.
+
+    >>> true_gaps(np.array([[True], [False], [True], [True]]), 7)[:, 0].tolist()
+    [7, 1, 2, 1]
+    """
+    gaps, last = np.full(present.shape, horizon, dtype=np.uint16), np.full(present.shape[1], -horizon)
+    for period, there in enumerate(present):
+        gaps[period] = np.minimum(horizon, period - last)
+        last = np.where(there, period, last)
+    return gaps
+
+
+def told(observed: Observed, coins: Mask) -> tuple[float, str]:
+    """With which chance luck guesses as many coins from what stands beside the answers, and the bit that tells most.
+
+    A classifier learns from every second device and guesses the coins of the others.
+    """
+    bits, names = around(observed, min(observed.devices, MOST_DEVICES))
+    coins = coins[: len(bits)]
+    if not len(names):
+        return 1.0, ""
+    learns = np.arange(len(bits)) % 2 == 0
+    classifier = Classifier(bits[learns], coins[learns])
+    guesses = classifier.scores(bits[~learns]) > 0
+    return chance_of_luck(guesses, coins[~learns]), names[classifier.best]
+
+
+def around(observed: Observed, devices: int) -> tuple[Bytes, list[str]]:
+    """All that is seen of the first devices beside their answers, as bits, and what each bit is."""
+    columns = {
+        "token": observed.tokens[..., None].astype(">u8").view(np.uint8),
+        "gap": observed.gaps[..., None].astype(">u2").view(np.uint8),
+        **observed.around,
+    }
+    bits, names = [], []
+    for name, column in columns.items():
+        for period, rows in enumerate(column[:, :devices]):
+            seen, called = bits_of_bytes(rows) if rows.ndim == 2 else bits_of_numbers(rows)
+            bits.append(seen)
+            names += [f"{bit} of the {name} in period {period}" for bit in called]
+    return np.concatenate(bits, axis=1), names
+
+
+def likeness_lost(observed: Observed) -> Floats:
+    """For each device, how much less like those before a restart its answers after it are: 0 on average with memos.
+
+    Compared with the last answer before it and with the first after it, in bits, are as many others before as after.
+    With one memo all of them come from the same draws: exchanging the others changes the sign and nothing else.
+    """
+    half, rows = observed.restart, observed.there(range(observed.periods))
+    lost = np.zeros(int(rows.sum()))
+    for question in observed.scheme.questions:
+        answers = observed.answers[question.name][:, rows]
+        for step in range(1, min(half, observed.periods - half)):
+            for fixed, sign in ((half - 1, 1.0), (half, -1.0)):
+                before, after = (bits_apart(answers[fixed], answers[at]) for at in (half - 1 - step, half + step))
+                lost += sign * (after - before)
+    return lost
+
+
+def likeness_kept(observed: Observed, other: Observed) -> Floats:
+    """For pairs of devices with the same history, how much more like its own answers those under another secret are.
+
+    0 on average if draws depend on the secret: exchanging the pair under one secret changes the sign and nothing else.
+    """
+    histories = np.concatenate([other.present, *other.values.values()])
+    _, history = np.unique(histories, axis=1, return_inverse=True)
+    order = np.argsort(history, kind="stable")
+    one, two = order[: len(order) // 2 * 2].reshape(-1, 2).T
+    one, two = (side[history[one] == history[two]] for side in (one, two))
+    kept = np.zeros(len(one))
+    for question in observed.scheme.questions:
+        for these, those in zip(observed.answers[question.name], other.answers[question.name], strict=False):
+            for left, right in ((one, two), (two, one)):
+                kept += bits_apart(these[left], those[right]) - bits_apart(these[left], those[left])
+    return kept
+
+
+def bits_apart(answers: Column, others: Column) -> Floats:
+    """In how many bits the answers of each device differ."""
+    bits = np.bitwise_count(answers ^ others).reshape(len(answers), -1)
+    return np.asarray(bits.sum(axis=1, dtype=np.float64))
+
+
+def chance_of_sum(signed: Floats) -> float:
+    """At most with this chance numbers sum to as much or more if the sign of each is a fair coin (Hoeffding)."""
+    total, length = signed.sum(), sqrt((signed**2).sum())
+    return exp(-((total / length) ** 2) / 2) if total > 0 else 1.0

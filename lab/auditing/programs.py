@@ -1,0 +1,139 @@
+"""Devices of a program that the audit knows nothing of (docs/audit.md, "Any device").
+
+The audit starts the program, writes a line for each report that a device is to make, and sees what a gateway is sent.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from hearsay.terminal.console import Step
+from lab.attacks.observed import Observed, Record
+from lab.attacks.reidentify import own_scheme
+from lab.auditing.gateways import Request, answering, gateway
+from lab.auditing.lines import answer
+from producers.scenarios import Scenario
+from protocols.errors import SettingsError, WireError
+from protocols.scheme import Scheme
+from protocols.survey import Survey
+from protocols.wire import Frame, decode_report
+
+PATIENCE_SECONDS = 60
+NUMBERS = ("number of requests", "length of requests", "time of the last request", "device's own clock")
+ANSWERS = re.compile(rb'"answers"\s*:\s*\{[^}]*\}')
+ANSWER = re.compile(rb'(?<=")[0-9a-f]+(?="\s*[,}])')
+
+
+@dataclass
+class Program:
+    """Devices that are made by a program; its name is the command that starts it."""
+
+    name: str
+    keyring = None
+    _runs: int = 0
+
+    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
+        self._runs += 1
+        scheme = own_scheme(survey, f"audit.{self._runs}")
+        shown, terms = _Shown(scheme, people.devices, people.periods), answering(200, scheme.terms)
+        half = shown.observed.restart
+        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
+            fixed = {"gateway": running.address, "survey": scheme.survey.id}
+            for span in filter(None, (range(half), range(half, people.periods))):
+                with _started(self.name) as tell:
+                    for period in span:
+                        truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
+                        shown.knows(period, truth.devices, truth.values)
+                        for row, device in enumerate(truth.devices.tolist()):
+                            step(period * people.devices + device, people.periods * people.devices, self.name)
+                            values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
+                            running.requests.clear()
+                            since = monotonic()
+                            clock, refused = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
+                            shown.add(period, device, running.requests, since, clock - at, refused)
+        return shown.ended()
+
+
+@contextmanager
+def _started(command: str) -> Iterator[Callable[[dict[str, Any]], tuple[float, str]]]:
+    """A function that writes a line to the program, and returns what comes back: the device's clock, or a refusal."""
+    try:
+        process = subprocess.Popen(shlex.split(command), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"--device {command!r} cannot be started: {error}", "give a program") from None
+    assert process.stdin is not None and process.stdout is not None
+    into, out = process.stdin, process.stdout
+
+    def tell(line: dict[str, Any]) -> tuple[float, str]:
+        try:
+            done = json.loads(answer(process, json.dumps(line).encode(), PATIENCE_SECONDS))
+            return float(done.get("at", line["at"])), str(done.get("refused", ""))
+        except (OSError, ValueError, TypeError, AttributeError) as error:
+            hint = f"it must write a JSON object for each line within {PATIENCE_SECONDS} s: docs/audit.md, Any device"
+            raise SettingsError(f"--device {command!r} did not answer: {error}", hint) from None
+
+    try:
+        yield tell
+    finally:
+        with suppress(OSError):
+            into.close()
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(PATIENCE_SECONDS)
+        process.kill()
+        process.wait()
+        out.close()
+
+
+class _Shown(Record):
+    """Keeps the requests of devices: the reports, and everything beside their answers."""
+
+    def __init__(self, scheme: Scheme, devices: int, periods: int) -> None:
+        super().__init__(scheme, devices, periods)
+        self._numbers = {name: np.zeros((periods, devices)) for name in NUMBERS}
+        self._bytes = [[b""] * devices for _ in range(periods)]
+        self._refused = ""
+
+    def add(self, period: int, device: int, sent: list[Request], since: float, waited: float, refused: str) -> None:
+        """The requests of a device that was told at `since` to report, and how long it waited by its own clock."""
+        self._refused = refused or self._refused
+        length = sum(len(request.head) + len(request.body) for request in sent)
+        last = sent[-1].seconds - since if sent else 0.0
+        for name, number in zip(NUMBERS, (len(sent), length, last, waited), strict=True):
+            self._numbers[name][period, device] = number
+        self._bytes[period][device] = b"".join(request.head + without_answers(request.body) for request in sent)
+        scheme = self.observed.scheme
+        for body in (request.body for request in sent if request.body):
+            frame = decode_report(body, {scheme.survey.id: scheme}.get)
+            if not isinstance(frame, Frame):
+                raise WireError(f"a report of the audited devices was refused: {frame.detail}", "docs/wire-format.md")
+            if frame.period == period:
+                self.put(frame, np.array([device]))
+
+    def ended(self) -> Observed:
+        if not self.observed.present.any():
+            message = f"no device sent a report that counts{self._refused and ': ' + self._refused}"
+            raise SettingsError(message, "a program must allow what the survey reveals: docs/audit.md, Any device")
+        width = max(len(row) for rows in self._bytes for row in rows)
+        padded = b"".join(row.ljust(width, b"\0") for rows in self._bytes for row in rows)
+        around = np.frombuffer(padded, dtype=np.uint8).reshape(*self.observed.present.shape, width)
+        return replace(self.observed, around={**self._numbers, "requests": around})
+
+
+def without_answers(report: bytes) -> bytes:
+    """A report with zeros for the digits of its answers.
+
+    >>> without_answers(b'{"gap":"01","answers":{"a":"3f", "b":"00"}}')
+    b'{"gap":"01","answers":{"a":"00", "b":"00"}}'
+    """
+    return ANSWERS.sub(lambda answers: ANSWER.sub(lambda digits: b"0" * len(digits[0]), answers[0]), report)
