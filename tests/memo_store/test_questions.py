@@ -13,7 +13,7 @@ from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import StoreError
-from protocols.respondent import Respondent
+from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.memo_store.surveys import Unsteady, devices
@@ -117,6 +117,30 @@ def test_a_device_draws_the_same_question_and_turn_in_surveys_that_ask_the_same(
     assert (one != more).any()
     first, second = (asking(id, FOODS, "grr", turns).places(EVERYONE) for id in ("one", "other"))
     assert (first == second).all() and set(first.tolist()) == {0, 1, 2}
+
+
+def test_what_stands_for_an_unlisted_food_is_the_same_food_in_surveys_that_ask_the_same() -> None:
+    nobody = np.full(len(EVERYONE), UNKNOWN)
+    stands = []
+    for people in (asking("one", FOODS), asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5")):
+        (question,) = people.scheme.questions
+        values = people.values(question, EVERYONE, {"food": nobody})
+        stands.append([question.attribute.values[value] for value in values])
+        assert (people.values(question, EVERYONE, {"food": SAID}) == SAID).all()
+    assert stands[0] == stands[1] and set(stands[0]) == set(FOODS)
+    stranger = asking("wider", FOODS, terms="eps_inf: 2.5, eps_1: 1")
+    drawn = stranger.values(stranger.scheme.questions[0], EVERYONE, {"food": nobody})
+    assert [FOODS[value] for value in drawn] != stands[0]
+
+
+def test_what_stands_for_an_unlisted_value_of_a_cross_is_drawn_for_the_cross() -> None:
+    crossing = f"{BUDGETS}, crosses: [{{of: [food, plan], share: 0.5}}]"
+    people = asking("one", FOODS, terms=crossing, more=", {name: plan, values: [free, paid]}")
+    alone, crossed = people.scheme.question("food"), people.scheme.questions[-1]
+    values = {"food": np.full(len(EVERYONE), UNKNOWN), "plan": np.ones(len(EVERYONE), dtype=np.int64)}
+    drawn = people.values(crossed, EVERYONE, values)
+    assert set((drawn % 2).tolist()) == {1} and set((drawn // 2).tolist()) == set(range(len(FOODS)))
+    assert (drawn // 2 != people.values(alone, EVERYONE, values)).any()
 
 
 def test_among_fakes_the_question_is_the_whole_tuple(store: MemoStore) -> None:

@@ -190,12 +190,12 @@ def test_cells_are_derived_once_for_each_answer(fleet: MakeFleet, monkeypatch: p
     assert Counting.derived == present * len(HASHED.questions)
 
 
-@pytest.mark.parametrize("value", [-1, len(COLOURS)])
+@pytest.mark.parametrize("value", [-2, len(COLOURS)])
 @pytest.mark.parametrize("survey", [scheme(SPL), scheme(SPL, ONCE), HASHED, BUCKETS])
 def test_a_value_outside_the_surveys_list_is_refused_before_anything_is_sent(
     fleet: MakeFleet, survey: Scheme, value: int
 ) -> None:
-    """A hash would turn the value -1 into the cell of another value."""
+    """A hash would turn the value -2 into the cell of another value. (-1 is a value that is not listed.)"""
     world, sink = Alternating(20), KeepingSink()
     truth = world.presences(0)
     truth.values["colour"][3] = value
