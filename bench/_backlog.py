@@ -1,6 +1,7 @@
-"""The CPU seconds of a worker that counts a backlog to its final: `python -c ... BOOTSTRAP APP DIRECTORY`.
+"""The CPU seconds of a worker that counts backlogs of some periods to finals: `python -c ... BOOTSTRAP APP DIRECTORY`.
 
-`bench.against` runs this text in several trees, so that each has its own modules.
+`bench.against` runs this text in several trees, so that each has its own modules. A survey runs for months, so most
+periods are not the first one, in which tables of tokens grow.
 """
 
 from __future__ import annotations
@@ -9,20 +10,32 @@ import resource
 import sys
 from pathlib import Path
 
-from bench.stream import KEY, ROWS, close, fill, make, wait_for, workers  # type: ignore[attr-defined]  # of each tree
+from bench.stream import (  # type: ignore[attr-defined]  # of each tree
+    KEY,
+    ROWS,
+    SESSION,
+    close,
+    fill,
+    make,
+    wait_for,
+    workers,
+)
 from servers.settings import KafkaSettings
 
-FRAMES = 4000
+FRAMES, PERIODS = 2000, 4
 
 
 def main(bootstrap: str, app: str, directory: str) -> None:
     kafka = KafkaSettings(bootstrap=bootstrap)
     topics = make(kafka, app)
-    fill(kafka, topics, FRAMES, 0)
-    with workers(1, kafka, topics, KEY, Path(directory) / app) as (worker,):
+    with workers(1, kafka, topics, KEY, Path(directory) / app, *SESSION) as (worker,):
         worker.wait_until_ready()
-        wait_for(worker, FRAMES * ROWS)
-        close(kafka, topics, worker, 0)
+        for period in range(PERIODS):
+            worker.pause()
+            fill(kafka, topics, FRAMES, period)
+            worker.resume()
+            wait_for(worker, FRAMES * ROWS * (period + 1))
+            close(kafka, topics, worker, period)
         worker.leave()
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     print(used.ru_utime + used.ru_stime)

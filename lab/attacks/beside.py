@@ -165,8 +165,8 @@ def likeness_kept(observed: Observed, other: Observed) -> Floats:
 
 def bits_apart(answers: Column, others: Column) -> Floats:
     """In how many bits the answers of each device differ."""
-    bits = np.bitwise_count(answers ^ others).reshape(len(answers), -1)
-    return np.asarray(bits.sum(axis=1, dtype=np.float64))
+    bits = np.bitwise_count(answers ^ others)
+    return np.asarray(bits.sum(axis=tuple(range(1, bits.ndim)), dtype=np.float64))
 
 
 def chance_of_sum(signed: Floats) -> float:

@@ -161,7 +161,7 @@ class _Counter:
 
     def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
         rows = self._rows[gaps]
-        if (rows < 0).any():
+        if rows.min(initial=0) < 0:
             self._add_gaps(np.unique(gaps[rows < 0]))
             rows = self._rows[gaps]
         n = np.bincount(rows, minlength=len(self._gaps))

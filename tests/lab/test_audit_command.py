@@ -110,7 +110,9 @@ def test_a_table_of_people_is_audited_against_another_one(survey: Path, tmp_path
     people = tmp_path / "people.csv"
     report = reported(survey, f"--periods 2 --csv {people} --background {tmp_path}/background.csv")
     assert report.devices == 400 and any("of 900 records" in figure.target for figure in report.figures)
-    people.write_text("few,many\na,77\n")
+    people.write_text("few,many\na,1\n")
+    assert reported(survey, f"--periods 2 --csv {people}").devices == 1, "nobody has the history of another one"
+    people.write_text("few,many\na,none\n")
     refused = call(f"audit {survey} --csv {people}").exception
     assert "1 of 1 rows have no value of 'many' that the survey lists" in str(refused)
 

@@ -37,14 +37,6 @@ def test_tokens_that_do_not_depend_on_the_period_are_refuted(tmp_path: Path, mon
     assert refuted(tmp_path, SIZES) == {"token-twice"}
 
 
-def test_tokens_that_do_not_depend_on_the_survey_are_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def tokens(self: Respondent, devices: Any, period: int) -> Any:
-        return self.keyring.draws(("token",), devices, period).blocks(1).view("<u8")[:, 0]
-
-    monkeypatch.setattr(Respondent, "tokens", tokens)
-    assert refuted(tmp_path, SIZES) == {"token-twice"}
-
-
 @pytest.mark.parametrize("drawn", [("tokens",), ("memoise", "report")])
 def test_a_secret_that_is_not_used_is_refuted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, drawn: tuple[str, ...]

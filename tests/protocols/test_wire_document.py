@@ -44,7 +44,7 @@ def test_the_example_is_what_a_device_sends() -> None:
 def test_the_example_can_be_read() -> None:
     frame = decode_report(block("json").encode(), {"buttons": SCHEME}.get)
     assert isinstance(frame, Frame)
-    assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [1])
+    assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [2])
     assert partition_of(frame.tokens, 8).tolist() == [5]
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import aiokafka.conn
 import aiokafka.consumer.fetcher
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.consumer.fetcher import PartitionRecords
@@ -182,3 +183,4 @@ def account_for_all_offsets(limits: BatchLimits) -> None:
     fetcher: Any = aiokafka.consumer.fetcher
     fetcher.PartitionRecords = partial(AllOffsets, limits)
     fetcher.MemoryRecords = RawBatches
+    aiokafka.conn.READER_LIMIT = FETCHED_BYTES  # with 64 KiB it stops and resumes reading hundreds of times a fetch

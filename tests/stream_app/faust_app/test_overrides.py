@@ -169,7 +169,7 @@ def private_names(module: ModuleType, *, of_others: bool = False) -> set[str]:
                 names.add(node.attr)
         elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not of_others:
             names.add(node.name)
-    return {name for name in names if name.startswith("_") and not name.startswith("__")}
+    return {name for name in names - {"_replace"} if name.startswith("_") and not name.startswith("__")}  # of tuples
 
 
 def own_names(module: ModuleType) -> set[str]:
