@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.process_collector import ProcessCollector
 
 from protocols.scheme import Scheme
@@ -24,8 +24,6 @@ SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 class Metrics:
     """A registry of its own for each gateway."""
-
-    CONTENT_TYPE = CONTENT_TYPE_LATEST
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -60,6 +58,3 @@ class Metrics:
 
     def refuse(self, reason: str) -> None:
         self._refused.labels(reason).inc()
-
-    def page(self) -> bytes:
-        return generate_latest(self.registry)

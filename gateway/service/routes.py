@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
 from gateway.door.credentials import Credential
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, Response, header_text, refusal
@@ -72,7 +74,7 @@ class Gateway:
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
         if self.shows_metrics:
-            self._own |= metrics_page(self.metrics)
+            self._own |= metrics_page(self.metrics.registry)
 
     # --- by its head
 
@@ -199,8 +201,8 @@ def health_pages(live: Callable[[], bool], ready: Callable[[], bool]) -> dict[st
     return {"/live": lambda: _state("live", live()), "/ready": lambda: _state("ready", ready())}
 
 
-def metrics_page(metrics: Metrics) -> dict[str, Page]:
-    return {"/metrics": lambda: Response(200, metrics.page(), metrics.CONTENT_TYPE)}
+def metrics_page(registry: CollectorRegistry) -> dict[str, Page]:
+    return {"/metrics": lambda: Response(200, generate_latest(registry), CONTENT_TYPE_LATEST)}
 
 
 class Watching:

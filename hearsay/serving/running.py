@@ -66,7 +66,7 @@ async def run(
     writer.start()
     listeners = [listener]
     if exposure.web_port is not None:
-        web = Listener(Watching({**application.health, **metrics_page(metrics)}), WATCHERS, names=names)
+        web = Listener(Watching({**application.health, **metrics_page(metrics.registry)}), WATCHERS, names=names)
         at = await web.start(exposure.web_host, exposure.web_port, "--web-port")
         listeners.append(web)
         log.info("health and metrics are served", port=at)

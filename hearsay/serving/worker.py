@@ -7,7 +7,7 @@ made in threads of their own, so that counting and merging never wait for them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ import structlog
 import uvloop
 
 from gateway.http import Listener, Response, most_connections
-from gateway.service import Watching
+from gateway.service import Page, Watching, health_pages, metrics_page
 from hearsay.serving.running import WATCHERS
 from servers.settings import KafkaSettings
-from stream_app.faust_app import Health, note_forecasts, note_verdict, owner_of, pages
+from stream_app.faust_app import REGISTRY, Health, note_forecasts, note_verdict, owner_of
 from stream_app.kafka import Topics
 from views.following import TOPICS, following
 from views.forecasts import ForecastResult
@@ -46,7 +46,7 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
     up: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
 
     async def run() -> None:
-        listener = Listener(Watching({path: partial(_made, page) for path, page in pages(health).items()}), WATCHERS)
+        listener = Listener(Watching(worker_pages(health)), WATCHERS)
         ending = asyncio.Event()
         try:
             at = await listener.start(host, port, "--web-port: each worker on a machine needs its own")
@@ -68,13 +68,18 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
         thread.join(STOP_SECONDS)
 
 
-def _made(page: Callable[[], tuple[int, str, bytes]]) -> Response:
+def worker_pages(health: Health) -> dict[str, Page]:
+    """Every page: `/live`, `/ready` (only once recovery is done) and `/metrics`."""
+    made = {**health_pages(lambda: health.live, lambda: health.ready()), **metrics_page(REGISTRY)}
+    return {path: partial(_made, page) for path, page in made.items()}
+
+
+def _made(page: Page) -> Response:
     try:
-        status, content_type, body = page()
-    except Exception:  # the state changed while it was read: whoever asks again gets an answer
+        return page()
+    except Exception:  # the event loop changed the state meanwhile: whoever asks again gets an answer
         log.warning("a page could not be made", exc_info=True)
         return AGAIN
-    return Response(status, body, content_type)
 
 
 @dataclass(frozen=True)

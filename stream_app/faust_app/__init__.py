@@ -9,12 +9,12 @@ from stream_app.faust_app.broker.acceptance import (
     resume_surveys,
     stuck_partitions,
 )
-from stream_app.faust_app.monitoring.metrics import note_forecasts, note_verdict
-from stream_app.faust_app.monitoring.web import Health, pages
+from stream_app.faust_app.monitoring import REGISTRY, Health, note_forecasts, note_verdict
 from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.faust_app.writing import owner_of
 
 __all__ = [
+    "REGISTRY",
     "Health",
     "QuarantinedSurvey",
     "WorkerOptions",
@@ -23,7 +23,6 @@ __all__ = [
     "note_forecasts",
     "note_verdict",
     "owner_of",
-    "pages",
     "quarantined_surveys",
     "resume_surveys",
     "run_worker",

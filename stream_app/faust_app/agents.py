@@ -12,7 +12,7 @@ from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Period
-from stream_app.faust_app.monitoring.metrics import note_finals, note_passed_over, outcomes_of
+from stream_app.faust_app.monitoring import note_finals, note_passed_over, outcomes_of
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks

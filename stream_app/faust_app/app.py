@@ -6,11 +6,14 @@ It is run as a process, once the cluster has its topics.
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import gc
 import time
 from datetime import UTC, datetime
 from typing import Any
 
 import faust
+import pyarrow as pa
 import structlog
 import uvloop
 from faust.types import TP
@@ -24,9 +27,7 @@ from stream_app.faust_app.broker.offsets import Offsets
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
-from stream_app.faust_app.monitoring.memory import MemoryReleaser
-from stream_app.faust_app.monitoring.metrics import RECOVERY_SECONDS, REGISTRY, StateCollector
-from stream_app.faust_app.monitoring.web import Health
+from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
 from stream_app.faust_app.partitions.tasks import PartitionTasks, WorkerOptions
@@ -54,7 +55,6 @@ REQUEST_BYTES = 8 * RECORD_BYTES
 FETCHED_RECORDS = 2000
 """How many records are unpacked at once: as objects, small ones take up many times their bytes."""
 BEAT_SECONDS = 1.0
-RELEASE_SECONDS = 5.0
 
 
 class StreamApp:
@@ -75,13 +75,12 @@ class StreamApp:
         self._clock = WallClock(surveys, self._merging, topics, writer)
         self._assigned_at = 0.0
         self._progress = -1
-        self._memory = MemoryReleaser()
+        self._released_at = 0
         for tasks in (self._counting, self._merging):
             app.agent(app.topic(tasks.topic, acks=False), name=tasks.table.name, concurrency=1)(tasks.consume)
         app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         app.timer(TICK_SECONDS)(self._tick)
         app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
-        app.timer(RELEASE_SECONDS)(self._release_memory)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
@@ -138,9 +137,9 @@ class StreamApp:
             idle, self._progress = progress == self._progress, progress
             await self._counting.fetch_missing(idle)
             await self._merging.fetch_missing(idle)
-
-    async def _release_memory(self) -> None:
-        self._memory.check(self._counting.progress + self._merging.progress)
+            if idle and progress != self._released_at:  # once after each time in which records were read
+                self._released_at = progress
+                release_memory()
 
     async def _tick(self) -> None:
         with fatal("closing periods by the wall clock"):
@@ -204,6 +203,15 @@ def _credentials(kafka: KafkaSettings) -> Any:
             mechanism=kafka.sasl_mechanism,
         )
     return None if context is None else faust.SSLCredentials(context)
+
+
+def release_memory() -> None:
+    """Return free memory of this process to the operating system, as far as the C library can."""
+    gc.collect()
+    pa.default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
+    if trim is not None:
+        trim(0)
 
 
 RETRY_SECONDS = 1.0

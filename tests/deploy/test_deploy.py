@@ -19,10 +19,11 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.service import WATCHED, Metrics
 from gateway.service.answers import Outcome
+from hearsay.serving.worker import worker_pages
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, RedisSettings, Settings
-from stream_app.faust_app.monitoring import metrics
-from stream_app.faust_app.monitoring.web import Health, pages
+from stream_app.faust_app import monitoring as metrics
+from stream_app.faust_app.monitoring import Health
 from tests.helpers.command_line import resolve
 
 ROOT = Path(__file__).parents[2]
@@ -180,7 +181,7 @@ def test_probes_ask_for_pages_that_there_are() -> None:
 
 def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> None:
     configured = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
-    assert {"/live", "/ready", "/metrics"} == set(pages(Health()))
+    assert {"/live", "/ready", "/metrics"} == set(worker_pages(Health()))
     found = {}
     for scraped in configured:
         (target,) = scraped["dns_sd_configs"]

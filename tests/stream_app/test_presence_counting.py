@@ -15,7 +15,7 @@ from protocols.wire import ROW_REASONS, row_faults
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.faust_app.monitoring.metrics import PartitionState, StateCollector
+from stream_app.faust_app.monitoring import PartitionState, StateCollector
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import random_frame
 from tests.stream_app.crashes import Step, World, scripts

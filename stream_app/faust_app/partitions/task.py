@@ -21,7 +21,7 @@ from faust.types import TP
 from protocols.errors import HearsayError
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.monitoring.metrics import FLUSH_SECONDS, Outcomes, note_outcomes
+from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.faust_app.writing import Writer
 from stream_app.log.codec import RECORD_BYTES, RECORD_COST

@@ -22,7 +22,7 @@ from stream_app.faust_app.broker.log_watch import LogWatch, Reading
 from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
-from stream_app.faust_app.monitoring.metrics import PartitionState
+from stream_app.faust_app.monitoring import PartitionState
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R

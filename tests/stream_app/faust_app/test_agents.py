@@ -18,7 +18,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
 from stream_app.faust_app.broker.surveys import Surveys
-from stream_app.faust_app.monitoring.metrics import Outcomes
+from stream_app.faust_app.monitoring import Outcomes
 from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.kafka import Topics
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire

@@ -12,12 +12,10 @@ from typing import Any, cast
 import pytest
 from faust.types import TP
 
-from hearsay.serving.worker import serve_pages
+from hearsay.serving.worker import serve_pages, worker_pages
 from protocols.errors import ServerError
 from servers.ports import free_port
-from stream_app.faust_app.monitoring import web
-from stream_app.faust_app.monitoring.memory import MemoryReleaser
-from stream_app.faust_app.monitoring.web import Health
+from stream_app.faust_app.monitoring import STUCK_SECONDS, Health
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PORTION_RECORDS, PartitionTasks
 from stream_app.faust_app.writing import SENT_AT_ONCE, Writer
@@ -50,13 +48,13 @@ def test_it_is_not_ready_before_it_says_so() -> None:
         assert ask(port, "/ready") == (503, '{"ready": false}')
 
 
-def test_it_does_not_live_if_nothing_has_happened_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_does_not_live_if_nothing_has_happened_for_long() -> None:
     now = 1000.0
     health = Health(lambda: now)
     assert health.live
-    now += web.STUCK_SECONDS
+    now += STUCK_SECONDS
     assert not health.live
-    assert web.pages(health)["/live"]()[0] == 503
+    assert worker_pages(health)["/live"]().status == 503
     health.beat()
     assert health.live
 
@@ -147,12 +145,6 @@ def test_the_event_loop_turns_while_many_dead_letters_are_sent() -> None:
 
     asyncio.run(main())
     assert (turns.done, turns.most) == (10 * SENT_AT_ONCE, SENT_AT_ONCE)
-
-
-def test_memory_is_released_once_after_a_time_of_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    memory = MemoryReleaser()
-    progress = [0, 0, 500, 900, 900, 900, 1000, 1000]
-    assert [memory.check(value) for value in progress] == [False, False, False, False, True, False, False, True]
 
 
 _none = cast(Any, None)

@@ -1,4 +1,4 @@
-"""The metrics of a worker, for Prometheus: how much and how fast, and nothing about any answer.
+"""The health of a worker and its metrics, for Prometheus: how much and how fast, and nothing about any answer.
 
 Surveys with `presence_epsilon` have no metrics that count reports or tokens: these numbers are exact.
 """
@@ -21,6 +21,8 @@ from stream_app.counting.state import Period
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, total
 
+STUCK_SECONDS = 120.0
+"""A worker that has done nothing for so long does not live. Compiling loops at the first start may take a minute."""
 CHECKS = ("sum", "widths", "negativity", "jump", "flow")
 
 REGISTRY = CollectorRegistry()
@@ -142,3 +144,24 @@ def _gauge(name: str, what: str, labels: tuple[str, ...], values: Mapping[Any, f
     for labelled, value in values.items():
         family.add_metric(labelled, value)
     return family
+
+
+class Health:
+    """Whether a worker lives and is ready. The worker calls `beat` all the time, and sets `ready` once it can tell.
+
+    `merging` gives the partitions of the partials topic that it merges.
+    """
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self.ready: Callable[[], bool] = lambda: False
+        self.merging: Callable[[], frozenset[int]] = frozenset
+        self._now = now
+        self._beat_at = now()
+
+    def beat(self) -> None:
+        """Note that the worker is doing something, or is waiting for a broker on purpose."""
+        self._beat_at = self._now()
+
+    @property
+    def live(self) -> bool:
+        return self._now() - self._beat_at < STUCK_SECONDS

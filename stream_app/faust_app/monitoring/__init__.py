@@ -1,1 +1,0 @@
-"""Logs, metrics and health pages of a worker."""
