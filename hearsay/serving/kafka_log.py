@@ -23,7 +23,7 @@ from protocols.errors import DeliveryError, HearsayError
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
 from servers.settings import KafkaSettings, Settings
-from stream_app.kafka import Published, Topics, existing, published_in, records
+from stream_app.kafka import Registry, Topics, existing, read_topic
 
 DEADLINE_SECONDS = 8.0
 """How long a batch is retried before its senders are told to send again; devices wait 20 seconds."""
@@ -34,12 +34,12 @@ RETRY_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> tuple[Topics, Registry]:
+def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> tuple[Topics, FollowedRegistry]:
     """The topics of the cluster and what is published there; waits until a broker answers."""
     while True:
         try:
             topics = existing(kafka, prefix)
-            return topics, Registry(kafka, topics)
+            return topics, FollowedRegistry(kafka, topics)
         except HearsayError as error:
             if not error.retriable:
                 raise
@@ -130,19 +130,15 @@ class KafkaLog:
                 await producer.stop()
 
 
-class Registry:
-    """The published surveys: read at the start, and followed. One that cannot be used here is logged and left out."""
+class FollowedRegistry(Registry):
+    """The published surveys: read at the start, and followed."""
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        super().__init__()
         self._kafka = kafka
         self._surveys = TopicPartition(topics.surveys, 0)
-        self._published: dict[str, Published] = {}
-        self._schemes: dict[str, Scheme] = {}
-        for published in records(kafka, topics).values():
-            self._add(published)
-
-    def lookup(self, survey: str) -> Scheme | None:
-        return self._schemes.get(survey)
+        for record in read_topic(kafka, topics.surveys):
+            self.register(record)
 
     def all(self) -> Iterable[Scheme]:
         return list(self._schemes.values())
@@ -161,39 +157,13 @@ class Registry:
                 consumer.seek(self._surveys, 0)
                 while True:
                     for record in (await consumer.getmany(timeout_ms=1000)).get(self._surveys, []):
-                        self._read(record)
+                        self.register(record)
             except (KafkaError, OSError) as error:
                 log.warning("the surveys cannot be read; those known are served", error=type(error).__name__)
             finally:
                 with suppress(KafkaError, OSError):
                     await consumer.stop()
             await asyncio.sleep(RETRY_SECONDS)
-
-    def _read(self, record: Any) -> None:
-        if record.value is None:
-            return
-        try:
-            self._add(published_in(record))
-        except HearsayError as error:
-            log.error("a published survey cannot be read", offset=record.offset, error=error.message)
-
-    def _add(self, published: Published) -> None:
-        """Add a survey, or its new texts. The terms under which an id was first published hold."""
-        known = self._published.get(published.survey.id)
-        if known is not None:
-            published = published._replace(at=known.at)
-        if known == published or (known is not None and known.fingerprint != published.fingerprint):
-            return
-        self._published[published.survey.id] = published
-        try:
-            scheme = Scheme(published.survey)
-        except HearsayError as error:
-            log.error("a published survey cannot be used", survey=published.survey.id, error=error.message)
-            return
-        if scheme.fingerprint == published.fingerprint:
-            self._schemes[published.survey.id] = scheme
-        else:
-            log.error("this release resolves a survey to other terms than were published", survey=published.survey.id)
 
 
 def serve_kafka(

@@ -3,7 +3,7 @@
 from stream_app.kafka.dead_letters import RESUBMITTED, DeadLetter, DeadLetters, Refusals, noted
 from stream_app.kafka.following import KafkaMessages, TopicFollower, last_finals
 from stream_app.kafka.reading import ends, read_topic
-from stream_app.kafka.registry import Published, publish, publish_for, published, published_in, records
+from stream_app.kafka.registry import Published, Registry, publish, publish_for, published, records
 from stream_app.kafka.roles import Right, Role, allowed, check_rights, roles
 from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topic, Topics, check, cluster_id, create, existing
@@ -15,6 +15,7 @@ __all__ = [
     "KafkaMessages",
     "Published",
     "Refusals",
+    "Registry",
     "Right",
     "Role",
     "Topic",
@@ -33,7 +34,6 @@ __all__ = [
     "publish",
     "publish_for",
     "published",
-    "published_in",
     "read_topic",
     "records",
     "roles",

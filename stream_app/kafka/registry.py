@@ -9,11 +9,12 @@ from __future__ import annotations
 import time
 from typing import Any, NamedTuple
 
+import structlog
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
 from pydantic import ValidationError
 
-from protocols.errors import FingerprintChanged, TopicError
+from protocols.errors import FingerprintChanged, HearsayError, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_clients import failure, opened
@@ -24,6 +25,8 @@ from stream_app.kafka.topics import ANSWER_SECONDS, Topics
 from stream_app.log.codec import RECORD_BYTES
 
 FINGERPRINT_HEADER = "fingerprint"
+
+log = structlog.get_logger(__name__)
 
 
 class Published(NamedTuple):
@@ -75,6 +78,44 @@ def published_in(record: Any) -> Published:
             f"record {record.offset} of {record.topic} is not a survey: {error}",
             "was it written by a newer version, or by something other than `hearsay survey publish`?",
         ) from None
+
+
+class Registry:
+    """The published surveys, compiled, as records are read. One that cannot be used here is logged and left out."""
+
+    def __init__(self) -> None:
+        self._schemes: dict[str, Scheme] = {}
+        self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
+
+    def lookup(self, survey: str) -> Scheme | None:
+        """The compiled survey; None if the registry, as far as it was read, does not have it."""
+        return self._schemes.get(survey)
+
+    def register(self, record: Any) -> None:
+        """Add a survey, or its new texts. To read a record again changes nothing."""
+        if record.value is None:
+            return
+        try:
+            survey = admit(self._published, record)
+            if survey is None:
+                log.error("a survey was published again under other terms; the first ones hold", offset=record.offset)
+            if survey is None or (survey.id in self._schemes and self._schemes[survey.id].survey == survey):
+                return
+            scheme = Scheme(survey)
+        except HearsayError as error:
+            log.error("a published survey cannot be used", offset=record.offset, error=str(error))
+            return
+        published_under = self._published[survey.id].fingerprint
+        if scheme.fingerprint != published_under:
+            log.error(
+                "this release or kind of machine resolves a survey to other terms than it was published with",
+                survey=survey.id,
+                published=published_under,
+                here=scheme.fingerprint,
+            )
+            return
+        self._schemes[survey.id] = scheme
+        log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)
 
 
 def fingerprint_of(record: Any) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from gateway.door import credential_line
 from gateway.service import ChainedKeys, StateFile
-from hearsay.serving.kafka_log import KafkaLog, Registry
+from hearsay.serving.kafka_log import FollowedRegistry, KafkaLog
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish, read_topic
 from tests.gateway.test_token_keys import (
@@ -41,7 +41,7 @@ def test_who_copies_the_files_of_two_gateways_after_a_period_was_closed_names_no
     assert type_in("new", "--state", str(states[0])).exit_code == 0
     kept = [type_in("export", "--state", str(states[0])).stdout_bytes]
     assert type_in("import", "--state", str(states[1]), given=kept[0]).exit_code == 0
-    registry = Registry(kafka_settings, topics)
+    registry = FollowedRegistry(kafka_settings, topics)
     keys = [
         ChainedKeys(StateFile(state), registry.lookup, now, registry.all, registry.published_at) for state in states
     ]

@@ -9,14 +9,12 @@ import structlog
 from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from faust.types import TP
 
-from protocols.errors import HearsayError
-from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.offsets import Offsets, retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.batches import SkippedRecords
-from stream_app.kafka.registry import Published, admit
+from stream_app.kafka.registry import Registry
 from stream_app.log.marks import Why
 
 FOLLOW_SECONDS = 1.0
@@ -24,15 +22,14 @@ FOLLOW_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-class Surveys:
-    """The published surveys, compiled."""
+class Surveys(Registry):
+    """The published surveys, compiled. One that cannot be used must not stop the counting of others."""
 
     def __init__(self, kafka: KafkaSettings, topic: str, offsets: Offsets) -> None:
+        super().__init__()
         self._kafka = kafka
         self._offsets = offsets
         self._tp = TP(topic, 0)
-        self._schemes: dict[str, Scheme] = {}
-        self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
         self._reading = asyncio.Lock()
         self._first_read = asyncio.Event()
         self._certain_before: dict[TP, int] = {}
@@ -42,10 +39,6 @@ class Surveys:
 
     def __iter__(self) -> Iterator[Survey]:
         return (scheme.survey for scheme in list(self._schemes.values()))
-
-    def lookup(self, survey: str) -> Scheme | None:
-        """The compiled survey; None if the registry, as far as it was read, does not have it."""
-        return self._schemes.get(survey)
 
     def certain_before(self, tp: TP) -> int:
         """Every survey that was published before the records of `tp` below this offset were written is known."""
@@ -83,31 +76,9 @@ class Surveys:
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)
                 for record in batches.get(self._tp, []):
-                    self._register(record)
+                    self.register(record)
 
-    def _register(self, record: ConsumerRecord) -> None:
-        """Add a survey. One that cannot be used is logged and skipped: it must not stop the counting of others."""
+    def register(self, record: ConsumerRecord) -> None:
         if isinstance(record, SkippedRecords) and record.why in (Why.TOO_LARGE, Why.UNDECODABLE):
             log.error("published surveys cannot be read", first=record.offset, last=record.last, why=record.why.value)
-        if record.value is None:
-            return
-        try:
-            survey = admit(self._published, record)
-            if survey is None:
-                log.error("a survey was published again under other terms; the first ones hold", offset=record.offset)
-                return
-            scheme = Scheme(survey)
-        except HearsayError as error:
-            log.error("a published survey cannot be used", offset=record.offset, error=str(error))
-            return
-        published_under = self._published[survey.id].fingerprint
-        if scheme.fingerprint != published_under:
-            log.error(
-                "this release or kind of machine resolves a survey to other terms than it was published with",
-                survey=survey.id,
-                published=published_under,
-                here=scheme.fingerprint,
-            )
-            return
-        self._schemes[survey.id] = scheme
-        log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)
+        super().register(record)
