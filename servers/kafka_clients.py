@@ -19,7 +19,7 @@ from threading import Timer
 from typing import Any, TypeVar
 from weakref import WeakSet
 
-from kafka import KafkaAdminClient
+from kafka import KafkaAdminClient, KafkaProducer
 from kafka.errors import KafkaError
 from kafka.net.compat import KafkaNetClient
 from kafka.net.manager import KafkaConnectionManager
@@ -35,7 +35,9 @@ SPARE_SECONDS = 10.0
 STOP_SECONDS = 10.0
 """How long the thread of a failed client may take to end: it may be waiting for a name server."""
 T = TypeVar("T")
-A = TypeVar("A", bound=KafkaAdminClient)
+A = TypeVar("A", bound=KafkaAdminClient | KafkaProducer)
+DURABLE = {"acks": "all", "enable_idempotence": True}
+"""Options of a producer whose records are confirmed by all replicas, each written once."""
 
 
 def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **options: Any) -> T:
@@ -55,20 +57,25 @@ def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **
 
 @contextmanager
 def connected(
-    admin: Callable[..., A], settings: KafkaSettings, seconds: float, right: str = "Describe the topics"
+    client: Callable[..., A],
+    settings: KafkaSettings,
+    seconds: float,
+    right: str = "Describe the topics",
+    what: str = "did not complete a request",
+    **options: Any,
 ) -> Iterator[A]:
-    """An admin client, closed at the end. Raises ServerUnavailable also where a request fails.
+    """A client, closed at the end. Raises ServerUnavailable also where a request fails, with `what` went wrong.
 
     If it is refused, NotAllowed is raised, with the `right` that its requests need.
     """
     try:
-        client = opened(admin, settings, seconds)
+        opened_client = opened(client, settings, seconds, **options)
         try:
-            yield client
+            yield opened_client
         finally:
-            client.close()
+            opened_client.close()
     except KafkaError as error:
-        raise failure(settings, error, right, "did not complete a request") from error
+        raise failure(settings, error, right, what) from error
 
 
 def failure(settings: KafkaSettings, error: KafkaError, right: str, what: str) -> HearsayError:

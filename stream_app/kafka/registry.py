@@ -11,13 +11,12 @@ from typing import Any, NamedTuple
 
 import structlog
 from kafka import KafkaProducer
-from kafka.errors import KafkaError
 from pydantic import ValidationError
 
 from protocols.errors import FingerprintChanged, HearsayError, TopicError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.kafka_clients import failure, opened
+from servers.kafka_clients import DURABLE, connected
 from servers.settings import KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.sizes import check_sizes
@@ -177,17 +176,9 @@ def _changed(survey: Survey) -> FingerprintChanged:
 
 
 def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
-    try:
-        producer = opened(
-            KafkaProducer, kafka, ANSWER_SECONDS, acks="all", enable_idempotence=True, max_request_size=RECORD_BYTES
-        )
-        try:
-            key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
-            headers = [(FINGERPRINT_HEADER, published.fingerprint.encode())]
-            at = round(published.at * 1000)
-            sent = producer.send(topics.surveys, value, key=key, headers=headers, partition=0, timestamp_ms=at)
-            sent.get(timeout=30)
-        finally:
-            producer.close()
-    except KafkaError as error:
-        raise failure(kafka, error, f"Write topic {topics.surveys}", "did not take the survey") from error
+    key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
+    headers, at = [(FINGERPRINT_HEADER, published.fingerprint.encode())], round(published.at * 1000)
+    told = f"Write topic {topics.surveys}", "did not take the survey"
+    with connected(KafkaProducer, kafka, ANSWER_SECONDS, *told, **DURABLE, max_request_size=RECORD_BYTES) as producer:
+        sent = producer.send(topics.surveys, value, key=key, headers=headers, partition=0, timestamp_ms=at)
+        sent.get(timeout=30)

@@ -8,7 +8,7 @@ from kafka import KafkaProducer
 from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
-from servers.kafka_clients import opened
+from servers.kafka_clients import DURABLE, opened
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import KafkaMessages, Topics
@@ -32,8 +32,7 @@ class KafkaTopics(TopicsSink):
             KafkaProducer,
             kafka,
             OPEN_SECONDS,
-            enable_idempotence=True,
-            acks="all",
+            **DURABLE,
             max_request_size=RECORD_BYTES,
             delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),
             allow_auto_create_topics=False,
