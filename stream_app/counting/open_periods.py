@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 from protocols.scheme import Scheme
 from protocols.wire import Reason
-from stream_app.counting.counters import sizes
 from stream_app.counting.judging import Judged
 from stream_app.counting.partials import Part, message
 from stream_app.counting.state import OpenPeriod, Period
@@ -21,8 +20,6 @@ from stream_app.log.codec import RECORD_COST
 from stream_app.log.flushes import Output, Write, state_key
 from stream_app.log.quarantines import check_size
 
-FEW_VALUES = 4096
-"""A survey with so many values has its first result at once."""
 SENT_BYTES = 64 << 10
 """What sending counts costs at least, with all that follows from it: a live result is made."""
 SPARE = 17 / 16
@@ -79,7 +76,6 @@ class OpenPeriods:
         self._limit = limit
         self._saving = saving
         self._read = 0  # how much of the log was read
-        self.has_first = False  # a period was opened whose counts were not sent yet, and are few
         self._expected: dict[str, int] = {}  # by survey: tokens in its last closed period
 
     @property
@@ -103,7 +99,6 @@ class OpenPeriods:
         if number not in held:
             held[number] = OpenPeriod.empty(scheme)
             held[number].tokens.reserve(self._expected.get(survey, 0))
-            self.has_first |= scheme.presence is None and sum(size.k for size in sizes(scheme).values()) <= FEW_VALUES
         held[number].opened = min(held[number].opened, offset)
         return held[number]
 
@@ -165,7 +160,6 @@ class OpenPeriods:
 
     def unsent(self, survey: str, everything: bool) -> list[Output]:
         """What the periods of a survey have counted so far, where that is to be sent now."""
-        self.has_first = False
         held = [(key, period) for key, period in self.of(survey) if period.unsent]
         return [self.part(key, period) for key, period in held if everything or self._saving.sends(period)]
 

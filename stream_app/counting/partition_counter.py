@@ -108,11 +108,7 @@ class PartitionCounter(LogReader):
 
     @property
     def is_pressing(self) -> bool:
-        return super().is_pressing or bool(self._position.unsent) or self._periods.has_first
-
-    @property
-    def has_first(self) -> bool:
-        return self._periods.has_first
+        return super().is_pressing or bool(self._position.unsent)
 
     @property
     def rejects(self) -> Rejects:

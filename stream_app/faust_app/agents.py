@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from aiokafka import ConsumerRecord
 
@@ -37,7 +36,7 @@ class Counting(PartitionTasks[PartitionCounter]):
         )
 
     async def apply(self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord]) -> bool:
-        """Count records. Returns whether to flush now: one of them closed a period, or opened one while others wait."""
+        """Count records. Returns whether to flush now: one of them closed a period."""
         shift = task.reader.mark.shift
         records = [
             task.skipped(record)
@@ -61,7 +60,7 @@ class Counting(PartitionTasks[PartitionCounter]):
                 known_end = self.end(task.tp) + task.reader.mark.shift
                 await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
-        return closed or is_awaited(task, self.end(task.tp))
+        return closed
 
     async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int) -> bool:
         """Whether a clock record may close periods: not if reports may be in partitions that nobody counts."""
@@ -81,7 +80,7 @@ class Merging(PartitionTasks[Merger]):
         return Merger(partition, options.topics.partitions, self._surveys.lookup, keyring, records.items(), log_start)
 
     async def apply(self, task: PartitionTask[Merger], received: Sequence[ConsumerRecord]) -> bool:
-        """Merge partials. Returns whether to flush now: one of them made a period final, or is the first of one."""
+        """Merge partials. Returns whether to flush now: one of them made a period final."""
         made: list[Period] = []
         for record in received:
             if isinstance(record, SkippedRecords):
@@ -93,12 +92,7 @@ class Merging(PartitionTasks[Merger]):
             made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
         note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
-        return bool(made) or is_awaited(task, self.end(task.tp))
-
-
-def is_awaited(task: PartitionTask[Any], end: int) -> bool:
-    """Whether there is a first result of a period, and nothing more to read before it."""
-    return task.reader.has_first and task.next_offset >= end
+        return bool(made)
 
 
 def epoch_of(record: ConsumerRecord) -> int:

@@ -90,11 +90,6 @@ class LogReader(ABC):
         """Whether there is something to write that others wait for."""
         return bool(self._outputs or self._deletions)
 
-    @property
-    @abstractmethod
-    def has_first(self) -> bool:
-        """Whether there is a result of an open period that had none, and that is soon made."""
-
     def _is_quarantined(self, survey: str) -> bool:
         return bool(self._quarantines.get(survey, NEVER_QUARANTINED).why)
 

@@ -64,10 +64,8 @@ class Merger(LogReader):
         self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
         self._surveys = recovered.state
         self._published = self._published_through()  # as of the last flush
-        # Surveys whose status may be out of date, the one that waits longest first; those of which a period has not
-        # been published yet; and those whose record is out of date.
+        # Surveys whose status may be out of date, the one that waits longest first; and those whose record is.
         self._changed = dict.fromkeys(self._surveys)
-        self._first: dict[str, None] = {}
         self._unsaved = {survey for survey, merged in self._surveys.items() if merged.changed}
         # The last status of each survey. A repetition would show that there is a report, where a minimum hides it.
         self._told: dict[str, Status] = {}
@@ -75,10 +73,6 @@ class Merger(LogReader):
     @property
     def is_pressing(self) -> bool:
         return super().is_pressing or bool(self._unsaved or self._changed)
-
-    @property
-    def has_first(self) -> bool:
-        return bool(self._first)
 
     def status(self, survey: str) -> SurveyStatus:
         """The status of a survey. The wall clock repeats a clock record until every partition confirms it here."""
@@ -134,7 +128,7 @@ class Merger(LogReader):
         surveys: list[Write] = []
         counted: list[Output] = []
         statuses: list[Output] = []
-        waiting = list(self._first | self._changed) if live else []
+        waiting = list(self._changed) if live else []
         current = set(waiting if everything else waiting[:OPEN_AT_ONCE])
         for survey in sorted(self._unsaved | current):
             with self._caring_for(survey):
@@ -151,7 +145,6 @@ class Merger(LogReader):
                 self._deletions += deleted
         for survey in current:
             self._changed.pop(survey, None)
-            self._first.pop(survey, None)
         self._published = self._published_through()
         return self._flush(first, finals, [*surveys, self._position_record()], statuses, counted)
 
@@ -170,7 +163,6 @@ class Merger(LogReader):
     def _forget(self, survey: str, position: bytes) -> None:
         self._surveys.pop(survey, None)
         self._changed.pop(survey, None)
-        self._first.pop(survey, None)
         self._told.pop(survey, None)
         self._unsaved.discard(survey)
 
@@ -208,8 +200,6 @@ class Merger(LogReader):
         if held is None or part.closed or part.offset > held.part.offset:
             if self._shows(part.survey):
                 self._changed[part.survey] = None
-                if not merged.of(part.period):
-                    self._first[part.survey] = None
             merged.parts[key] = HeldPart(offset, part)
             listed[key] = max(offset, listed.get(key, NOTHING))
             self._unsaved.add(part.survey)

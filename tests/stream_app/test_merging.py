@@ -174,13 +174,12 @@ def test_of_many_statuses_a_flush_has_some_and_each_has_its_turn() -> None:
         flush = owner.merger.flush(True, everything)
         return [output.key.decode() for output in outputs(flush, OPEN) if b"/" not in output.key]
 
-    assert shown(*names) == sorted(names[:OPEN_AT_ONCE]) and owner.merger.has_first
+    assert shown(*names) == sorted(names[:OPEN_AT_ONCE])
     assert shown() == sorted(names[OPEN_AT_ONCE : 2 * OPEN_AT_ONCE])
     assert shown(*names[:OPEN_AT_ONCE]) == sorted([names[-1], *names[: OPEN_AT_ONCE - 1]]), (
         "the last one waited longest"
     )
-    assert not owner.merger.has_first
     new = shown(*names[:-1], names[-1], period=1)
-    assert len(new) == OPEN_AT_ONCE and owner.merger.has_first
+    assert len(new) == OPEN_AT_ONCE
     assert len(shown(everything=True)) == len(names) - OPEN_AT_ONCE
     assert shown() == []

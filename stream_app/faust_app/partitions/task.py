@@ -205,7 +205,7 @@ class PartitionTask(Generic[R]):
         self._flush_wanted.clear()
 
     async def _write_next(self) -> None:
-        provisional = self._finishing or self.reader.has_first or self._pace.is_provisional
+        provisional = self._finishing or self._pace.is_provisional
         began = time.perf_counter()
         flush = self.reader.flush(provisional, self._finishing)
         self._pace.flushed(provisional, time.perf_counter() - began)
