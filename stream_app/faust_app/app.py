@@ -23,8 +23,7 @@ from servers.settings import KafkaSettings
 from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
-from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.broker.state_table import StateTable
+from stream_app.faust_app.broker.state_table import Offsets, StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector

@@ -14,7 +14,7 @@ from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, encode_clock
 from stream_app.counting.judging import is_letter, shortened
 from stream_app.counting.state import partition_of_key
 from stream_app.faust_app.broker.state_table import StateTable
-from stream_app.faust_app.overrides.producer import TOO_LARGE
+from stream_app.faust_app.overrides.app import TOO_LARGE
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.quarantines import survey_of

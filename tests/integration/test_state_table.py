@@ -10,8 +10,7 @@ from kafka import KafkaProducer
 
 from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.acceptance import newest_records
-from stream_app.faust_app.broker.offsets import Offsets
-from stream_app.faust_app.broker.state_table import StateTable
+from stream_app.faust_app.broker.state_table import Offsets, StateTable
 from stream_app.kafka import Topics
 from stream_app.log.flushes import state_key
 

@@ -11,7 +11,7 @@ from faust.types import TP
 
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
-from stream_app.faust_app.broker.offsets import Offsets, retry_while_unavailable
+from stream_app.faust_app.broker.state_table import Offsets, retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.kafka.registry import Registry

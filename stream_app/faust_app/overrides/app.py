@@ -1,25 +1,65 @@
-"""Faust's app, with our consumer and producer in the place of its own."""
+"""Faust's app, with our consumer and producer in the place of its own.
+
+The producer is idempotent, without a limit on how long it retries. A record that is too large fails alone.
+"""
 
 from __future__ import annotations
 
 import logging
+import math
 import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, cast
 
 import faust
 import structlog
-from faust.transport.drivers.aiokafka import Transport
+from aiokafka.errors import MessageSizeTooLargeError, RecordListTooLargeError
+from faust.transport.drivers.aiokafka import Producer, Transport
 
 from stream_app.faust_app.crash import EXIT
 from stream_app.faust_app.overrides.consumer import BatchConsumer
-from stream_app.faust_app.overrides.producer import RetryingProducer
 
+TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
+"""What a broker says of a batch that is larger than its topic, or it, allows."""
 LEAVE_SECONDS = 10.0
 """How long leaving may take, with the broker away for instance, before the process ends anyway."""
 
 log = structlog.get_logger(__name__)
+
+
+class RetryingProducer(Producer):
+    """Faust's producer; a retry is never a second record, and records wait for as long as the broker is unavailable."""
+
+    logger = logging.getLogger("faust.producer")
+
+    def _settings_extra(self) -> dict[str, Any]:
+        return {"enable_idempotence": True}
+
+    def _new_producer(self, transactional_id: str | None = None) -> Any:
+        producer = super()._new_producer(transactional_id)
+        accumulator = producer._message_accumulator
+        accumulator._batch_ttl = math.inf
+        accumulator._append_batch = partial(_append_batch, accumulator, accumulator._append_batch)
+        return producer
+
+
+def _append_batch(accumulator: Any, append: Callable[..., Any], builder: Any, tp: Any) -> Any:
+    """A new batch. Of one that the broker refuses as too large, the next batch takes the sequence numbers.
+
+    Without this, the broker would miss them, and refuse whatever came after.
+    """
+    batch = append(builder, tp)
+    fail = batch.failure
+
+    def failure(exception: BaseException) -> None:
+        if isinstance(exception, TOO_LARGE) and accumulator._txn_manager is not None:
+            accumulator._txn_manager.increment_sequence_number(tp, -batch.record_count)
+        fail(exception)
+
+    batch.failure = failure
+    return batch
 
 
 class BatchTransport(Transport):

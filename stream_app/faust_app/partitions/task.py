@@ -99,6 +99,7 @@ class PartitionTask(Generic[R]):
     def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer, fault: LogFault | None = None) -> None:
         self.tp = tp
         self.reader = reader
+        self._log = log.bind(topic=tp.topic, partition=tp.partition)
         self.fault: LogFault | None = None
         if fault is not None:
             self.halt(fault)
@@ -132,14 +133,8 @@ class PartitionTask(Generic[R]):
     def halt(self, fault: LogFault) -> None:
         """Read nothing more: an operator must decide. What was read before is still written."""
         if self.fault is None:
-            log.error(
-                "this partition is not read on",
-                topic=self.tp.topic,
-                partition=self.tp.partition,
-                fault=fault.kind.value,
-                what=fault.what,
-                hint=READ_MORE,
-            )
+            kind = fault.kind.value
+            self._log.error("this partition is not read on", fault=kind, what=fault.what, hint=READ_MORE)
         self.fault = fault
 
     def skipped(self, record: SkippedRecords) -> Skipped:
@@ -161,11 +156,9 @@ class PartitionTask(Generic[R]):
         """Say which surveys were quarantined."""
         failed, self.reader.failed = self.reader.failed, []
         for one in failed:
-            log.error(
+            self._log.error(
                 "a survey is quarantined",
                 survey=one.survey,
-                topic=self.tp.topic,
-                partition=self.tp.partition,
                 why=one.quarantine.why,
                 after_offset=one.quarantine.offset,
                 hint=SURVEY_HINT,
@@ -227,14 +220,12 @@ class PartitionTask(Generic[R]):
     def _say_position(self, refusal: Exception | None) -> None:
         """Say when a position is refused for the first time, and when one is written again."""
         if refusal is not None and not self.is_position_refused:
-            log.error(
+            self._log.error(
                 "the position is refused, and everything else goes on",
-                topic=self.tp.topic,
-                partition=self.tp.partition,
                 why=str(refusal),
                 written_through=self.acknowledged - 1,
                 hint=POSITION_HINT,
             )
         if refusal is None and self.is_position_refused:
-            log.info("the position is written again", topic=self.tp.topic, partition=self.tp.partition)
+            self._log.info("the position is written again")
         self.is_position_refused = refusal is not None

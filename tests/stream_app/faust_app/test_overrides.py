@@ -100,7 +100,7 @@ def used() -> list[Used]:
         Used(Consumer, "_commit", "set the group's offsets to what the state contains"),
         Used(Consumer, "perform_seek", "read on at the offsets of the state, and not at the group's"),
         Used(app.topics, "_tp_index", "find the queue of the agent that reads a partition"),
-        # producer.py
+        # app.py, its producer
         Used(Producer, "_settings_extra", "make the producer idempotent"),
         Used(Producer, "_new_producer", "change the producer before it starts"),
         Used(producer, "_message_accumulator", "keep records for as long as the broker is away"),
