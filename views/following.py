@@ -14,9 +14,8 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import TopicFollower, Topics
 from stream_app.log import FINALS, OPEN
 from views.runner import Runner
-from views.sinks.catalogue import check_address, open_sink
 from views.sinks.kafka import KafkaTopics
-from views.sinks.sink import Made, Sink
+from views.sinks.sink import Made, Sink, check_address, open_sink
 
 TOPICS = "topics"
 """The sink that is the cluster's own result topics."""

@@ -15,7 +15,7 @@ from stream_app.finals import FinalKey
 from stream_app.local import EmbeddedApp, LocalStore
 from stream_app.log import FINALS, OPEN, Come, Output
 from views.runner import Runner
-from views.sinks.catalogue import open_sink
+from views.sinks.sink import open_sink
 from views.sinks.topics import StoreTopics
 
 RETRY_SECONDS = 60.0

@@ -11,11 +11,12 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Barrier, BrokenBarrierError
-from types import FrameType
-from typing import Any
+from types import FrameType, SimpleNamespace
+from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,7 +31,7 @@ from stream_app.log import FINALS, Come, Output, TopicName
 from views.past import Past
 from views.reading import decode_result
 from views.runner import Runner
-from views.sinks import Made, Sink
+from views.sinks import Sink
 from views.view import View, all_views, is_piece
 
 SURVEY = """
@@ -111,11 +112,11 @@ def check_sink(open_sink: Callable[[str], Sink], content: Callable[[str], Conten
     assert sorted(trial.expected) == trial.world.keys, "not every period is there"
     trial.check_complete("calm")
     with closing(open_sink("calm")) as sink:
-        trial.run(_Forgetful(sink))
+        trial.run(_changed(sink, reached=lambda survey: -1))  # it says that it has nothing
     trial.check_complete("calm")
     with closing(open_sink("counted")) as sink:
         counted = _Crashing(sink)
-        trial.run(counted)
+        trial.run(counted.sink)
     for call in range(0, counted.calls, max(1, counted.calls // CRASHES)):
         trial.crash(f"crash-{call}", call)
     trial.run_two_in_turns("in turns")
@@ -162,7 +163,7 @@ class _Trial:
         sink = self._open(place)
         crashing = _Crashing(sink, call)
         try:
-            self.run(crashing)
+            self.run(crashing.sink)
         except BaseException:
             if not crashing.crashed:  # otherwise it is _Crash, or what somebody made of it
                 raise
@@ -186,10 +187,15 @@ class _Trial:
         """Two that flush each period at the same time, in threads."""
         together = Barrier(2)
 
+        def wait_and_flush(sink: Sink) -> None:
+            with suppress(BrokenBarrierError):  # the other one has ended
+                together.wait(FLUSH_SECONDS)
+            sink.flush()
+
         def one() -> None:
             try:
                 with closing(self._open(place)) as sink:
-                    self.run(_Together(sink, together))
+                    self.run(_changed(sink, flush=lambda: wait_and_flush(sink)))
             finally:
                 together.abort()
 
@@ -208,35 +214,20 @@ class _Crash(BaseException):
 
 
 class _Crashing:
-    """A sink in which a crash comes before one of the calls that it makes, of whatever function; it counts them."""
+    """A crash comes before one of the calls that a sink makes, of whatever function; it counts them."""
 
     def __init__(self, sink: Sink, at: int = -1) -> None:
-        self._sink = sink
+        counted = {name: partial(self._counted, getattr(sink, name)) for name in ("reached", "add", "flush")}
+        self.sink = _changed(sink, **counted)
         self._at = at
         self.calls = 0
         self.crashed = False
 
-    def reached(self, survey: str) -> int:
-        with self._counted():
-            return self._sink.reached(survey)
-
-    def add(self, made: Made) -> None:
-        with self._counted():
-            self._sink.add(made)
-
-    def flush(self) -> None:
-        with self._counted():
-            self._sink.flush()
-
-    def close(self) -> None:
-        self._sink.close()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
+    def _counted(self, method: Callable[..., Any], *arguments: Any) -> Any:
         before = sys.getprofile()
         sys.setprofile(self._note)
         try:
-            yield
+            return method(*arguments)
         finally:
             sys.setprofile(before)
 
@@ -248,28 +239,10 @@ class _Crashing:
                 raise _Crash
 
 
-class _Together:
-    """A sink that waits before each flush until another one is about to flush, too."""
-
-    def __init__(self, sink: Sink, together: Barrier) -> None:
-        self.reached, self.add, self.close = sink.reached, sink.add, sink.close
-        self._flush = sink.flush
-        self._together = together
-
-    def flush(self) -> None:
-        with suppress(BrokenBarrierError):  # the other one has ended
-            self._together.wait(FLUSH_SECONDS)
-        self._flush()
-
-
-class _Forgetful:
-    """A sink that says that it has nothing."""
-
-    def __init__(self, sink: Sink) -> None:
-        self.add, self.flush, self.close = sink.add, sink.flush, sink.close
-
-    def reached(self, survey: str) -> int:
-        return -1
+def _changed(sink: Sink, **methods: Callable[..., Any]) -> Sink:
+    """A sink of which some methods are others."""
+    own = {name: getattr(sink, name) for name in ("reached", "add", "flush", "close")}
+    return cast(Sink, SimpleNamespace(**own | methods))
 
 
 def _remembered(make: Callable[[Any], Any]) -> Callable[[Any], Any]:

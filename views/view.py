@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pkgutil import resolve_name
-from typing import Any, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.mobility import Part
 from protocols.scheme import Scheme
@@ -26,6 +26,18 @@ PIECE = "application/vnd.hearsay.piece+json"
 CONTENT_ENCODING_HEADER = "content-encoding"
 
 R = TypeVar("R", bound=BaseModel)
+
+
+Pieces = Annotated[
+    tuple[str, ...],
+    Field(description="of a result too large for one record: digests of the pieces that have its empty columns"),
+]
+
+
+class ResultModel(BaseModel):
+    """Frozen, and without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def one_period(scheme: Scheme) -> int:

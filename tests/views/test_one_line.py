@@ -50,7 +50,7 @@ def rooms(tmp_path: Path) -> Path:
     (copy / "views/results/sizes.py").write_text(VIEW)
     (copy / "views/sinks/folders.py").write_text((ROOT / "tests/views/folders.py").read_text())
     insert(copy / "stream_app/log/flushes.py", "RESULTS = (\n", TOPIC)
-    insert(copy / "views/sinks/catalogue.py", "SINKS = (\n", KIND)
+    insert(copy / "views/sinks/sink.py", "SINKS = (\n", KIND)
     return copy
 
 

@@ -1,21 +1,47 @@
-"""The view that forecasts: a model is fitted to what histograms say, and is kept between finals."""
+"""The view that forecasts: a model is fitted to what histograms say, and is kept between finals.
+
+In tables, a forecast has one row for each name and period ahead.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import numpy as np
+import pyarrow as pa
+
+from analytics.mobility import Part
+from protocols.arrays import Floats
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from stream_app.finals import Final
 from stream_app.log import TopicName
-from views.forecasts.model import ForecastResult
-from views.forecasts.tables import forecast_parts
+from views.forecasts.model import ForecastResult, ForecastTable
 from views.past import Past, PeriodAnswers
 from views.results.histogram import Histogram
 from views.results.period import build_histogram
+from views.results.tables import part_of
 from views.view import View
 
 if TYPE_CHECKING:
     from views.forecasts.forecaster import Forecaster
+
+_TIME = pa.timestamp("us", tz="UTC")
+_INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
+COLUMNS = pa.schema(
+    [
+        ("begin", _TIME),
+        ("end", _TIME),
+        ("ahead", pa.int64()),
+        ("kind", pa.string()),
+        ("attribute", pa.string()),
+        ("name", pa.string()),
+        ("mean", pa.float64()),
+        *((f"{interval}_{end}", pa.float64()) for interval in _INTERVALS for end in ("low", "high")),
+        ("unexpected", pa.bool_()),
+    ]
+)
 
 
 def make(past: Past) -> ForecastResult | None:
@@ -42,6 +68,38 @@ def reach(scheme: Scheme) -> int:
     from views.forecasts.forecaster import reach
 
     return reach(scheme)
+
+
+def forecast_parts(result: ForecastResult, survey: Survey) -> Iterator[Part]:
+    """The rows of a forecast, whose period is the last one that it knows; none of what is suppressed.
+
+    The period that is forecast comes `ahead` periods after it, from `begin` to `end`. `unexpected` is about the newest
+    publication of a name.
+    """
+    yield Part.without_rows(COLUMNS)
+    for table in result.tables:
+        if table.mean is not None:
+            yield _part(table, table.mean, result.period, survey)
+
+
+def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Part:
+    steps, names = mean.shape
+    bounds = [survey.bounds(period + step) for step in range(1, steps + 1)]
+    numbers = {"mean": mean}
+    for interval in _INTERVALS:
+        found = getattr(table, interval)
+        numbers |= {f"{interval}_low": found.low, f"{interval}_high": found.high}
+    entries = {
+        "begin": [begin for begin, _ in bounds for _ in range(names)],
+        "end": [end for _, end in bounds for _ in range(names)],
+        "ahead": np.repeat(np.arange(1, steps + 1), names),
+        "kind": table.kind,
+        "attribute": table.attribute,
+        "name": table.names * steps,
+        "unexpected": [name in table.unexpected for name in table.names] * steps,
+        **{name: column.ravel() for name, column in numbers.items()},
+    }
+    return part_of(COLUMNS, steps * names, entries)
 
 
 FORECASTS = View(

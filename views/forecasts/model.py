@@ -8,7 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from analytics.columns import Column, Columns
-from views.results.model import Pieces, ResultModel
+from views.view import Pieces, ResultModel
 
 Kind = Literal["visitors", "values", "groups"]
 

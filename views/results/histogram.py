@@ -11,7 +11,7 @@ from analytics.columns import Column, CountColumn, CountColumns
 from analytics.integrity import Integrity
 from analytics.mobility import Axis
 from stream_app.finals import PublishedGuarantees
-from views.results.model import Pieces, ResultModel
+from views.view import Pieces, ResultModel
 
 Kind = Literal["final", "provisional"]
 Suppression = Literal["minimum"]  # fewer reports than the survey's minimum

@@ -10,9 +10,8 @@ from protocols.survey import Survey
 from stream_app.finals import PublishedGuarantees, published_guarantees
 from stream_app.log import TopicName
 from views.past import Past
-from views.results.model import Pieces
 from views.results.verdict import verdict_of, verdict_reach
-from views.view import View
+from views.view import Pieces, View
 
 ADDED = ("change", "baseline", "truth")  # by readers of reports: nobody has published them
 

@@ -7,9 +7,8 @@ from pydantic import Field
 from stream_app.log import Loss, TopicName
 from views.past import Open, PeriodAnswers
 from views.results.histogram import Histogram
-from views.results.model import Pieces, ResultModel
 from views.results.period import build_histogram
-from views.view import View
+from views.view import Pieces, ResultModel, View
 
 
 class Live(ResultModel):
