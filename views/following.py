@@ -46,7 +46,7 @@ def follow(
     while not stopping.is_set():
         surveys = mine()
         try:
-            with TopicFollower(kafka, topics, (FINALS, OPEN)) as followed, closing(opened()) as sink:
+            with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(opened()) as sink:
                 runner = Runner([sink], surveys, made)
                 while not stopping.is_set() and mine() == surveys:
                     runner.apply(followed.poll(POLL_SECONDS))

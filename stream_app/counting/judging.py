@@ -59,13 +59,6 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Postponed:
-    """A record of a survey that is not known yet: judge it when the survey registry has been read further."""
-
-    offset: int
-
-
-@dataclass(frozen=True)
 class Judged:
     """The rows of a frame: the good ones, and the bad ones by reason."""
 
@@ -75,18 +68,19 @@ class Judged:
 
 def decode(
     record: Record, lookup: Lookup, clock_key: bytes, certain_before: int | None = None
-) -> Clock | Frame | ReportRow | Reject | Postponed:
+) -> Clock | Frame | ReportRow | Reject | None:
     """What a record is, or why it does not count. Never raises, whatever the bytes.
 
     A single report stays a row: many of them make one frame in much less time than a frame each takes.
 
     `lookup` has every survey that was published before the records with offsets below `certain_before` were written;
-    None stands for all records. A record from there on whose survey it does not have is postponed, not refused.
+    None stands for all records. A record from there on whose survey it does not have is not refused, but postponed
+    (None): it is judged when the survey registry has been read further.
     """
     decoded = _decode(record, lookup, clock_key)
     is_certain = certain_before is None or record.offset < certain_before
     if not is_certain and isinstance(decoded, Reject) and decoded.reason is Reason.UNKNOWN_SURVEY:
-        return Postponed(record.offset)
+        return None
     return decoded
 
 

@@ -19,7 +19,6 @@ from stream_app.counting.judging import (
     Decoded,
     DecodedRecord,
     Judged,
-    Postponed,
     Record,
     batches,
     decode,
@@ -61,7 +60,7 @@ class Applied:
     """What some records did. A record that had to be postponed was not applied, nor any record after it."""
 
     changes: list[Changes]
-    postponed: Postponed | None = None
+    postponed: int | None = None  # its offset
 
 
 class PartitionCounter(LogReader):
@@ -148,8 +147,8 @@ class PartitionCounter(LogReader):
             if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
                 continue
             decoded = decode(record, self._lookup, self._clock_key, certain_before)
-            if isinstance(decoded, Postponed):
-                postponed = decoded
+            if decoded is None:
+                postponed = record.offset
                 break
             decoded_records.append((record, decoded))
             self._periods.note_read(len(record.value or b""))

@@ -4,7 +4,7 @@
                                             {open period: its offset, and the one that opened it},
                                             {survey that is or was quarantined: its offset}
     count/P/accepted                        what an operator has accepted: see `stream_app.log.marks.Acceptance`
-    count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.quarantines.Resumption`
+    count/P/resumed/SURVEY                  that a survey goes on: see `stream_app.log.quarantines.resumption`
     count/P/counter/SURVEY/PERIOD           its offset, its counts and the rows it refused
     count/P/tokens/SURVEY/PERIOD/OFFSET     the tokens since the record before, after which the counter stood at OFFSET
 

@@ -58,7 +58,7 @@ class Counting(PartitionTasks[PartitionCounter]):
             note_passed_over(task.reader, self._surveys.lookup)
             if applied.postponed is not None:
                 known_end = self.end(task.tp) + task.reader.mark.shift
-                await self._surveys.make_certain(task.tp, applied.postponed.offset, known_end)
+                await self._surveys.make_certain(task.tp, applied.postponed, known_end)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
         return closed
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from types import TracebackType
-from typing import Self
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
 from kafka.admin import OffsetSpec
@@ -143,12 +141,6 @@ class TopicFollower:
             self._consumer.close()
         with suppress(KafkaError):
             self._admin.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self.close()
 
 
 class KafkaMessages:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from kafka import KafkaAdminClient
 from kafka.errors import GroupAuthorizationFailedError, KafkaError, TopicAuthorizationFailedError
@@ -132,14 +132,8 @@ def _allowed_on_group(admin: KafkaAdminClient, group: str) -> set[Operation] | N
 
 def _operations(described: Mapping[str, Any]) -> set[Operation] | None:
     """The operations in an answer of kafka-python, which spells them DESCRIBE_CONFIGS."""
-    named = described.get("authorized_operations")
-    spelled: dict[str, Operation] = {
-        "READ": "Read",
-        "WRITE": "Write",
-        "DESCRIBE": "Describe",
-        "DESCRIBE_CONFIGS": "DescribeConfigs",
-    }
-    return None if not named else {spelled[name] for name in named if name in spelled}
+    named = {name.title().replace("_", "") for name in described.get("authorized_operations") or ()}
+    return {operation for operation in get_args(Operation) if operation in named} if named else None
 
 
 def _missing(found: Mapping[Right, set[Operation] | None], role: Role) -> Iterator[str]:

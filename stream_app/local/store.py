@@ -262,7 +262,7 @@ class DirectoryFollower:
     def poll(self, seconds: float) -> Come:
         """What has come since the last call; waits for something for at most so long."""
         deadline = time.monotonic() + seconds
-        with self._explained():
+        try:
             while self._store.changes == self._changes:
                 if time.monotonic() >= deadline:
                     return Come()
@@ -270,6 +270,10 @@ class DirectoryFollower:
             self._changes = self._store.changes
             found = self._store.after(self._next - 1)
             surveys = {survey.id: survey for survey in self._store.surveys()}
+        except sqlite3.Error as error:
+            raise ResultsError(
+                f"{self._directory}: the results cannot be read: {error}", "is the directory still there?"
+            ) from None
         new = [survey for id, survey in surveys.items() if self._surveys.get(id) != survey]
         self._surveys = surveys
         if found:
@@ -285,12 +289,3 @@ class DirectoryFollower:
 
     def close(self) -> None:
         self._store.close()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise ResultsError(
-                f"{self._directory}: the results cannot be read: {error}", "is the directory still there?"
-            ) from None

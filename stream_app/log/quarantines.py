@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from protocols.errors import AnotherRelease, HearsayError, StateError
-from stream_app.log.codec import pack, unpack
+from stream_app.log.codec import pack
 from stream_app.log.flushes import DEADLETTERS, Output, Write
 
 LONGEST_WHY = 300
@@ -53,22 +53,13 @@ class SurveyFailed:
     error: Exception
 
 
-@dataclass(frozen=True)
-class Resumption:
-    """An operator lets a survey go on that was quarantined `times` times.
+def resumption(times: int) -> bytes:
+    """The state record by which an operator lets a survey go on that was quarantined so many times.
 
-    It is a state record of its own. Every recovery of a state in which the survey is quarantined applies it, unless it
-    was quarantined more often than that.
+    Every recovery of a state in which the survey is quarantined applies it, unless it was quarantined more often than
+    that.
     """
-
-    times: int
-
-    def encode(self) -> bytes:
-        return pack({"times": self.times})
-
-    @staticmethod
-    def decode(data: bytes) -> Resumption:
-        return Resumption(unpack(data)[0]["times"])
+    return pack({"times": times})
 
 
 def survey_of(item: Write | Output) -> str:

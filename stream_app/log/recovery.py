@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, Self, TypeVar
 
-from stream_app.log.codec import Head
+from stream_app.log.codec import Head, unpack
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.marks import Acceptance, Mark
 from stream_app.log.quarantines import (
@@ -19,7 +19,6 @@ from stream_app.log.quarantines import (
     NOT_OF_ONE_SURVEY,
     Quarantine,
     Quarantines,
-    Resumption,
     SurveyFailed,
     survey_of,
 )
@@ -76,7 +75,7 @@ class LogPosition(ABC):
     def resume(self, survey: str, resumption: bytes | None) -> None:
         """Let a survey go on, if there is a resumption of it."""
         quarantine = self.quarantines.get(survey, NEVER_QUARANTINED)
-        if resumption is not None and quarantine.why and quarantine.times <= Resumption.decode(resumption).times:
+        if resumption is not None and quarantine.why and quarantine.times <= unpack(resumption)[0]["times"]:
             self.quarantines[survey] = quarantine.resumed()
 
 

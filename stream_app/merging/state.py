@@ -4,7 +4,7 @@
                                               {survey that is or was quarantined: its offset}
     merge/Q/survey/SURVEY                     its last offset, the status of the survey, {part: its offset}
     merge/Q/accepted                          what an operator has accepted: see `stream_app.log.marks.Acceptance`
-    merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.quarantines.Resumption`
+    merge/Q/resumed/SURVEY                    that a survey goes on: see `stream_app.log.quarantines.resumption`
     merge/Q/part/SURVEY/PERIOD/PARTITION      the newest part of one partition, and its offset in the partials topic
     merge/Q/final/SURVEY/PERIOD               the bytes of a final, and the last period published before it
 

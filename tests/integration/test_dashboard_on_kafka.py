@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -266,7 +266,7 @@ def test_results_that_are_published_again_are_sent_once(
 
 
 def test_the_lag_is_what_workers_have_not_counted(cluster: Cluster) -> None:
-    with TopicFollower(cluster.kafka, cluster.topics) as follower:
+    with closing(TopicFollower(cluster.kafka, cluster.topics)) as follower:
         eventually(lambda: follower.lag() == 0)  # not before the cluster knows about groups
         for partition in (0, 0, 1):
             cluster.producer.send(cluster.topics.reports, b"x", partition=partition)

@@ -11,7 +11,7 @@ from protocols.errors import LogError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_frame, encode_clock, encode_frame
 from protocols.wire.report import encode_report
-from stream_app.counting.judging import Postponed, Record
+from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import Applied, Changes, PartitionCounter
 from stream_app.log.flushes import Flush, Output
@@ -101,8 +101,8 @@ def test_a_record_of_a_survey_that_is_not_known_yet_is_postponed_and_nothing_is_
     known: dict[str, Scheme] = {}
     worker = PartitionCounter(0, 1, known.get, KEY)
     log = [Record(0, "?", b""), *(Record(offset, *wire(GOOD)) for offset in (1, 2))]
-    assert worker.apply_all(log, certain_before=1) == Applied([Changes(refused={Reason.UNDECODABLE: 1})], Postponed(1))
-    assert worker.apply_all(log, certain_before=1) == Applied([], Postponed(1))
+    assert worker.apply_all(log, certain_before=1) == Applied([Changes(refused={Reason.UNDECODABLE: 1})], 1)
+    assert worker.apply_all(log, certain_before=1) == Applied([], 1)
     assert worker.next_offset == 1
     known |= SURVEYS
     assert worker.apply_all(log, certain_before=1) == Applied([Changes("s", 2, {Reason.REPEAT: 2})])
@@ -114,7 +114,7 @@ def test_a_survey_is_unknown_only_where_that_is_certain(event: Event) -> None:
     worker = PartitionCounter(0, 1, lambda _: None, KEY)
     applied = worker.apply_all(log, certain_before=2)
     assert [set(changes.refused) for changes in applied.changes] == [{Reason.UNKNOWN_SURVEY}] * 2
-    assert (applied.postponed, worker.next_offset) == (Postponed(2), 2)
+    assert (applied.postponed, worker.next_offset) == (2, 2)
     assert [letter.key for letter in outputs(worker.flush(), "deadletters")] == [
         b"0/0/unknown-survey",
         b"0/1/unknown-survey",
@@ -125,7 +125,7 @@ def test_a_survey_is_unknown_only_where_that_is_certain(event: Event) -> None:
 def test_a_gap_after_postponed_records_is_still_an_error() -> None:
     first, _, third = (Record(offset, *wire(GOOD)) for offset in range(3))
     worker = PartitionCounter(0, 1, lambda _: None, KEY)
-    assert worker.apply_all([first, third], certain_before=0).postponed == Postponed(0)
+    assert worker.apply_all([first, third], certain_before=0).postponed == 0
     assert worker.apply_all([first, third], certain_before=3).postponed is None
     with pytest.raises(LogError, match="from offset 0 to 2"):
         worker.apply_all([first, third], certain_before=3)

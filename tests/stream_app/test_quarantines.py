@@ -19,7 +19,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
 from stream_app.log.flushes import Output, state_key
 from stream_app.log.marks import Loss
-from stream_app.log.quarantines import Resumption
+from stream_app.log.quarantines import resumption
 from stream_app.merging.merger import Merger
 from stream_app.merging.survey import MergedSurvey
 from tests.stream_app.crashes import Step, World, keep
@@ -70,7 +70,7 @@ def read(store: Store, log: Log, end: int | None = None, log_start: int = 0) -> 
 
 
 def resume(store: Store, times: int = 1) -> None:
-    store[state_key("count", 0, "resumed", "bad")] = Resumption(times).encode()
+    store[state_key("count", 0, "resumed", "bad")] = resumption(times)
 
 
 def counted(counter: PartitionCounter) -> dict[tuple[str, int], int]:
@@ -224,7 +224,7 @@ def test_whatever_happens_to_its_workers_a_survey_that_was_quarantined_is_exact_
     world = World(recovered, len(log))
     world.run(a_script(chance))
     bug.on = False
-    world.store[state_key("count", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("count", 0, "resumed", "bad")] = resumption(99)
     worker = world.run(a_script(chance))
     assert isinstance(worker, Counting)
     expected = recounts(log)
@@ -256,7 +256,7 @@ def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Ma
     if fails:
         assert not [message for message in world.topics["finals"] if message.key.startswith(b"bad/")]
     bug.on = False
-    world.store[state_key("merge", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("merge", 0, "resumed", "bad")] = resumption(99)
     world.run(a_script(chance))
     return world.topics
 

@@ -18,7 +18,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
 from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.log_reader import LogReader
-from stream_app.log.quarantines import Resumption, survey_of
+from stream_app.log.quarantines import resumption, survey_of
 from stream_app.merging.merger import Merger
 from tests.stream_app.crashes import Worker, World
 from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
@@ -90,7 +90,7 @@ def test_a_survey_of_which_any_record_was_refused_is_exact_once_it_goes_on(seed:
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[state_key("count", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("count", 0, "resumed", "bad")] = resumption(99)
     worker = world.run(a_script(chance))
     assert isinstance(worker, Refusing) and isinstance(worker.reader, PartitionCounter)
     expected = recounts(log)
@@ -118,6 +118,6 @@ def merged(partials: Sequence[Output], chance: random.Random) -> Mapping[str, li
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[state_key("merge", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("merge", 0, "resumed", "bad")] = resumption(99)
     world.run(a_script(chance))
     return world.topics

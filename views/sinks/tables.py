@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.mobility import Part
-from views.sinks.sink import Made
+from views.sinks.sink import ListedSink, Made
 from views.view import View, all_views
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
-class TableSink(ABC):
+class TableSink(ListedSink, ABC):
     """A sink for the tables of results. Views without tables, such as the live status, are not for it.
 
     `edition` names the views and versions that it is complete with. Opening it shows that it can be written.
@@ -46,15 +46,8 @@ class TableSink(ABC):
         return self.complete().get(survey, -1)
 
     @abstractmethod
-    def complete(self) -> Mapping[str, int]:
-        """The last period of each survey of which everything is there, in the tables of this edition."""
-
-    @abstractmethod
     def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:
         """Replace the rows of these results; when they are durable, `complete` says that they are there."""
-
-    @abstractmethod
-    def close(self) -> None: ...
 
 
 def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:

@@ -13,13 +13,13 @@ from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
 from stream_app.log import Output
 from views.results.period import HISTOGRAMS
-from views.sinks.sink import Made
+from views.sinks.sink import Made, Sink
 from views.view import is_piece
 
 NO_LIMIT = 1 << 62  # a message in a store may be as large as it needs to be
 
 
-class TopicsSink(ABC):
+class TopicsSink(Sink, ABC):
     """Messages of results, written in order. `limit` is the largest value of a message."""
 
     def __init__(self, limit: int) -> None:
@@ -39,12 +39,6 @@ class TopicsSink(ABC):
     @abstractmethod
     def _write(self, stages: Sequence[Sequence[Output]]) -> None:
         """Write messages. Each stage is durable before the next one begins, or all are together."""
-
-    @abstractmethod
-    def reached(self, survey: str) -> int: ...
-
-    @abstractmethod
-    def close(self) -> None: ...
 
 
 class StoreTopics(TopicsSink):

@@ -30,7 +30,7 @@ from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
-from stream_app.log.quarantines import Quarantine, Resumption
+from stream_app.log.quarantines import Quarantine, resumption
 from stream_app.log.recovery import LogPosition
 from stream_app.merging.merger import Merger
 
@@ -234,7 +234,7 @@ def quarantined_surveys(kafka: KafkaSettings, topics: Topics) -> list[Quarantine
             for survey, quarantine in list(position.quarantines.items()):
                 position.resume(survey, newest.get(log.key(partition, "resumed", survey)))
                 if position.is_quarantined(survey):
-                    record = log.record(partition, "resumed", survey, value=Resumption(quarantine.times).encode())
+                    record = log.record(partition, "resumed", survey, value=resumption(quarantine.times))
                     found.append(QuarantinedSurvey(survey, log.topic, partition, quarantine, record))
     return found
 
