@@ -46,30 +46,19 @@ def header_text(value: bytes | None) -> str:
 
 @dataclass(slots=True)
 class Response:
-    """A response. It may be sent many times; its bytes are made once. With a `stream`, the connection ends after it."""
+    """A response. With a `stream`, the connection ends after it."""
 
     status: int
     body: bytes = b""
     content_type: str = JSON
     headers: tuple[tuple[str, str], ...] = ()
     stream: Stream | None = None
-    _bytes: bytes = b""
-    _closing: bytes = b""
 
     def with_headers(self, *headers: tuple[str, str]) -> Response:
         return Response(self.status, self.body, self.content_type, (*self.headers, *headers), self.stream)
 
     def encoded(self, closing: bool, head_only: bool = False) -> bytes:
         """As it is sent; `closing` says that the connection ends with it."""
-        if head_only:
-            return self._head(closing)
-        if closing:
-            self._closing = self._closing or self._head(True) + self.body
-            return self._closing
-        self._bytes = self._bytes or self._head(False) + self.body
-        return self._bytes
-
-    def _head(self, closing: bool) -> bytes:
         lines = [f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase}"]
         if self.status != HTTPStatus.NOT_MODIFIED and self.stream is None:
             lines.append(f"content-length: {len(self.body)}")
@@ -78,7 +67,8 @@ class Response:
         lines += [f"{name}: {value}" for name, value in self.headers]
         if closing:
             lines.append("connection: close")
-        return "\r\n".join(lines).encode("latin-1") + b"\r\n" + ALWAYS + b"\r\n"
+        head = "\r\n".join(lines).encode("latin-1") + b"\r\n" + ALWAYS + b"\r\n"
+        return head if head_only else head + self.body
 
 
 def refusal(status: int, reason: str, detail: str, *headers: tuple[str, str]) -> Response:

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from gateway.door.credentials import Credential, digest_of
-from gateway.door.rates import Rate, RateLimit
+from gateway.door.credentials import Credential, Rate, RateLimit, digest_of
 from gateway.http.messages import Request, Response, refusal
 from protocols.wire import ReportHeader
 

@@ -7,10 +7,9 @@ from random import Random
 
 import pytest
 
-from gateway.door import RateLimit
+from gateway.door import Rate, RateLimit
 from gateway.door.canonical import Forms
 from gateway.door.gathering import cut_rows
-from gateway.door.rates import Rate
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import FRAME, REPORT, Frame, Reject, ReportRow
