@@ -7,7 +7,8 @@ resolves the same survey to other terms is recognised.
 from __future__ import annotations
 
 import time
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 from kafka import KafkaProducer
@@ -28,7 +29,8 @@ FINGERPRINT_HEADER = "fingerprint"
 log = structlog.get_logger(__name__)
 
 
-class Published(NamedTuple):
+@dataclass(frozen=True)
+class Published:
     """A survey, the fingerprint with which it was published, and when it first was (seconds since 1970).
 
     Texts that change are published at the time of the first record, which compaction removes: gateways derive the keys
@@ -64,7 +66,7 @@ def admit(found: dict[str, Published], record: Any) -> Survey | None:
     known = found.get(published.survey.id)
     if known is not None and known.fingerprint != published.fingerprint:
         return None
-    found[published.survey.id] = published if known is None else published._replace(at=known.at)
+    found[published.survey.id] = published if known is None else replace(published, at=known.at)
     return published.survey
 
 
@@ -131,7 +133,7 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     check_sizes(survey)
     known = records(kafka, topics).get(survey.id)
     if known is not None:
-        mine = mine._replace(at=known.at)
+        mine = replace(mine, at=known.at)
     if known == mine:
         return False
     if known is not None and known.fingerprint != mine.fingerprint:
