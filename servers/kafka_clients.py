@@ -36,7 +36,7 @@ STOP_SECONDS = 10.0
 """How long the thread of a failed client may take to end: it may be waiting for a name server."""
 T = TypeVar("T")
 A = TypeVar("A", bound=KafkaAdminClient | KafkaProducer)
-DURABLE = {"acks": "all", "enable_idempotence": True}
+DURABLE: dict[str, Any] = {"acks": "all", "enable_idempotence": True}
 """Options of a producer whose records are confirmed by all replicas, each written once."""
 
 

@@ -73,7 +73,7 @@ class Listener:
         self.soon: Callable[[Callable[[], None]], Any] = lambda call: None
         self.clients: set[Connection] = set()
         self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
-        self._held = 0
+        self.held_bytes = 0
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []
@@ -206,17 +206,13 @@ class Listener:
 
     def hold(self, size: int) -> bool:
         """Take so many bytes of what all connections may hold together; False if they are not there."""
-        if self._held + size > self.limits.held_bytes:
+        if self.held_bytes + size > self.limits.held_bytes:
             return False
-        self._held += size
+        self.held_bytes += size
         return True
 
     def release(self, size: int) -> None:
-        self._held -= size
-
-    @property
-    def held_bytes(self) -> int:
-        return self._held
+        self.held_bytes -= size
 
     @property
     def connections(self) -> int:

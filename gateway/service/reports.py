@@ -72,8 +72,7 @@ class Reports:
                 self._take_many(content, credential, answer)
                 return
             row = self._read(content)
-        if isinstance(row, ReportRow):
-            row = self._judged(row)
+        row = self._judged(row)
         if isinstance(row, Reject):
             self._refuse(row, answer)
         elif not self._writer.has_room(1):
@@ -133,9 +132,7 @@ class Reports:
         else:
             ticket = Ticket(len(records), lambda results: answer(many(results)))
             for place, record in enumerate(records):
-                row = self._read(record)
-                if isinstance(row, ReportRow):
-                    row = self._judged(row)
+                row = self._judged(self._read(record))
                 if isinstance(row, Reject):
                     self._count(row)
                     ticket.settle(place, row)
@@ -167,13 +164,13 @@ class Reports:
             self._forms.learn(row, scheme)
         return row
 
-    def _judged(self, row: ReportRow) -> ReportRow | Reject:
+    def _judged(self, row: ReportRow | Reject) -> ReportRow | Reject:
+        if isinstance(row, Reject):
+            return row
         fault = self._door.fault(row, self._now())
-        if fault is not None:
-            return fault
-        if row.token == bytes(8):
-            return row_reject(Reason.BAD_TOKEN, row.header.survey)
-        return row
+        if fault is None and row.token == bytes(8):
+            fault = row_reject(Reason.BAD_TOKEN, row.header.survey)
+        return fault or row
 
     def _refuse(self, reject: Reject, answer: Answer) -> None:
         self._count(reject)

@@ -64,7 +64,7 @@ class LocalStore:
             if not store._has_tables():
                 store._db.executescript(_TABLES)
             store.setting(_IDENTITY, secrets.token_hex(8))
-            for _ in store._records(""):  # all of them: a changed key would hide its record from who asks for a prefix
+            for _ in store.records(""):  # all of them: a changed key would hide its record from who asks for a prefix
                 pass
         except BaseException as error:
             store.close()
@@ -105,11 +105,8 @@ class LocalStore:
             raise
         self._db.execute("COMMIT")
 
-    def records(self, prefix: str) -> list[tuple[bytes, bytes]]:
+    def records(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
         """The state records whose keys begin with a prefix."""
-        return list(self._records(prefix))
-
-    def _records(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
         low, high = prefix.encode(), prefix.encode() + b"\xff"
         rows = self._db.execute("SELECT key, value, checksum FROM state WHERE key >= ? AND key < ?", (low, high))
         return ((key, value) for key, value in _checked(rows, "a state record", StateError))
@@ -175,7 +172,8 @@ class LocalStore:
         query = f"SELECT id, topic, key, headers, value, checksum FROM messages WHERE {which} ORDER BY id"
         for id, *row in self._db.execute(query, values):
             for topic, key, headers, content in _checked([row], "a published result", ResultsError):
-                yield id, Output(TopicName(topic), key, content, _headers(headers))
+                named = tuple((name, text.encode()) for name, text in json.loads(headers).items())
+                yield id, Output(TopicName(topic), key, content, named)
 
     @property
     def changes(self) -> int:
@@ -211,10 +209,6 @@ class LocalStore:
 
     def close(self) -> None:
         self._db.close()
-
-
-def _headers(text: str) -> tuple[tuple[str, bytes], ...]:
-    return tuple((name, value.encode()) for name, value in json.loads(text).items())
 
 
 def _sum(*parts: str | bytes) -> int:
