@@ -1,1 +1,0 @@
-"""The table of tokens, and the compiled loops over tables in memory."""
