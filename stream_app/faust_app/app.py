@@ -9,7 +9,7 @@ import asyncio
 import ctypes
 import gc
 import time
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import faust
@@ -19,8 +19,10 @@ import uvloop
 from faust.types import TP
 
 from protocols.errors import ServerError
+from protocols.wire import Clock, last_due
 from servers.settings import KafkaSettings
-from stream_app.counting.tables.tokens import load_loops
+from stream_app.counting.state import NEVER
+from stream_app.counting.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
 from stream_app.faust_app.broker.state_table import Offsets, StateTable
@@ -30,11 +32,11 @@ from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, 
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
 from stream_app.faust_app.partitions.tasks import PartitionTasks, WorkerOptions
-from stream_app.faust_app.wall_clock import WallClock
-from stream_app.faust_app.writing import Writer
+from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
+from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
@@ -54,6 +56,42 @@ REQUEST_BYTES = 8 * RECORD_BYTES
 FETCHED_RECORDS = 2000
 """How many records are unpacked at once: as objects, small ones take up many times their bytes."""
 BEAT_SECONDS = 1.0
+REPEAT_AFTER = timedelta(seconds=5)
+"""When to send a clock record again if a partition has not acknowledged it; repeats are harmless. The next one waits
+twice as long, and so on ..."""
+REPEAT_AT_LEAST = timedelta(minutes=5)
+"""... up to this: a survey that is quarantined acknowledges none."""
+RETRY_SECONDS = 1.0
+
+log = structlog.get_logger(__name__)
+
+
+class WallClock:
+    """The wall clock of surveys with `clock: wall`: their merge owner closes each period at its end plus grace."""
+
+    def __init__(self, surveys: Surveys, merging: PartitionTasks[Merger], topics: Topics, writer: Writer) -> None:
+        self._surveys = surveys
+        self._merging = merging
+        self._topics = topics
+        self._writer = writer
+        self._sent: dict[str, tuple[int, datetime, timedelta]] = {}  # what, when, and how long to wait for an answer
+
+    async def tick(self, now: datetime) -> None:
+        """Close the periods that are due and not yet closed in every partition."""
+        for survey in self._surveys:
+            if survey.clock != "wall":
+                continue
+            task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
+            if task is None:
+                continue
+            closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
+            due = last_due(survey, now)
+            sent, at, wait = self._sent.get(survey.id, (NEVER, now, REPEAT_AFTER))
+            if due > closed and (due > sent or now - at >= wait):
+                wait = REPEAT_AFTER if due > sent else min(2 * wait, REPEAT_AT_LEAST)
+                self._sent[survey.id] = due, now, wait
+                await self._writer.close(Clock(survey.id, due))
+                log.info("clock record sent", survey=survey.id, through=due)
 
 
 class StreamApp:
@@ -211,11 +249,6 @@ def release_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
     if trim is not None:
         trim(0)
-
-
-RETRY_SECONDS = 1.0
-
-log = structlog.get_logger(__name__)
 
 
 def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics:
