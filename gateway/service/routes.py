@@ -115,17 +115,14 @@ class Gateway:
             return NOT_FOUND if self._page(path) is None else ONLY_READ
         if method != "POST":
             return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
-        if not self._may_come_from(header_text(origin), header_text(host)):
+        site, own = header_text(origin), header_text(host)
+        if site and site not in {*self.origins, f"http://{own}", f"https://{own}"}:  # a page of another site
             return OTHER_SITE
         if header_text(encoding) not in ("", "identity"):
             return ENCODED
         named = header_text(kind).partition(";")[0].strip().lower()
         types = frozenset({FRAME}) if path == "/v1/frames" else JSON_TYPES
         return named if named in types else refusal(415, "unsupported-media-type", f"send {', '.join(sorted(types))}")
-
-    def _may_come_from(self, origin: str, own: str) -> bool:
-        """Whether this is no page of another site, or one that is named."""
-        return not origin or origin in self.origins or origin in (f"http://{own}", f"https://{own}")
 
     def _allow(self, request: Request, response: Response) -> Response:
         """Let a page of a named origin read the response."""

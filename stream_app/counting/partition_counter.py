@@ -15,7 +15,6 @@ from dataclasses import dataclass, field, replace
 from protocols.scheme import Scheme
 from protocols.wire import Clock, Frame, Lookup, Reason, Reject, ReportRow, time_fault
 from stream_app.counting.judging import (
-    Counted,
     Decoded,
     DecodedRecord,
     Judged,
@@ -153,7 +152,9 @@ class PartitionCounter(LogReader):
             decoded_records.append((record, decoded))
             self._periods.note_read(len(record.value or b""))
             self._advance_to(record.offset, record.epoch)
-        in_batches = batches(decoded_records, self._contained, self._is_late)
+        in_batches = batches(
+            decoded_records, self._contained, lambda one: one.period <= self.closed_through(one.survey)
+        )
         return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
 
     def flush(self, provisional: bool = True, everything: bool = False) -> Flush:
@@ -196,9 +197,6 @@ class PartitionCounter(LogReader):
         refused = refused_skip(left)
         return [] if refused is None else [refused]
 
-    def _is_late(self, counted: Counted) -> bool:
-        return counted.period <= self.closed_through(counted.survey)
-
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         survey = batch[0][1].survey or UNKNOWN
         if not self._is_quarantined(survey):
@@ -238,8 +236,9 @@ class PartitionCounter(LogReader):
         through = self.closed_through(frame.survey)
         if frame.period <= through:
             self._note_late(record, frame, scheme)
-        if contained:
-            if not self._was_accepted(record.offset, frame):
+        if contained:  # it is read again: it counts if it was accepted for a period that is still open
+            still_open = self._periods.get((frame.survey, frame.period))
+            if still_open is None or record.offset < still_open.opened:
                 return Changes()
         elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             if reject.reason is Reason.LATE and frame.period > through - scheme.survey.horizon:
@@ -253,11 +252,6 @@ class PartitionCounter(LogReader):
             return Changes()
         changes = self._count(record.offset, period, judged, len(record.value or b""))
         return Changes() if contained else changes  # what is counted again is no news
-
-    def _was_accepted(self, offset: int, frame: Frame) -> bool:
-        """Whether a frame that is read again was accepted for a period that is still open."""
-        period = self._periods.get((frame.survey, frame.period))
-        return period is not None and period.opened <= offset
 
     def _note_late(self, record: Record, frame: Frame, scheme: Scheme) -> None:
         """Add late rows to the next period to close: its final takes them into account.

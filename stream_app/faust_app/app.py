@@ -132,7 +132,9 @@ class StreamApp:
         tasks = self._counting, self._merging
         await self._offsets.start(topic for one in tasks for topic in (one.topic, one.table.changelog))
         self.faust_app.add_future(self._surveys.follow())
-        self.faust_app.add_future(run_watchdog(self._recovery_progress, self._broker_answers))
+        self.faust_app.add_future(
+            run_watchdog(self._recovery_progress, lambda: self._offsets.ends([TP(self._counting.topic, 0)]))
+        )
         self.faust_app.add_future(self._check_logs())
 
     async def _keep_beating(self) -> None:
@@ -151,9 +153,6 @@ class StreamApp:
         """A value that changes while recovery makes progress; None once this worker has recovered."""
         recovered = self._counting.table.recovered_records + self._merging.table.recovered_records
         return None if self._is_open() else (self.faust_app.consumer_generation_id, recovered)
-
-    async def _broker_answers(self) -> None:
-        await self._offsets.ends([TP(self._counting.topic, 0)])
 
     async def _check_logs(self) -> None:
         with fatal("looking at the logs"):

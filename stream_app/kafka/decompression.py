@@ -50,15 +50,11 @@ class TooLarge(LogError):
 
 def limit_decompression(limit: int) -> None:
     """From now on, kafka-python decompresses no batch in this process that would take more than a limit."""
-
-    def decoder(codec: int) -> Callable[[Any], Data]:
-        return lambda data: opened(codec, data, limit)[0]
-
     for path in MODULES:
         module: Any = importlib.import_module(path)
         for name, codec in NAMES.items():
             if hasattr(module, name):
-                setattr(module, name, decoder(codec))
+                setattr(module, name, lambda data, codec=codec: opened(codec, data, limit)[0])
 
 
 def opened(codec: int, data: Any, limit: int, count: int | None = None) -> tuple[Data, int]:

@@ -37,7 +37,8 @@ class Quarantine:
 
     def again(self, offset: int, error: Exception) -> Quarantine:
         """It is quarantined once more, by an error; the position is at `offset`."""
-        return Quarantine(self.times + 1, offset if self.offset is None else self.offset, _described(error))
+        why = error.message if isinstance(error, HearsayError) else f"{type(error).__name__}: {error}"
+        return Quarantine(self.times + 1, offset if self.offset is None else self.offset, why[:LONGEST_WHY])
 
 
 Quarantines = dict[str, Quarantine]  # by survey
@@ -78,8 +79,3 @@ def check_size(survey: str, what: str, value: bytes, limit: int) -> None:
             f"survey {survey!r}: {what} takes {len(value):,} bytes, and a record at most {limit:,}",
             "publish a survey with fewer values or a shorter horizon",
         )
-
-
-def _described(error: Exception) -> str:
-    text = error.message if isinstance(error, HearsayError) else f"{type(error).__name__}: {error}"
-    return text[:LONGEST_WHY]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, cast
 
@@ -104,7 +104,8 @@ class BatchConsumer(Consumer):
 
     async def _deliver(self, tp: TP, records: Sequence[ConsumerRecord], generation: int) -> None:
         """Give records to their agent; drop those of an assignment that has ended."""
-        for queue in self._queues(tp):
+        for channel in list(cast(Any, self.app.topics)._tp_index[tp]):
+            queue = channel.queue
             while queue.full() and self._is_current(generation):
                 await asyncio.sleep(FULL_SECONDS)
             if self._is_current(generation):
@@ -114,6 +115,3 @@ class BatchConsumer(Consumer):
 
     def _is_current(self, generation: int) -> bool:
         return self.flow_active and self.app.consumer_generation_id == generation
-
-    def _queues(self, tp: TP) -> Iterator[asyncio.Queue[Any]]:
-        return (channel.queue for channel in list(cast(Any, self.app.topics)._tp_index[tp]))

@@ -231,7 +231,8 @@ class PartitionTasks(ABC, Generic[R]):
         task.has_gap = wanted[0].offset > task.next_offset
         if task.has_gap and task.attempts <= MAX_ATTEMPTS:
             return
-        lacking = next((record for record in wanted if _is_lacking(task, record)), None)
+        skipped = (record for record in wanted if isinstance(record, SkippedRecords))
+        lacking = next((record for record in skipped if not task.reader.may_skip(task.skipped(record))), None)
         usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
         if usable:
             write_now = await self.apply(task, usable)
@@ -273,10 +274,6 @@ class PartitionTasks(ABC, Generic[R]):
 
 def _reading(reader: LogReader) -> Reading:
     return reader.mark, reader.next_offset
-
-
-def _is_lacking(task: PartitionTask[Any], record: ConsumerRecord) -> bool:
-    return isinstance(record, SkippedRecords) and not task.reader.may_skip(task.skipped(record))
 
 
 def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
