@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from protocols.errors import ResultsError
 from protocols.survey import Survey
-from stream_app.finals import Final, FinalKey
+from stream_app.finals import FinalKey
 from stream_app.log import FINALS, Output, TopicName
 from views.encoding import decode, digest, join
 from views.forecasts import FORECASTS
@@ -100,10 +100,6 @@ class Results:
             if survey in (None, key.survey):
                 found.setdefault(key, message.value)
         return dict(sorted(found.items(), key=itemgetter(0)))
-
-    def counts(self, survey: str) -> list[Final]:
-        """The finals of a survey, by period."""
-        return [Final.decode(value) for value in self.finals(survey).values()]
 
     def periods(self, survey: str) -> list[int]:
         """The periods that have a histogram: what is made of a final is published before it."""

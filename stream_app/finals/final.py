@@ -75,7 +75,7 @@ class Final:
     fingerprint: str
     period: int
     counts: Counts | Release
-    ranges: bool  # see `stream_app.finals.reducing.Reduced`
+    ranges: bool  # whether rows belong to ranges of gaps: see `stream_app.finals.reducing.reduced`
     missing: NotCounted
     guarantees: str  # JSON of `PublishedGuarantees`
 
@@ -85,8 +85,8 @@ class Final:
         guarantees, about = published_guarantees(scheme).model_dump_json(), (scheme.survey.id, scheme.fingerprint)
         if isinstance(counts, Release):  # late rows are in the release, with noise
             return Final(*about, period, counts, False, NotCounted(), guarantees)
-        kept, missing = reduced(counts, scheme), missing.rounded(scheme.survey.minimum)
-        return Final(*about, period, kept.counts, kept.ranges, missing, guarantees)
+        minimum = scheme.survey.minimum
+        return Final(*about, period, reduced(counts, scheme), minimum > 0, missing.rounded(minimum), guarantees)
 
     def encode(self) -> bytes:
         about = {

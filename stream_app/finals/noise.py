@@ -44,15 +44,6 @@ class Release:
     late: int  # late rows that came since the period before was closed
     agreed: Agreed  # visitors by gap, made to agree with one another and with earlier periods
 
-    def size(self, name: str) -> int:
-        """The answers to an attribute, not below 0."""
-        return max(0, int(self.n[name].sum()))
-
-    @property
-    def visitors(self) -> int:
-        """All reports: the sum of the agreed cells."""
-        return int(self.agreed.cells.sum())
-
 
 def release(
     counts: Counts,

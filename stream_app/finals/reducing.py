@@ -11,7 +11,8 @@ not empty. How many of them support a value is protected by the noise of their a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -30,14 +31,12 @@ class NotCounted:
     late: Mapping[int, int] = field(default_factory=dict)  # by period
 
     @staticmethod
-    def of(parts: Iterable[Part]) -> NotCounted:
+    def of(parts: Sequence[Part]) -> NotCounted:
         """The sum over partitions."""
-        refused, late = 0, dict[int, int]()
+        late = Counter[int]()
         for part in parts:
-            refused += part.refused
-            for period, rows in part.late.items():
-                late[period] = late.get(period, 0) + rows
-        return NotCounted(refused, dict(sorted(late.items())))
+            late.update(part.late)
+        return NotCounted(sum(part.refused for part in parts), dict(sorted(late.items())))
 
     def rounded(self, minimum: int) -> NotCounted:
         """What may be published of it: each number rounded down to a multiple of the minimum."""
@@ -63,30 +62,22 @@ def at_most(reports: int, minimum: int) -> int:
     return reports + -reports % minimum if minimum else reports
 
 
-@dataclass(frozen=True, eq=False)
-class Reduced:
-    """The counts that are released: of some questions, none if there are too few reports.
+def reduced(counts: Counts, scheme: Scheme) -> Counts:
+    """The counts of a period that are released: of some questions, none if there are too few reports.
 
-    With `ranges`, a row of counts belongs to the gaps from its own up to the one before the next row's; the last row's
-    go up to the horizon. Without, it belongs to one gap.
+    With `minimum: 0` everything is released as it is. Otherwise a row of counts belongs to the gaps from its own up to
+    the one before the next row's; the last row's go up to the horizon.
     """
-
-    counts: Counts
-    ranges: bool
-
-
-def reduced(counts: Counts, scheme: Scheme) -> Reduced:
-    """Reduce the counts of a period. With `minimum: 0` everything is released as it is."""
     minimum = scheme.survey.minimum
     if minimum <= 0:
-        return Reduced(counts, ranges=False)
+        return counts
     kinds = released_kinds({kind: counts[kind].total for kind in scheme.kinds}, minimum)
     if not kinds:
-        return Reduced({}, ranges=True)
+        return {}
     firsts = shared_ranges([counts[kind] for kind in kinds], minimum)
     # Where a report answers all attributes, they are counted together: by the kind of the first one.
     kept = [name for name in counts if (name if name in scheme.kinds else scheme.kinds[0]) in kinds]
-    return Reduced({name: _joined(counts[name], firsts) for name in kept}, ranges=True)
+    return {name: _joined(counts[name], firsts) for name in kept}
 
 
 def released_kinds(totals: dict[str, int], minimum: int) -> list[str]:

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
@@ -33,7 +32,6 @@ from protocols.wire import CLOCK, Frame, Lookup, ReportRow
 from servers.private_files import lock_directory, private_directory
 from stream_app.counting.judging import decode
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.counting.state import Rejects
 from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output, Write, state_key
@@ -186,15 +184,6 @@ class EmbeddedApp:
         held = [number for counter in self._counters for name, number in counter.open_periods if name == survey]
         closed = self.closed_through(survey)
         return max(held, default=closed if closed < 0 else closed + 1)
-
-    @property
-    def rejects(self) -> Rejects:
-        """Rows refused since the first run, by survey ("" if it could not be read) and reason."""
-        totals: Rejects = {}
-        for counter in self._counters:
-            for survey, reasons in counter.rejects.items():
-                totals.setdefault(survey, Counter()).update(reasons)
-        return totals
 
     def close(self) -> None:
         """Close the files, without a flush."""

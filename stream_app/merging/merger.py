@@ -265,6 +265,6 @@ def _first_periods(scheme: Scheme, merged: MergedSurvey, closed: int) -> range:
         return range(min(closed + 1, scheme.survey.ahead))
     counted = [period for period in merged.counted_periods() if period <= closed]
     if scheme.survey.minimum:
-        counted = [period for period in counted if reduced(merged.counts(scheme, period), scheme).counts]
+        counted = [period for period in counted if reduced(merged.counts(scheme, period), scheme)]
         return range(next(iter(counted), max(closed, 0)), closed + 1)
     return range(next(iter(counted), closed + 1), closed + 1)

@@ -18,6 +18,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from protocols.errors import DeliveryError, FingerprintChanged, LogError, ResultsError, StateError
+from stream_app.finals import Final
 from stream_app.local import LocalStore, embedded
 from stream_app.local import log as local_log
 from stream_app.local import store as local_store
@@ -61,9 +62,11 @@ def finals(directory: Path, partitions: int) -> list[bytes]:
                 app.send(partition, *wire(event))
         app.flush()
         recount = Recount.of(deal(EVENTS, partitions))
-        assert {final.period: counts_of(final) for final in Results(app.store).counts("s")} == recount.finals
+        assert {
+            final.period: counts_of(final) for final in map(Final.decode, Results(app.store).finals("s").values())
+        } == recount.finals
         rejects = Counter[str]()
-        for reasons in app.rejects.values():
+        for reasons in (found for counter in app._counters for found in counter.rejects.values()):
             rejects.update(reasons)
         assert rejects == recount.rejects
         return [message.value for message in app.store.messages("histograms")]
@@ -145,7 +148,7 @@ report_a_week(Path({str(tmp_path)!r}))
         published = finals
     report_a_week(tmp_path)
     store = LocalStore.existing(tmp_path)
-    results = {final.period: counts_of(final) for final in Results(store).counts("s")}
+    results = {final.period: counts_of(final) for final in map(Final.decode, Results(store).finals("s").values())}
     store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
 
