@@ -5,7 +5,7 @@ And the statistics of a whole store, without any key: how much was spent, by how
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -178,9 +178,7 @@ def read_stats(link: Link) -> StoreStats:
         found.setdefault(table.fleet, []).append((row.decode().partition(" ")[0], table))
     return StoreStats(
         surveys=tuple(_survey(link, records, fleet, tables, lost) for fleet, tables in surveys.items()),
-        questions=tuple(
-            question for fleet, tables in memos.items() for question in _questions(link, records, fleet, tables, lost)
-        ),
+        questions=tuple(_question(link, records, fleet, tables, lost) for fleet, tables in memos.items()),
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
         history_confirmed=history_confirmed(link),
@@ -210,22 +208,17 @@ def _survey(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Ta
     return SurveyStats(fleet, len(reports), spent, meaning, record.id, int(reports.sum()), at_cap)
 
 
-def _questions(
-    link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool
-) -> Iterable[QuestionStats]:
-    """One; of a survey of 0.1 several."""
+def _question(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool) -> QuestionStats:
     asking = sorted({table.survey for _, table in tables})
     names = {table.attribute: name for name, table in tables}
     meaning = max((records[survey] for survey in asking), key=lambda record: record.cap or 0).meaning(lost)
-    for question, asked in records[asking[0]].questions.items():
-        if records[asking[0]].per_report is not None or not all(attribute.name in names for attribute in asked):
-            continue
-        memos, spent = dict.fromkeys((attribute.name for attribute in asked), 0), list[float]()
-        for shard in range(SHARDS):
-            for name, counts in (values := _counts(link, asked, names, shard)).items():
-                memos[name] += int(counts.sum())
-            spent += memo_cost(asked, values).tolist()
-        yield QuestionStats(fleet, len(spent), _amounts(spent), meaning, question, tuple(asking), memos)
+    asked = [attribute for attribute in records[asking[0]].attributes if attribute.name in names]
+    memos, spent = dict.fromkeys((attribute.name for attribute in asked), 0), list[float]()
+    for shard in range(SHARDS):
+        for name, counts in (values := _counts(link, asked, names, shard)).items():
+            memos[name] += int(counts.sum())
+        spent += memo_cost(asked, values).tolist()
+    return QuestionStats(fleet, len(spent), _amounts(spent), meaning, asked[0].question, tuple(asking), memos)
 
 
 def _counts(link: Link, asked: Sequence[AttributeRecord], names: dict[str, str], shard: int) -> dict[str, Counts]:

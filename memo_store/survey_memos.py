@@ -36,8 +36,7 @@ class SurveyMemos:
     """The memos, presence and spending of one survey's devices. Not thread-safe; processes may share a store."""
 
     def __init__(self, state: SurveyState, respondent: Respondent) -> None:
-        old = state.record.by_survey
-        self.respondent = Respondent(respondent.scheme, respondent.keyring, by_survey=True) if old else respondent
+        self.respondent = respondent
         self.presence = DevicePresence(state)
         self._state = state
         self._sealer = state.sealer

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,19 @@ def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the
     for memos in (one, other):
         memos_of(memos, SAID, 1)
         assert "memo_cap bounds nothing" in memos.ledger(EVERYONE).meaning
+
+
+def test_a_store_of_another_release_is_refused(store: MemoStore, hasty_redis_url: str) -> None:
+    """Version 0.1 had memos by survey, and named no questions. A failure would be a second memo of a value."""
+    with redis.Redis.from_url(hasty_redis_url) as client:
+        attribute = {"name": "food", "memo_bytes": 1, "costs": [0.0, 2.0]}
+        old = {"id": "old", "fingerprint": "f", "cap": None, "per_report": None, "adds_up": True}
+        client.hset("hearsay:surveys", "old", json.dumps({**old, "attributes": [attribute]}))
+    asked: list[Callable[[], object]] = [
+        lambda: store.survey(asking("old", FOODS)),
+        lambda: store.surveys(seeded_keyring(1)),
+        store.stats,
+    ]
+    for ask in asked:
+        with pytest.raises(StoreError, match="surveys of another release"):
+            ask()
