@@ -78,36 +78,27 @@ def asked(scheme: Scheme) -> list[Question]:
 
 
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in asked(scheme):
-        prior = priors.get(question.name)
+    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme)]
+    if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
+        every.append(scheme.questions)
+    for targets in every:
+        whole = len(targets) > 1
+        prior = next(iter(priors.values()), None) if whole else priors.get(targets[0].name)
         for t in SEEN:
-            best, exact = best_guess(scheme, question, t, prior)
+            best, exact = tuple_guess(scheme, t, priors), True
+            if not whole:
+                best, exact = best_guess(scheme, targets[0], t, prior)
             if best is not None:
                 yield Figure(
                     attack="guess",
-                    target=question.name,
+                    target=WHOLE if whole else targets[0].name,
                     knows=shares_known(prior),
                     reports=linked(t),
                     unit="chance",
-                    luck=1 / question.k,
-                    histogram=prior_guess(question.k, prior),
+                    luck=float(np.prod([1 / question.k for question in targets])),
+                    histogram=float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets])),
                     best=best,
                     exact=exact,
-                )
-    if len(asked(scheme)) == len(scheme.questions) > 1:
-        for t in SEEN:
-            best = tuple_guess(scheme, t, priors)
-            if best is not None and not (priors and scheme.questions[0].faked):
-                shares = [prior_guess(question.k, priors.get(question.name)) for question in scheme.questions]
-                yield Figure(
-                    attack="guess",
-                    target=WHOLE,
-                    knows=shares_known(next(iter(priors.values()), None)),
-                    reports=linked(t),
-                    unit="chance",
-                    luck=float(np.prod([1 / question.k for question in scheme.questions])),
-                    histogram=float(np.prod(shares)),
-                    best=best,
                 )
 
 
