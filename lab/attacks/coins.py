@@ -123,13 +123,12 @@ def lower_bound(right: float, guesses: float, alpha: float) -> float:
 
 def smallest_violation(claim: float, guesses: float, alpha: float) -> float | None:
     """The smallest loss above a claim that so many guesses at that loss would have refuted; None: none up to MOST."""
-    low, high = claim, MOST
-    if guesses <= 0 or claim >= MOST or guesses * _divergence(high, claim) < log(1 / alpha):
-        return None
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if guesses * _divergence(middle, claim) < log(1 / alpha) else (low, middle)
-    return high
+    from scipy.optimize import brentq  # takes over a second to import
+
+    def spare(loss: float) -> float:
+        return guesses * _divergence(loss, claim) - log(1 / alpha)
+
+    return float(brentq(spare, claim, MOST)) if claim < MOST and spare(MOST) >= 0 else None
 
 
 def _divergence(real: float, claim: float) -> float:

@@ -86,14 +86,14 @@ def _ratios(observed: Observed, coins: Coins, periods: range, rows: Places, show
         total = np.zeros((len(asked), len(rows)))
         for place, question in enumerate(asked):
             own = np.flatnonzero(observed.answering(question.name)[rows])
-            likely, fake = _likelihood(observed, question, side[question.name], periods, rows[own], coins.change)
+            likely, fake = _likelihood(observed, question, side[question.name], periods, rows[own])
             total[place, own] = likely - fake
         sides.append(np.logaddexp.reduce(total, axis=0) if asked[0].faked else total.sum(axis=0))
     return np.asarray(sides[0] - sides[1])
 
 
 def _likelihood(
-    observed: Observed, question: Question, history: History, periods: range, rows: Places, absolute: bool
+    observed: Observed, question: Question, history: History, periods: range, rows: Places
 ) -> tuple[Floats, Floats]:
     """ln of the likelihood of devices' answers under a history, and if they are fake.
 
@@ -106,7 +106,7 @@ def _likelihood(
     own, fake = np.zeros(len(rows)), np.zeros(len(rows))
     for cell in dict.fromkeys(cells):
         within = [period for period, at in zip(periods, cells, strict=True) if at == cell]
-        seen = likelihood(observed, question, rows, within, absolute)
+        seen = likelihood(observed, question, rows, within)
         own += seen.values[:, cell]
         fake += 0.0 if seen.fake is None else seen.fake
     return own, fake
