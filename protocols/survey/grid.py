@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from protocols.arrays.aliases import Floats, Whole
 from protocols.mechanisms.places.area import KEPT, Area
+from protocols.survey.names import Strict
 from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
@@ -84,11 +85,7 @@ Length = Annotated[
 ]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Reach(_Strict):
+class Reach(Strict):
     """How well places are protected: two positions within `radius` are told apart by `level` at most."""
 
     level: float = Field(ge=0.001, le=100, description="the loss between two positions that are `radius` apart")
@@ -98,7 +95,7 @@ class Reach(_Strict):
     )
 
 
-class Grid(_Strict):
+class Grid(Strict):
     """A rectangle of square cells, in metres."""
 
     crs: str = Field(
