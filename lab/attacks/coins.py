@@ -23,7 +23,7 @@ import numpy as np
 from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.attacks.trials import lower_end
-from lab.audit.report import Figure
+from lab.audit.report import Figure, plain
 from protocols.arrays import Floats, Mask
 from protocols.scheme import Scheme
 
@@ -67,11 +67,9 @@ class Experiment:
     def _figure(self, look: Look, seen: Sequence[tuple[Floats, Mask]], alpha: float) -> Figure:
         scores, tossed = (np.concatenate(blocks) for blocks in zip(*seen, strict=True))
         bound, guesses = coin_audit(scores, tossed, alpha)
-        return Figure(
-            attack="epsilon", target=look.target, knows=self.knows, reports=len(look.periods), unit="nats", luck=0.0,
-            histogram=0.0, measured=bound, low=bound, trials=guesses, best=look.promise, exact=look.exact,
-            detectable=None if look.promise is None else smallest_violation(look.promise, guesses, alpha),
-        )  # fmt: skip
+        detectable = None if look.promise is None else smallest_violation(look.promise, guesses, alpha)
+        facts = {"measured": bound, "low": bound, "trials": guesses, "exact": look.exact, "detectable": detectable}
+        return plain("epsilon", look.target, self.knows, len(look.periods), "nats", look.promise, **facts)
 
 
 def experiments(scheme: Scheme, periods: int) -> list[Experiment]:

@@ -11,7 +11,7 @@ import json
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -66,6 +66,14 @@ class Figure(_Model):
         """For sentences."""
         seen = "for ever" if self.reports is None else f"{self.reports} report{'s' * (self.reports != 1)}"
         return f"{self.attack} of {self.target} ({self.knows}; {seen})"
+
+
+def plain(
+    attack: Attack, target: str, knows: str, reports: int | None, unit: Unit, best: float | None, **more: Any
+) -> Figure:
+    """A figure for which the published histogram alone tells no more than luck, which is 0 unless it is given."""
+    named = {"attack": attack, "target": target, "knows": knows, "reports": reports, "unit": unit, "best": best}
+    return Figure(**{"luck": 0.0, "histogram": more.get("luck", 0.0), **named, **more})
 
 
 class Finding(_Model):
