@@ -11,7 +11,7 @@ from rich import box, table
 from rich.console import Console
 
 import bench
-from bench._tables import Table
+from bench._measuring import Table
 
 LOOPS, LOOP_STEPS, LOOP_PAUSE = 6, 1_000_000, 0.4
 

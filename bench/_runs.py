@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -17,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from bench._turns import Goes, in_turns
+from bench._measuring import Goes, child_seconds, in_turns
 
 ROOT = Path(__file__).resolve().parents[1]
 DEVICES, PERIODS, VALUES = 20_000, 5, 16
@@ -131,10 +130,7 @@ def data_seconds(*words: str, tree: Path = ROOT) -> float:
 
 
 def command_seconds(*words: str, tree: Path = ROOT) -> float:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    python_output("-m", "hearsay", *words, tree=tree)
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return child_seconds(lambda: python_output("-m", "hearsay", *words, tree=tree))
 
 
 def python_output(*words: str, tree: Path = ROOT) -> str:

@@ -25,10 +25,8 @@ from pathlib import Path
 from statistics import median
 
 from bench.__main__ import show
-from bench._brokers import broker
+from bench._measuring import Goes, Table, broker, in_turns
 from bench._runs import ROOT, Run, command_seconds, data_seconds, python_output, write_events
-from bench._tables import Table
-from bench._turns import Goes, in_turns
 
 TURNS = 7
 REPORTING = Run(devices=100_000, periods=4, attributes=2, values=100)

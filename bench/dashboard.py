@@ -15,24 +15,20 @@ import os
 import re
 import shutil
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-import urllib.error
-import urllib.request
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from kafka import KafkaProducer
 
-from bench._brokers import broker
-from bench._tables import Table
+from bench._measuring import Table, broker
+from lab.worker_process import ServerProcess
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
@@ -73,7 +69,7 @@ async def _measure(
 ) -> None:
     began = time.monotonic()
     dashboard = Dashboard(kafka, topics, directory / "dashboard.log")
-    with dashboard.running():
+    with dashboard.serving():
         table.row(f"ready, {PERIODS:,} periods x {VALUES} values", f"{time.monotonic() - began:.1f} s", "")
         began = time.monotonic()
         new = [Viewer(dashboard.port) for _ in range(NEW_VIEWERS)]
@@ -86,11 +82,11 @@ async def _measure(
         viewers = new + back
         await asyncio.sleep(5)
         live = _live(messages)
-        cpu, began = dashboard.cpu(), time.monotonic()
+        cpu, began = dashboard.cpu_seconds, time.monotonic()
         for number in range(UPDATES):
             _send(producer, topics, [_changed(live, number)])
             await asyncio.sleep(1)
-        share = (dashboard.cpu() - cpu) / (time.monotonic() - began)
+        share = (dashboard.cpu_seconds - cpu) / (time.monotonic() - began)
         delays = sorted(delay for viewer in viewers for delay in viewer.delays)
         assert len(delays) >= VIEWERS * (UPDATES - 1), "updates are missing"
         middle, late = statistics.median(delays), delays[int(0.99 * len(delays))]
@@ -99,7 +95,7 @@ async def _measure(
         table.row(f"core used, one update a second to {VIEWERS}", f"{share:.0%}", "")
         for _ in range(RESTARTS):
             dashboard.kill()
-            await asyncio.to_thread(dashboard.start)
+            await asyncio.to_thread(dashboard.start().wait_until_ready)
         _send(producer, topics, [_changed(live, UPDATES)])
         await _until(lambda: all(viewer.newest == UPDATES for viewer in viewers), "the viewers are back")
         lost = sum(len(viewer.finals) != PERIODS for viewer in new)
@@ -172,48 +168,20 @@ def _row(table: Table, what: str, measured: str, limit: float, found: float, uni
         table.missed.append(f"{what}: {measured}, wanted {wanted}")
 
 
-class Dashboard:
-    """The process, on one core."""
+class Dashboard(ServerProcess):
+    """On one core."""
+
+    name = "dashboard"
 
     def __init__(self, kafka: KafkaSettings, topics: Topics, log: Path) -> None:
-        self.port = free_port()
-        arguments = ["dashboard", "--kafka", kafka.bootstrap, "--port", str(self.port)]
-        self._command = [sys.executable, "-m", "hearsay", *arguments]
-        self._environment = {**os.environ, "HEARSAY_KAFKA_PREFIX": topics.prefix}
-        self._log = log
+        port = free_port()
+        words = "-m", "hearsay", "dashboard", "--kafka", kafka.bootstrap, "--port", str(port)
+        super().__init__(log, port, *words, HEARSAY_KAFKA_PREFIX=topics.prefix)
 
-    @contextmanager
-    def running(self) -> Iterator[None]:
-        self.start()
-        try:
-            yield
-        finally:
-            self.kill()
-
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, env=self._environment, stdout=log, stderr=log)
-        os.sched_setaffinity(self._process.pid, {min(os.sched_getaffinity(0))})
-        deadline = time.monotonic() + WAIT_SECONDS
-        while not self._is_ready():
-            assert self._process.poll() is None and time.monotonic() < deadline, self._log.read_text()[-2000:]
-            time.sleep(0.05)
-
-    def _is_ready(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/ready", timeout=60) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, OSError):
-            return False
-
-    def kill(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-    def cpu(self) -> float:
-        """Seconds that it has computed."""
-        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    def start(self) -> Self:
+        super().start()
+        os.sched_setaffinity(self._started.pid, {min(os.sched_getaffinity(0))})
+        return self
 
 
 class Viewer:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import io
 import os
-import resource
 import shutil
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from bench._tables import Table
+from bench._measuring import Table, child_seconds
 
 CLIENTS = Path(__file__).parents[1] / "clients"
 TURNS = 9
@@ -59,10 +59,5 @@ def cpu_seconds(command: list[str]) -> float:
     """The least of some turns, with modules that were compiled before."""
     environment = {name: text for name, text in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPATH"] = str(CLIENTS / "python")
-    found = []
-    for _ in range(TURNS):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run(command, check=True, env=environment, timeout=60)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
-    return min(found)
+    run = partial(subprocess.run, command, check=True, env=environment, timeout=60)
+    return min(child_seconds(run) for _ in range(TURNS))

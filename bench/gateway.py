@@ -11,21 +11,14 @@ writing to Kafka change.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
 
-from bench._brokers import broker
-from bench._tables import Table
-from protocols.errors import ServerError
+from bench._measuring import Table, broker
+from lab.worker_process import ServerProcess
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from servers.ports import free_port
@@ -36,14 +29,12 @@ SECONDS, ROUNDS = 5.0, 3
 AT_LEAST, TIMES = 0.5, 20.0
 MANY = 1000
 MEMORY_REQUESTS, MORE_MEGABYTES = 1_000_000, 20.0
-START_SECONDS = 60.0
 SCHEME = Scheme(
     parse_survey(
         f"{{id: buttons, start: {datetime.now(UTC):%Y-%m-%dT00:00:00Z}, period: 30d, eps_inf: 2, eps_1: 1, horizon: 7, "
         "attributes: [{name: colour, values: [red, green, blue]}]}"
     )
 )
-Server = tuple[int, int]  # its port and its process id
 HEAD = f'{{"survey":"buttons","fingerprint":"{SCHEME.fingerprint}","period":"00000000","token":"'
 TAIL = '","gap":"0001","answers":{"colour":"01"}}'
 
@@ -54,18 +45,17 @@ def run() -> Table:
         topics = Topics("gateway", partitions=4, merge_partitions=1)
         create(kafka, topics)
         publish(kafka, topics, SCHEME.survey)
-        with bare() as plain, gateway(kafka, topics, directory) as own:
-            port, process = own
+        with bare(directory).serving() as plain, gateway(kafka, topics, directory).serving() as own:
             singles = {connections: compare(table, plain, own, connections) for connections in (256, 1500)}
-            many = median(load(port, 16, MANY)["per_second"] for _ in range(ROUNDS)) * MANY
+            many = median(load(own, 16, MANY)["per_second"] for _ in range(ROUNDS)) * MANY
             times = many / singles[256]
             table.row(f"reports/s, {MANY:,} a request", "", f"{many:,.0f}", f"{times:.1f} of singles", "", "", "")
             require(table, f"{MANY:,} reports a request: {TIMES:g} times the single reports", times >= TIMES)
-            remember(table, port, process)
+            remember(table, own)
     return table
 
 
-def compare(table: Table, plain: Server, own: Server, connections: int) -> float:
+def compare(table: Table, plain: ServerProcess, own: ServerProcess, connections: int) -> float:
     """Single reports, one round each in turn. Returns the gateway's rate."""
     rounds = [(measured(plain, connections), measured(own, connections)) for _ in range(ROUNDS)]
     rates, costs = ([median(round[side][what] for round in rounds) for side in (0, 1)] for what in ("rate", "cpu"))
@@ -79,29 +69,22 @@ def compare(table: Table, plain: Server, own: Server, connections: int) -> float
     return rates[1]
 
 
-def measured(server: Server, connections: int) -> dict[str, float]:
+def measured(server: ServerProcess, connections: int) -> dict[str, float]:
     """Requests a second, CPU seconds of the server for each, and the slowest hundredth of the answers."""
-    port, process = server
-    before = cpu_seconds(process)
-    found = load(port, connections)
-    spent = cpu_seconds(process) - before
+    before = server.cpu_seconds
+    found = load(server, connections)
+    spent = server.cpu_seconds - before
     return {"rate": found["per_second"], "cpu": spent / found["answered"], "p99": found["p99"]}
 
 
-def cpu_seconds(process: int) -> float:
-    """Of a process, in its own code and in the system's."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def remember(table: Table, port: int, process: int) -> None:
+def remember(table: Table, server: ServerProcess) -> None:
     """The resident memory after a tenth of a million requests, and after all of them."""
     done, first = 0.0, None
     while done < MEMORY_REQUESTS:
-        done += load(port, 256, seconds=10.0)["per_second"] * 10
+        done += load(server, 256, seconds=10.0)["per_second"] * 10
         if first is None and done >= MEMORY_REQUESTS / 10:
-            first = resident(process)
-    last = resident(process)
+            first = server.resident_megabytes
+    last = server.resident_megabytes
     assert first is not None
     table.row(
         f"resident MB after {MEMORY_REQUESTS / 10:,.0f} and {done:,.0f} requests",
@@ -120,54 +103,19 @@ def require(table: Table, figure: str, reached: bool) -> None:
         table.missed.append(figure)
 
 
-def load(port: int, connections: int, reports: int = 1, seconds: float = SECONDS) -> dict[str, float]:
-    command = [sys.executable, "-m", "bench._load", *map(str, (port, connections, seconds, reports)), HEAD, TAIL]
+def load(server: ServerProcess, connections: int, reports: int = 1, seconds: float = SECONDS) -> dict[str, float]:
+    command = [sys.executable, "-m", "bench._load", *map(str, (server.port, connections, seconds, reports)), HEAD, TAIL]
     done = subprocess.run(command, capture_output=True, text=True, timeout=seconds + 120, check=True)
     found: dict[str, float] = json.loads(done.stdout)
     return found
 
 
-def resident(process: int) -> float:
-    """In megabytes."""
-    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-
-
-@contextmanager
-def bare() -> Iterator[Server]:
+def bare(directory: Path) -> ServerProcess:
     port = free_port()
-    with running([sys.executable, "-m", "bench._bare", str(port)], {}, port) as process:
-        yield port, process
+    return ServerProcess(directory / "bare.log", port, "-m", "bench._bare", str(port))
 
 
-@contextmanager
-def gateway(kafka: KafkaSettings, topics: Topics, directory: Path) -> Iterator[Server]:
+def gateway(kafka: KafkaSettings, topics: Topics, directory: Path) -> ServerProcess:
     port = free_port()
-    command = [sys.executable, "-m", "hearsay", "gateway", "--app", topics.prefix, "--port", str(port)]
-    environment = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap}
-    with running(command, environment, port, directory / "gateway.log") as process:
-        yield port, process
-
-
-@contextmanager
-def running(command: list[str], environment: dict[str, str], port: int, log: Path | None = None) -> Iterator[int]:
-    """A server in a process, once it answers; its process id."""
-    with (log or Path(os.devnull)).open("ab") as output:
-        process = subprocess.Popen(command, env={**os.environ, **environment}, stdout=output, stderr=output)
-    try:
-        deadline = time.monotonic() + START_SECONDS
-        while not answers(port):
-            if process.poll() is not None or time.monotonic() > deadline:
-                raise ServerError(f"{' '.join(command)} did not start within {START_SECONDS:g} s")
-            time.sleep(0.05)
-        yield process.pid
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def answers(port: int) -> bool:
-    try:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ready", timeout=5):
-            return True
-    except (urllib.error.URLError, OSError):
-        return False
+    words = "-m", "hearsay", "gateway", "--app", topics.prefix, "--port", str(port)
+    return ServerProcess(directory / "gateway.log", port, *words, HEARSAY_KAFKA_BOOTSTRAP=kafka.bootstrap)

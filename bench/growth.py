@@ -21,7 +21,7 @@ from statistics import median
 
 import numpy as np
 
-from bench._brokers import broker
+from bench._measuring import Figure, Goes, Table, broker, in_turns, own_seconds
 from bench._runs import (
     CAPPED,
     EVENTS,
@@ -37,8 +37,6 @@ from bench._runs import (
     run_seconds,
     slope,
 )
-from bench._tables import Table, best_of
-from bench._turns import Figure, Goes, in_turns
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
 from lab.worker_process import workers
 from producers.sinks import KafkaSink
@@ -175,7 +173,7 @@ class Finals:
             merger.flush(True, True)
 
         self._period += 1
-        return best_of(1, close, time.process_time, warm=False)
+        return own_seconds(close)
 
 
 class Merge:
@@ -194,13 +192,13 @@ class Merge:
     def live(self) -> float:
         """CPU seconds for the live results of all surveys."""
         self._change(partitions=1)
-        return best_of(1, lambda: self._merger.flush(True, True), time.process_time, warm=False)
+        return own_seconds(lambda: self._merger.flush(True, True))
 
     def some_live(self) -> float:
         """CPU seconds of one flush, with as many live results as one has, while those of all surveys are old."""
         self._change(partitions=1)
         self._merger.flush(False)
-        return best_of(3, lambda: self._merger.flush(True), time.process_time, warm=False)
+        return min(own_seconds(lambda: self._merger.flush(True)) for _ in range(MERGES))
 
     def finals(self) -> float:
         """CPU seconds for the finals of all surveys, with all that is written for them. The next period has begun."""
@@ -212,7 +210,7 @@ class Merge:
                     self._apply(Progress(name, partition, self._offset, self._period, {}, {}))
             self._merger.flush(True, True)
 
-        seconds = best_of(1, close, time.process_time, warm=False)
+        seconds = own_seconds(close)
         self._period += 1
         self._change(MERGED_PARTITIONS)
         self._merger.flush(True, True)

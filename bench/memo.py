@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 import redis
 
-from bench._tables import Table
+from bench._measuring import Table
 from memo_store.connection import CHUNK, Placed, read_fields
 from memo_store.registry import AttributeTables
 from memo_store.sealing import Sealer

@@ -32,9 +32,7 @@ import numpy as np
 import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from bench._brokers import broker
-from bench._tables import Table
-from bench._turns import in_turns
+from bench._measuring import Table, broker, in_turns
 from lab.worker_process import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme

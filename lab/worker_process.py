@@ -1,4 +1,4 @@
-"""A worker as a child process: one that can be killed, paused, resumed, asked to leave, and looked at."""
+"""A server as a child process: one that can be killed, paused, resumed, asked to leave, and looked at; and workers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.client import HTTPException
 from pathlib import Path
+from typing import Self
 
 from protocols.errors import ServerError
 from servers.ports import free_port
@@ -33,27 +34,21 @@ SHOWN_CHARACTERS = 3000
 """How much of the end of its log an error shows."""
 
 
-class WorkerProcess:
-    """One `hearsay worker` of a cluster. Its log stays in a file, over restarts; its `options` are the command's."""
+class ServerProcess:
+    """A server that has pages at a port. Its log stays in a file, over restarts. `words` are what Python is given."""
 
-    program = ("-m", "hearsay")
-    """What its Python runs."""
+    name = "server"
     launch: Callable[..., subprocess.Popen[bytes]] = subprocess.Popen
     """How its process is begun."""
 
-    def __init__(self, kafka: KafkaSettings, topics: Topics, clock_key: bytes, log: Path, *options: str) -> None:
+    def __init__(self, log: Path, port: int, *words: str, **environment: str) -> None:
         self.log = log
-        self.port = free_port()
-        self._environment = {
-            **os.environ,
-            "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap,
-            "HEARSAY_CLOCK_KEY": clock_key.hex(),
-        }
-        arguments = ["--app", topics.prefix, "--web-port", str(self.port), "--session", str(SESSION_SECONDS), *options]
-        self._command = [sys.executable, *self.program, "worker", *arguments]
+        self.port = port
+        self._environment = {**os.environ, **environment}
+        self._command = [sys.executable, *words]
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> WorkerProcess:
+    def start(self) -> Self:
         private_directory(self.log.parent)
         with open_private(self.log, "ab") as log:
             self._process = type(self).launch(self._command, env=self._environment, stdout=log, stderr=log)
@@ -80,6 +75,27 @@ class WorkerProcess:
         self._started.send_signal(signal.SIGTERM)
         return self._wait()
 
+    @contextmanager
+    def serving(self) -> Iterator[Self]:
+        """Started, until the block ends."""
+        try:
+            yield self.start().wait_until_ready()
+        finally:
+            if self.running:
+                self.resume()
+                self.kill()
+
+    @property
+    def cpu_seconds(self) -> float:
+        """That it has computed, in its own code and in the system's."""
+        fields = Path(f"/proc/{self._started.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def resident_megabytes(self) -> float:
+        pages = int(Path(f"/proc/{self._started.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
     def page(self, path: str) -> str:
         """What it answers over HTTP; empty if it does not answer, or answers with an error."""
         try:
@@ -94,7 +110,7 @@ class WorkerProcess:
         """Whether it has recovered its state and counts."""
         return self.page("/ready") != ""
 
-    def wait_until_ready(self) -> WorkerProcess:
+    def wait_until_ready(self) -> Self:
         """Return when it is ready; an error if it ends instead, or takes too long."""
         deadline = time.monotonic() + READY_SECONDS
         while not self.ready:
@@ -123,7 +139,7 @@ class WorkerProcess:
     @property
     def _started(self) -> subprocess.Popen[bytes]:
         if self._process is None:
-            raise ServerError("the worker was not started", "call start() first")
+            raise ServerError(f"the {self.name} was not started", "call start() first")
         return self._process
 
     def _wait(self) -> int:
@@ -134,7 +150,21 @@ class WorkerProcess:
 
     def _error(self, what: str) -> ServerError:
         end_of_log = self.log.read_text(errors="replace")[-SHOWN_CHARACTERS:]
-        return ServerError(f"the worker {what}:\n{end_of_log}", f"the log is {self.log}")
+        return ServerError(f"the {self.name} {what}:\n{end_of_log}", f"the log is {self.log}")
+
+
+class WorkerProcess(ServerProcess):
+    """One `hearsay worker` of a cluster. Its `options` are the command's."""
+
+    name = "worker"
+    program = ("-m", "hearsay")
+    """What its Python runs."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics, clock_key: bytes, log: Path, *options: str) -> None:
+        port = free_port()
+        arguments = ("--app", topics.prefix, "--web-port", str(port), "--session", str(SESSION_SECONDS), *options)
+        keys = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_CLOCK_KEY": clock_key.hex()}
+        super().__init__(log, port, *self.program, "worker", *arguments, **keys)
 
 
 @contextmanager

@@ -1,11 +1,11 @@
 """What devices have spent: memoised values, reports, and the budget they amount to (PROTOCOLS 3).
 
-And the statistics of a whole store, without any key: how much was spent, by how many devices, and how large it is.
+The statistics of a whole store need no key: how much was spent, by how many devices, and how large it is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -13,80 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import has_lost_data, history_confirmed
-from memo_store.connection.layout import CHUNK, SHARDS, Placed, read_fields, shard_key
+from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Durability, Link, durability
 from memo_store.registry import (
     TABLES,
     AttributeRecord,
-    AttributeTables,
     SurveyRecord,
     TableRecord,
-    presence_table,
     registered,
 )
-from memo_store.sealing import Sealer
 from memo_store.survey_state import newest_period
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import NEVER, PRESENCE, last_periods, parse, read_columns, read_tally
-from protocols.arrays import Counts, Devices, Floats
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """What each device has spent on what one survey asks. Memos are counted whichever survey has brought them about."""
-
-    survey: str
-    values: dict[str, NDArray[np.int64]]  # how many values are memoised, per attribute
-    reports: NDArray[np.int64]  # how many reports were delivered
-    by_question: dict[str, Floats]  # what was spent on each question; without memos, in the survey
-    meaning: str  # what `spent` bounds, and for which relation between histories
-
-    @property
-    def spent(self) -> Floats:
-        return np.asarray(sum(self.by_question.values()))
-
-
-@dataclass(frozen=True)
-class Spending:
-    """What each device has spent in all its surveys: different questions add up, and the same one counts once."""
-
-    ledgers: tuple[Ledger, ...]
-    total: Floats
-
-
-def read_ledger(link: Link, sealer: Sealer, record: SurveyRecord, devices: Devices) -> Ledger:
-    """What these devices have spent on what one survey asks."""
-    placed, presence = Placed.of(sealer.pseudonyms(devices)), presence_table(sealer)
-    latest, reports = _in_fleet(link, sealer, devices)
-    for rows in placed.slices(CHUNK):
-        part = placed.part(rows)
-        alone = parse(link.run(read_fields(presence, part)))
-        latest[part.order] = np.maximum(latest[part.order], last_periods(alone))
-        reports[part.order] += alone["reports"]
-    values = {a.name: _memoised(link, AttributeTables.of(sealer, record, a), devices) for a in record.attributes}
-    if record.per_report is None:
-        spent = {question: memo_cost(asked, values) for question, asked in record.questions.items()}
-    else:
-        spent = {record.id: report_cost(record, reports, latest)}
-    return Ledger(record.id, values, reports, spent, record.meaning(has_lost_data(link)))
-
-
-def _memoised(link: Link, tables: AttributeTables, devices: Devices) -> NDArray[np.int64]:
-    """How many values of an attribute these devices have memoised."""
-    placed, counts = Placed.of(tables.sealer.pseudonyms(devices)), np.zeros(len(devices), dtype=np.int64)
-    for rows in placed.slices(CHUNK):
-        part = placed.part(rows)
-        answers = chain.from_iterable(link.run(read_fields(tables.memos.name, part)))
-        counts[part.order] = tables.memos.counts([entries or b"" for entries in answers])
-    return counts
-
-
-def _in_fleet(link: Link, sealer: Sealer, devices: Devices) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """When these devices reported last (or NEVER) as members of a fleet, and how many reports they have made."""
-    _, latest, reports = read_columns(link, sealer)
-    latest, reports = np.append(latest, NEVER), np.append(reports, 0)
-    rows = np.minimum(devices, np.uint64(len(reports) - 1)).astype(np.int64)
-    return latest[rows], reports[rows]
+from memo_store.tables.presence import PRESENCE, last_periods, read_tally
+from protocols.arrays import Counts, Floats
 
 
 def report_cost(record: SurveyRecord, reports: NDArray[np.int64], latest: int | NDArray[np.int64]) -> Floats:
@@ -178,9 +117,7 @@ def read_stats(link: Link) -> StoreStats:
         found.setdefault(table.fleet, []).append((row.decode().partition(" ")[0], table))
     return StoreStats(
         surveys=tuple(_survey(link, records, fleet, tables, lost) for fleet, tables in surveys.items()),
-        questions=tuple(
-            question for fleet, tables in memos.items() for question in _questions(link, records, fleet, tables, lost)
-        ),
+        questions=tuple(_question(link, records, fleet, tables, lost) for fleet, tables in memos.items()),
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
         history_confirmed=history_confirmed(link),
@@ -210,22 +147,17 @@ def _survey(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Ta
     return SurveyStats(fleet, len(reports), spent, meaning, record.id, int(reports.sum()), at_cap)
 
 
-def _questions(
-    link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool
-) -> Iterable[QuestionStats]:
-    """One; of a survey of 0.1 several."""
+def _question(link: Link, records: dict[str, SurveyRecord], fleet: str, tables: Tables, lost: bool) -> QuestionStats:
     asking = sorted({table.survey for _, table in tables})
     names = {table.attribute: name for name, table in tables}
     meaning = max((records[survey] for survey in asking), key=lambda record: record.cap or 0).meaning(lost)
-    for question, asked in records[asking[0]].questions.items():
-        if records[asking[0]].per_report is not None or not all(attribute.name in names for attribute in asked):
-            continue
-        memos, spent = dict.fromkeys((attribute.name for attribute in asked), 0), list[float]()
-        for shard in range(SHARDS):
-            for name, counts in (values := _counts(link, asked, names, shard)).items():
-                memos[name] += int(counts.sum())
-            spent += memo_cost(asked, values).tolist()
-        yield QuestionStats(fleet, len(spent), _amounts(spent), meaning, question, tuple(asking), memos)
+    asked = [attribute for attribute in records[asking[0]].attributes if attribute.name in names]
+    memos, spent = dict.fromkeys((attribute.name for attribute in asked), 0), list[float]()
+    for shard in range(SHARDS):
+        for name, counts in (values := _counts(link, asked, names, shard)).items():
+            memos[name] += int(counts.sum())
+        spent += memo_cost(asked, values).tolist()
+    return QuestionStats(fleet, len(spent), _amounts(spent), meaning, asked[0].question, tuple(asking), memos)
 
 
 def _counts(link: Link, asked: Sequence[AttributeRecord], names: dict[str, str], shard: int) -> dict[str, Counts]:

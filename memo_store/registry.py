@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, ValidationError
 
-from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.tables.memos import MemoTable
 from memo_store.tables.presence import columns_table
-from protocols.errors import FingerprintChanged
+from protocols.errors import FingerprintChanged, StoreError
 from protocols.privacy import NEAR, loss_of_values
 from protocols.question import Question
 from protocols.randomness import Keyring
@@ -38,7 +37,7 @@ class AttributeRecord(_Record):
     """Whose memos an attribute has, how large they are, and what they cost."""
 
     name: str
-    question: str  # the id of the question, or with fakes of the whole tuple; in 0.1 memos were the survey's
+    question: str  # the id of the question, or with fakes of the whole tuple
     memo_bytes: int
     costs: tuple[float, ...]  # of 0, 1, 2, ... memoised values
     constant: float  # all its reports of a value that stays; without memos one of them; of places 500 m apart
@@ -57,25 +56,21 @@ class SurveyRecord(_Record):
     fingerprint: str
     cap: int | None
     per_report: float | None  # what a report costs where nothing is memoised
-    report: float = 0.0  # what one report reveals; of places 500 m apart
-    one_in: int = 1  # in one of how many periods a device answers
-    answers: int = 366  # in a year, at most
-    sampled: str = ""  # by what devices draw the one question that they answer, if they answer one only
+    report: float  # what one report reveals; of places 500 m apart
+    one_in: int  # in one of how many periods a device answers
+    answers: int  # in a year, at most
+    sampled: str  # by what devices draw the one question that they answer, if they answer one only
     attributes: tuple[AttributeRecord, ...]
-    by_survey: bool = False  # whether its memos are those of 0.1, which no other survey shares
 
-    @model_validator(mode="before")
     @classmethod
-    def _name_questions(cls, given: Any) -> Any:
-        """A record of 0.1 names no questions: attributes that add up are one each, others one together."""
-        if not isinstance(given, dict) or "adds_up" not in given:
-            return given
-        known = []
-        for each in given["attributes"]:
-            question = f"{given['id']} {each['name']}" if given["adds_up"] else given["id"]
-            constant = given["per_report"] or each["costs"][1]
-            known.append({**each, "question": question, "constant": constant, "most": len(each["costs"]) - 1})
-        return {**given, "report": given["per_report"] or 0.0, "attributes": known, "by_survey": True}
+    def read(cls, text: bytes) -> SurveyRecord:
+        try:
+            return cls.model_validate_json(text)
+        except ValidationError:
+            raise StoreError(
+                "the memo store has surveys of another release of hearsay, whose memos belong to other questions",
+                "go on with that release, or start with an empty store: devices then draw their memos anew",
+            ) from None
 
     @property
     def questions(self) -> dict[str, tuple[AttributeRecord, ...]]:
@@ -124,7 +119,7 @@ class AttributeTables:
     @classmethod
     def of(cls, sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> AttributeTables:
         """`sealer` is the survey's."""
-        own = sealer if record.by_survey else sealer.of_question(attribute.question)
+        own = sealer.of_question(attribute.question)
         used = None if record.cap is None else MemoTable(sealer.table("used", attribute.name), 0, record.cap)
         memos = MemoTable(own.table("memos", attribute.name), attribute.memo_bytes, None)
         return cls(own, memos, used, sealer.table("memos", attribute.name))
@@ -180,7 +175,7 @@ def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | 
     if known is None:
         mine = (before or record_of(scheme)).model_dump_json()
         known = link.run([("HSETNX", SURVEYS, survey.id, mine), ("HGET", SURVEYS, survey.id)])[1]
-    record = SurveyRecord.model_validate_json(known)
+    record = SurveyRecord.read(known)
     if record.fingerprint != scheme.fingerprint:
         raise FingerprintChanged(
             f"survey {survey.id!r} was first seen with the fingerprint {record.fingerprint}, "
@@ -194,21 +189,12 @@ def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | 
     for attribute in record.attributes if survey.longitudinal else ():
         own = AttributeTables.of(sealer, record, attribute)
         whose = {"survey": survey.id, "attribute": attribute.name}
-        row = own.memos.name if record.by_survey else f"{own.memos.name} {survey.id}"
-        tables[row] = TableRecord(**whose, fleet=presence_table(own.sealer), kind="memos")
+        memos = TableRecord(**whose, fleet=presence_table(own.sealer), kind="memos")
+        tables[f"{own.memos.name} {survey.id}"] = memos
         if own.used is not None:
-            _list_used(link, record, own.memos, own.used)
             tables[own.used.name] = TableRecord(**whose, fleet=fleet, kind="used")
     link.run([("HSET", TABLES, name, table.model_dump_json()) for name, table in tables.items()])
     return record
-
-
-def _list_used(link: Link, record: SurveyRecord, memos: MemoTable, used: MemoTable) -> None:
-    """Of a capped survey of 0.1, whose memos nobody shares: what it has used are its memos, in their order."""
-    if record.by_survey and not link.ask("HEXISTS", TABLES, used.name):
-        for shard in range(SHARDS):
-            known, own = link.fields(shard_key(shard, memos.name)), shard_key(shard, used.name)
-            link.run([("HSETNX", own, device, memos.tags(entries)) for device, entries in known])
 
 
 def presence_table(sealer: Sealer) -> str:
@@ -218,7 +204,7 @@ def presence_table(sealer: Sealer) -> str:
 def registered(link: Link, keyring: Keyring | None = None) -> list[SurveyRecord]:
     """Every survey the store has seen, by id; or those that the devices of a keyring have answered."""
     known: dict[bytes, bytes] = link.ask("HGETALL", SURVEYS)
-    records = [SurveyRecord.model_validate_json(text) for _, text in sorted(known.items())]
+    records = [SurveyRecord.read(text) for _, text in sorted(known.items())]
     if keyring is None:
         return records
     tables = [presence_table(Sealer(keyring, record.id, record.fingerprint)) for record in records]

@@ -6,16 +6,13 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Self
 
-import numpy as np
-
 from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
 from memo_store.connection.link import Client, Link, durability, warn_unless_durable
-from memo_store.ledger import Spending, StoreStats, read_ledger, read_stats
+from memo_store.ledger import StoreStats, read_stats
 from memo_store.registry import SurveyRecord, registered
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
 from memo_store.survey_state import SurveyState
-from protocols.arrays import Devices
 from protocols.errors import StoreError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -71,15 +68,6 @@ class MemoStore:
     def surveys(self, keyring: Keyring) -> list[SurveyRecord]:
         """The surveys that devices of a keyring have answered."""
         return registered(self._link, keyring)
-
-    def spending(self, keyring: Keyring, devices: Devices) -> Spending:
-        """What these devices of a keyring have spent, in each survey that it has answered and in all together."""
-        ledgers = tuple(
-            read_ledger(self._link, Sealer(keyring, record.id, record.fingerprint), record, devices)
-            for record in self.surveys(keyring)
-        )
-        by_question = {question: spent for ledger in ledgers for question, spent in ledger.by_question.items()}
-        return Spending(ledgers, sum(by_question.values(), np.zeros(len(devices))))
 
     def stats(self) -> StoreStats:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""

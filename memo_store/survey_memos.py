@@ -14,7 +14,6 @@ import numpy as np
 
 from memo_store.connection.epochs import Seen
 from memo_store.entries import AttributeEntries
-from memo_store.ledger import Ledger, read_ledger
 from memo_store.presence import DevicePresence, FleetPresence
 from memo_store.registry import AttributeTables, SurveyRecord
 from memo_store.survey_state import SurveyState
@@ -36,8 +35,7 @@ class SurveyMemos:
     """The memos, presence and spending of one survey's devices. Not thread-safe; processes may share a store."""
 
     def __init__(self, state: SurveyState, respondent: Respondent) -> None:
-        old = state.record.by_survey
-        self.respondent = Respondent(respondent.scheme, respondent.keyring, by_survey=True) if old else respondent
+        self.respondent = respondent
         self.presence = DevicePresence(state)
         self._state = state
         self._sealer = state.sealer
@@ -101,7 +99,3 @@ class SurveyMemos:
         committed = placed.restored(self._state.guarded(period, work) ^ pads)
         # If two devices share a name of 8 bytes, the other one's commit unseals to no value: it keeps its own.
         return np.where(committed < given.question.k, committed.astype(np.int64), given.cells)
-
-    def ledger(self, devices: Devices) -> Ledger:
-        """What these devices have spent on what this survey asks."""
-        return read_ledger(self._state.link, self._sealer, self.record, devices)

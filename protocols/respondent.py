@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values, Whole
+from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import Table, below, uniform
@@ -27,29 +27,24 @@ UNKNOWN = -1
 class Respondent:
     """The answering side of a survey, for the devices of one keyring."""
 
-    def __init__(self, scheme: Scheme, keyring: Keyring, by_survey: bool = False) -> None:
-        """`by_survey`: memos are those of version 0.1, which knew no questions and no order but the survey's."""
+    def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
         self.scheme = scheme
         self.keyring = keyring
-        self._by_survey = by_survey
         self._survey = scheme.survey.id, scheme.fingerprint
 
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
-        order, table = self._samples
-        key = self._survey if self._by_survey else (self.scheme.sampled_id,)
-        drawn = table.sample(self.keyring.draws(("sampled", *key), devices))
-        return order.astype(drawn.dtype)[drawn]
+        drawn = self._samples.sample(self.keyring.draws(("sampled", self.scheme.sampled_id), devices))
+        return np.array(self.scheme.by_id, dtype=drawn.dtype)[drawn]
 
     @cached_property
-    def _samples(self) -> tuple[Whole, Table]:
-        order = range(len(self.scheme.questions)) if self._by_survey else self.scheme.by_id
-        return np.array(order), self.scheme.sampled(order)
+    def _samples(self) -> Table:
+        return self.scheme.sampled(self.scheme.by_id)
 
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""
-        key = self._survey if self._by_survey else (self.scheme.turn_id,)
-        return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *key), devices))
+        draws = self.keyring.draws(("place", self.scheme.turn_id), devices)
+        return uniform(self.scheme.survey.one_in).sample(draws)
 
     def values(self, question: Question, devices: Devices, values: Mapping[str, Values]) -> Values:
         """Each device's value among those asked, from its values of attributes.
@@ -108,7 +103,7 @@ class Respondent:
         encoding = question.mechanism.encoding
         if encoding.lifelong:
             return encoding.cells(values, self.traits(question, devices))
-        return values if self._by_survey else question.places_in_order[values]
+        return question.places_in_order[values]
 
     def memoise(self, question: Question, devices: Devices, cells: Values) -> Column:
         """Round 1: always the same for a (device, cell)."""
@@ -123,7 +118,7 @@ class Respondent:
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
         draws = self.keyring.draws(("report", *self._survey, question.name), devices, period)
-        if not self._by_survey and not question.as_listed:
+        if not question.as_listed:
             memo = question.mechanism.encoding.reordered(memo, question.order)
         answers = question.mechanism.report(memo, draws)
         return question.mechanism.encoding.finish(answers, self.traits(question, devices))
@@ -148,8 +143,7 @@ class Respondent:
         if not encoding.lifelong:
             return None
         traits = encoding.traits(self.keyring.draws(self._lifelong("trait", question), devices))
-        return traits if self._by_survey else encoding.reordered_traits(traits, question.order)
+        return encoding.reordered_traits(traits, question.order)
 
     def _lifelong(self, what: str, question: Question) -> tuple[str, ...]:
-        key = self._survey if self._by_survey else (self.scheme.memo_ids[question.name],)
-        return (what, *key, question.name)
+        return what, self.scheme.memo_ids[question.name], question.name

@@ -1,11 +1,10 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
-from analytics.estimation.consistent_shares import consistent_shares
+from analytics.estimation.consistent_shares import consistent_shares, decimals, shortened
 from analytics.estimation.estimates import estimate, estimate_all, exact, variance
 from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
-from analytics.estimation.shortening import decimals, shortened
 from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
 
 __all__ = [

@@ -1,17 +1,24 @@
-"""The consistent histogram that is published beside the unbiased estimates (PROTOCOLS 6)."""
+"""What is published: the consistent histogram beside the unbiased estimates (PROTOCOLS 6), and shortened numbers.
+
+Numbers have as many decimals as their errors carry: more would be noise, and several times the bytes.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import ceil, log10
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimates import CONFIDENCE, estimate, quantile
+from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
 from analytics.estimation.votes import norm_sub, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
+
+MOST_DECIMALS = 15
+LEAST_DECIMALS_OF_SHARES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,3 +52,55 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
     share, steps = early_stopped(whole, channel)
     half = half_width(whole, channel, share, steps, quantile(confidence))
     return ConsistentShares(share, np.maximum(share - half, 0), np.minimum(share + half, 1))
+
+
+def decimals(error: Floats) -> int | None:
+    """How many decimals the smallest of some standard errors carries: those of its first three digits.
+
+    None if there is no error: the numbers are exact, or nothing is known.
+
+    >>> decimals(np.array([0.0312, 0.17])), decimals(np.array([25.0])), decimals(np.array([0.0, np.inf]))
+    (4, 1, None)
+    """
+    noisy = error[np.isfinite(error) & (error > 0)]
+    return None if not len(noisy) else min(max(ceil(-log10(noisy.min())) + 2, 0), MOST_DECIMALS)
+
+
+def shortened(estimates: Estimates) -> Estimates:
+    """Estimates with the decimals that their errors carry.
+
+    >>> shortened(Estimates(*np.array([[0.123456], [0.031234], [0.06123], [0.18578]]))).value.tolist()
+    [0.1235]
+    """
+    places = decimals(estimates.error)
+    if places is None:
+        return estimates
+    parts = estimates.value, estimates.error, estimates.low, estimates.high
+    return Estimates(*(np.round(part, places) + 0.0 for part in parts))  # + 0.0: no negative zero
+
+
+def shortened_consistent(consistent: ConsistentShares, error: Floats) -> ConsistentShares:
+    """A consistent histogram with the decimals of its intervals, or if it has none, of the errors of the estimates."""
+    if consistent.low is None or consistent.high is None:
+        return ConsistentShares(sum_to_one(consistent.value, _places(error)))
+    places = _places((consistent.high - consistent.low) / 4)
+    ends = (np.round(end, places) for end in (consistent.low, consistent.high))
+    return ConsistentShares(sum_to_one(consistent.value, places), *ends)
+
+
+def _places(error: Floats) -> int:
+    return max(decimals(error) or 0, LEAST_DECIMALS_OF_SHARES)
+
+
+def sum_to_one(shares: Floats, places: int) -> Floats:
+    """Shares that sum to 1, with so many decimals. They still sum to 1: those that lose most are rounded up.
+
+    >>> sum_to_one(np.array([1 / 3, 1 / 3, 1 / 3]), 4).tolist()
+    [0.3334, 0.3333, 0.3333]
+    """
+    units = shares * 10.0**places
+    whole = np.floor(units + 1e-9)
+    lacking = round(10.0**places - whole.sum())
+    if lacking > 0:
+        whole[np.argsort(whole - units, kind="stable")[:lacking]] += 1
+    return np.asarray(np.round(whole / 10.0**places, places))

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import sqrt
 
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import log_likelihood, predict_many, update_many
-from analytics.forecasting.fitting import fit
-from analytics.forecasting.predicting import ALERT, calibration
+from analytics.forecasting.predicting import ALERT, Tracked
 from analytics.forecasting.series import CYCLES as NOISE_CYCLES
 from analytics.forecasting.series import UNSEASONAL, Series, future_noise
 from analytics.forecasting.structure import CYCLES, FEWEST_VALUES, Structure
@@ -62,47 +61,31 @@ class Bank:
         self.structure = structure
         self.trained = len(history[0])
         self._next = history[0].first + len(history[0])
-        size, count = structure.size, len(history)
-        self._x, self._p = np.zeros((count, size)), np.zeros((count, size, size))
-        self._q, self._phi = np.zeros((count, size)), np.zeros(count)
-        self._irregular, self.stretch = np.full((2, count), np.nan)
         needed = max([FEWEST_VALUES, *(CYCLES * season for season in structure.seasons)])
-        regressors = structure.regressors(history[0].first, self.trained)
-        for place, series in enumerate(history):
-            if series.known < needed:
-                continue
-            fitted = fit(series.values, series.fresh, structure, series.first)
-            self.stretch[place], _ = calibration(series, fitted)
-            self._q[place], self._phi[place], self._irregular[place] = fitted.parameters.noise(structure)
-            x, p = fitted.first_state()
-            noise = series.fresh + self._irregular[place]
-            log_likelihood(series.values, noise, regressors, x, p, self._q[place], self._phi[place])
-            self._x[place], self._p[place] = x, p
+        self._series = [Tracked.of(one, structure) if one.known >= needed else None for one in history]
+        self.stretch = np.array([np.nan if one is None else one.stretch for one in self._series])
         # [kind, series, period]: as much as the size of future noise is averaged over
         kept = NOISE_CYCLES * structure.main if structure.main > 1 else UNSEASONAL
         self._noise = np.stack([[getattr(one, kind)[-kept:] for one in history] for kind in ("fresh", "memo")])
 
     def update(self, values: Floats, fresh: Floats, memo: Floats) -> Mask:
         """Take in the next period; returns which of the values left the 99 % interval of their forecast."""
-        regressors = self.structure.regressors(self._next, 1)
-        mean, variance = np.empty((2, len(values), 1))
-        predict_many(self._x, self._p, self._q, self._phi, regressors, mean, variance)
-        model = (variance[:, 0] + self._irregular) * self.stretch**2
-        with np.errstate(invalid="ignore"):
-            far = np.abs(values - mean[:, 0]) > quantile(ALERT) * np.sqrt(model + fresh)
-        seen = np.where(np.isnan(self._irregular), np.nan, values)
-        update_many(seen, fresh + self._irregular, regressors[0], self._x, self._p, self._q, self._phi)
+        regressors, far = self.structure.regressors(self._next, 1), np.zeros(len(values), dtype=np.bool_)
+        for place, one in enumerate(self._series):
+            if one is not None:
+                (mean,), (model,) = one.ahead(regressors)
+                far[place] = abs(values[place] - mean) > quantile(ALERT) * sqrt(model + fresh[place])
+                one.take(values[place], fresh[place], regressors[0])
         self._noise = np.concatenate([self._noise[:, :, 1:], np.stack([fresh, memo])[:, :, None]], axis=2)
         self._next += 1
-        return np.asarray(far)
+        return far
 
     def forecast(self, ahead: int) -> BankForecast:
         """The next periods of all series."""
-        count = len(self._x)
-        mean, variance = np.empty((2, count, ahead))
-        predict_many(self._x, self._p, self._q, self._phi, self.structure.regressors(self._next, ahead), mean, variance)
-        model = (variance + self._irregular[:, None]) * self.stretch[:, None] ** 2
+        regressors = self.structure.regressors(self._next, ahead)
+        mean, model = np.full((2, len(self._series), ahead), np.nan)
+        for place, one in enumerate(self._series):
+            if one is not None:
+                mean[place], model[place] = one.ahead(regressors)
         fresh, memo = future_noise(self._noise, self.structure.main, ahead)
-        unknown = np.isnan(self._irregular)
-        mean[unknown] = np.nan
         return BankForecast(mean, np.sqrt(model + memo), np.sqrt(model + fresh), self.stretch)

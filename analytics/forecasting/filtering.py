@@ -1,4 +1,4 @@
-"""The Kalman filter: compiled loops over the periods of a series, one by one or for many series at once.
+"""The Kalman filter: compiled loops over the periods of a series.
 
 A loop adds in a fixed order, and nothing is compiled with fast-math: the same series gives the same bits.
 """
@@ -110,22 +110,3 @@ def rolling(
             move(x, p, q, phi)
         if not np.isnan(y[t]):
             update(x, p, regressors[t], y[t], noise[t], ph)
-
-
-@compiled
-def update_many(y: Floats, noise: Floats, h: Floats, x: Floats, p: Floats, q: Floats, phi: Floats) -> None:
-    """One period of many series: `y[series]`, states `x[series, state]` and `p[series, state, state]`, in place."""
-    ph = np.empty(len(h))
-    for s in range(len(y)):
-        move(x[s], p[s], q[s], phi[s])
-        if not np.isnan(y[s]):
-            update(x[s], p[s], h, y[s], noise[s], ph)
-
-
-@compiled
-def predict_many(
-    x: Floats, p: Floats, q: Floats, phi: Floats, regressors: Floats, mean: Floats, variance: Floats
-) -> None:
-    """Mean and variance `[series, step]` of the regular part of many series."""
-    for s in range(len(x)):
-        predict(x[s], p[s], q[s], phi[s], regressors, mean[s], variance[s])

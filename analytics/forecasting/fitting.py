@@ -48,17 +48,12 @@ class Parameters:
         memory = round(float(logs[2]) * MEMORY_STEPS)
         return Parameters(scale, level, deviation, memory, irregular, tuple(seasons))
 
-    @property
-    def point(self) -> Floats:
-        """The logarithms of base 2, as a fit begins with them."""
+    def noise(self, structure: Structure) -> tuple[Floats, float, float]:
+        """The variances of the steps of all states, the decay of the deviation, and the irregular variance."""
         logs = [self.level, self.deviation, 0, self.irregular, *self.seasons]
         point = np.array(logs, dtype=np.float64) / STEPS
         point[2] = self.memory / MEMORY_STEPS
-        return point
-
-    def noise(self, structure: Structure) -> tuple[Floats, float, float]:
-        """The variances of the steps of all states, the decay of the deviation, and the irregular variance."""
-        return noise(self.point, 2.0**self.scale, structure)
+        return noise(point, 2.0**self.scale, structure)
 
 
 def clipped(point: Floats) -> Floats:
@@ -110,12 +105,10 @@ def first_state(structure: Structure, start: float, spread: float, q: Floats, ph
     return x, np.diag(variance)
 
 
-def fit(
-    y: Floats, noise_variance: Floats, structure: Structure, first: int = 0, begin: Parameters | None = None
-) -> Fit:
+def fit(y: Floats, noise_variance: Floats, structure: Structure, first: int = 0) -> Fit:
     """The likeliest parameters of `y[period]` (NaN: missing), seen with fresh noise of known variance.
 
-    `first` is the number of the first period, for the phase of the seasons; `begin` is where to search.
+    `first` is the number of the first period, for the phase of the seasons.
     """
     known = y[np.isfinite(y)]
     start, spread = float(np.median(known)), _spread(known)
@@ -130,7 +123,7 @@ def fit(
         likelihood = log_likelihood(y, noise_variance + irregular, regressors, x, p, q, phi)
         return -likelihood + float((((point - centre) / width) ** 2).sum()) / 2
 
-    origin = begin.point if begin else np.array([*START, *centre[4:]])
+    origin = np.array([*START, *centre[4:]])
     simplex = np.vstack([origin, origin + np.diag([2.0, 2.0, 1.5, 2.0, *[3.0] * seasons])])
     options: Any = {"maxfev": EVALUATIONS, "initial_simplex": simplex, "xatol": 1 / 16, "fatol": 0.05, "adaptive": True}
     found = minimize(loss, origin, method="Nelder-Mead", options=options)

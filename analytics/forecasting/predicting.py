@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import log_likelihood, predict, rolling
+from analytics.forecasting.filtering import log_likelihood, move, predict, rolling, update
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import Series, future_noise
 from analytics.forecasting.structure import Structure
@@ -58,6 +58,42 @@ def interval_ends(mean: Floats, deviation: Floats, confidence: float) -> tuple[F
     return mean - half, mean + half
 
 
+@dataclass(frozen=True, eq=False)
+class Tracked:
+    """A series that was filtered through its newest period: the state, which changes, and what it moves by."""
+
+    fit: Fit
+    stretch: float
+    calibrated: int
+    x: Floats
+    p: Floats
+    q: Floats
+    phi: float
+    irregular: float
+
+    @classmethod
+    def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> Tracked:
+        """Without `fitted`, the parameters are fitted to the series."""
+        fitted = fitted or fit(series.values, series.fresh, structure, series.first)
+        q, phi, irregular = fitted.parameters.noise(structure)
+        x, p = fitted.first_state()
+        regressors = structure.regressors(series.first, len(series))
+        log_likelihood(series.values, series.fresh + irregular, regressors, x, p, q, phi)
+        return cls(fitted, *calibration(series, fitted), x, p, q, phi, irregular)
+
+    def ahead(self, regressors: Floats) -> tuple[Floats, Floats]:
+        """The mean of the next periods, a row of regressors for each, and the calibrated variance of the model."""
+        mean, variance = np.empty((2, len(regressors)))
+        predict(self.x, self.p, self.q, self.phi, regressors, mean, variance)
+        return mean, (variance + self.irregular) * self.stretch**2
+
+    def take(self, value: float, fresh: float, regressors: Floats) -> None:
+        """Take in the next period; NaN: nothing was published."""
+        move(self.x, self.p, self.q, self.phi)
+        if not np.isnan(value):
+            update(self.x, self.p, regressors, value, fresh + self.irregular, np.empty(len(self.x)))
+
+
 def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | None = None) -> Forecast:
     """The next `ahead` periods. Without `fitted`, the parameters are fitted to the series.
 
@@ -65,31 +101,16 @@ def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | Non
     >>> forecast(steady, Structure.of([12]), 12).mean.round().tolist()[:4]
     [91.0, 90.0, 91.0, 95.0]
     """
-    fitted = fitted or fit(series.values, series.fresh, structure, series.first)
-    stretch, count = calibration(series, fitted)
-    q, phi, irregular = fitted.parameters.noise(structure)
-    x, p = fitted.first_state()
-    regressors = structure.regressors(series.first, len(series) + ahead)
-    log_likelihood(series.values, series.fresh + irregular, regressors, x, p, q, phi)
-    mean, variance = np.empty((2, ahead))
-    predict(x, p, q, phi, regressors[len(series) :], mean, variance)
-    season = structure.main
-    return Forecast(
-        mean,
-        (variance + irregular) * stretch**2,
-        future_noise(series.memo, season, ahead),
-        future_noise(series.fresh, season, ahead),
-        stretch,
-        count,
-        series.known,
-        fitted,
-    )
+    tracked = Tracked.of(series, structure, fitted)
+    mean, model = tracked.ahead(structure.regressors(series.first + len(series), ahead))
+    memo, fresh = (future_noise(noise, structure.main, ahead) for noise in (series.memo, series.fresh))
+    return Forecast(mean, model, memo, fresh, tracked.stretch, tracked.calibrated, series.known, tracked.fit)
 
 
-def adding_up(forecasts: Sequence[Forecast], total: float = 1.0) -> list[Forecast]:
+def adding_up(forecasts: Sequence[Forecast]) -> list[Forecast]:
     """Forecasts of shares made to add up to 1: the less certain a share is, the more of the difference it takes."""
     means, variances = (np.stack([getattr(made, part) for made in forecasts]) for part in ("mean", "model"))
-    means = means + variances / variances.sum(axis=0) * (total - means.sum(axis=0))
+    means = means + variances / variances.sum(axis=0) * (1.0 - means.sum(axis=0))
     return [replace(made, mean=mean) for made, mean in zip(forecasts, means, strict=True)]
 
 
@@ -125,12 +146,12 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     return max(1.0, sqrt((squared - fresh) / model)), count
 
 
-def unexpected(series: Series, made: Forecast, confidence: float = ALERT) -> tuple[int, ...]:
+def unexpected(series: Series, made: Forecast) -> tuple[int, ...]:
     """The places of values outside the interval that a forecast one period before gave to publications.
 
     Values at the very beginning are left out: every forecast begins with a season of surprises.
     """
     first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
     mean, variance = from_all_origins(series, made.fit, first, 1)
-    far = quantile(confidence) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
+    far = quantile(ALERT) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
     return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())

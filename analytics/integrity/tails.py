@@ -10,7 +10,6 @@ import scipy  # its parts are imported when they are used: readers of results do
 from protocols.arrays import Floats, Whole
 
 STEPS = 40  # of a bisection
-EXACT = 1e-6  # relative error of a share, of which three digits are published
 
 
 def at_most(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
@@ -107,10 +106,7 @@ def _least(test: Callable[[float], bool]) -> float:
     low, high = 0.0, 1.0
     while high < 64 and not test(high):
         low, high = high, 2 * high
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if test(middle) else (middle, high)
-    return high
+    return _bisected(test, low, high)
 
 
 def half_squares_tail(totals: Floats | float, count: int) -> Floats:
@@ -148,12 +144,11 @@ def smallest_true(test: Callable[[float], bool]) -> float | None:
     >>> round(smallest_true(lambda share: share > 0.123), 6)
     0.123
     """
-    if not test(1.0):
-        return None
-    low, high = 0.0, 1.0
+    return _bisected(test, 0.0, 1.0) if test(1.0) else None
+
+
+def _bisected(test: Callable[[float], bool], low: float, high: float) -> float:
     for _ in range(STEPS):
-        if high - low < EXACT * low:
-            break
         middle = (low + high) / 2
         low, high = (low, middle) if test(middle) else (middle, high)
     return high

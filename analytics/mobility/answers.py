@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares
+from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares, shortened, shortened_consistent
 from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
 from analytics.estimation.pairs import Margin, Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
-from analytics.estimation.shortening import shortened, shortened_consistent
 from analytics.estimation.votes import covariance, norm_sub
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
+from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
-from analytics.estimation.shortening import shortened
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import (
     AskedAttribute,

@@ -144,19 +144,11 @@ class CountHistory:
         return self._first_reports(UNBIASED, window)
 
     def _first_reports(self, name: str, window: Window) -> int:
-        """The sum of the first reports of a window, from sums that all windows with the same beginning share."""
+        """The sum of the first reports of a window."""
         start, length = self._place(window)
         if not 0 <= start <= len(self.periods) - length:
             raise ValueError(f"periods {window.first} to {window.last}; there are {self.periods}")
-        if (name, start) not in self._sums:
-            later = np.arange(min(len(self.periods) - start, self.scheme.survey.horizon))
-            self._sums[name, start] = np.cumsum(self._at_least[name][start + later, later])
-        return int(self._sums[name, start][length - 1])
-
-    @cached_property
-    def _sums(self) -> dict[tuple[str, int], NDArray[np.int64]]:
-        """Of the windows that begin with a period, by length."""
-        return {}
+        return int(np.trace(self._at_least[name][start : start + length]))
 
     @cached_property
     def _at_least(self) -> dict[str, NDArray[np.int64]]:

@@ -6,8 +6,8 @@ e^eps / (1 + e^eps), so of s guesses the number of right ones is bounded by a bi
 
     eps >= ln(b / (1 - b)),    b the lower end of the exact interval of the chance to be right
 
-From which ratio on to guess is decided on devices that are not counted, or from the exact law: deciding it on the same
-devices would find a loss where there is none.
+From which ratio on to guess is decided on devices that are not counted: deciding it on the same devices would find a
+loss where there is none.
 
 An experiment is a pair of histories that coins choose between; each look at its reports has a promise of its own.
 """
@@ -20,10 +20,10 @@ from math import exp, log
 
 import numpy as np
 
-from lab.attacks.histories import Coins, Law, law_of_reports, ratios, returning_coins, steady_coins
+from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.attacks.trials import lower_end
-from lab.audit.report import Figure
+from lab.audit.report import Figure, plain
 from protocols.arrays import Floats, Mask
 from protocols.scheme import Scheme
 
@@ -43,7 +43,6 @@ class Look:
     periods: range
     promise: float | None
     shown: str | None = None
-    law: Law | None = None
     exact: bool = True
 
 
@@ -67,22 +66,17 @@ class Experiment:
 
     def _figure(self, look: Look, seen: Sequence[tuple[Floats, Mask]], alpha: float) -> Figure:
         scores, tossed = (np.concatenate(blocks) for blocks in zip(*seen, strict=True))
-        bound, guesses = coin_audit(scores, tossed, alpha, look.law)
-        return Figure(
-            attack="epsilon", target=look.target, knows=self.knows, reports=len(look.periods), unit="nats", luck=0.0,
-            histogram=0.0, measured=bound, low=bound, trials=guesses, best=look.promise, exact=look.exact,
-            detectable=None if look.promise is None else smallest_violation(look.promise, guesses, alpha),
-        )  # fmt: skip
+        bound, guesses = coin_audit(scores, tossed, alpha)
+        detectable = None if look.promise is None else smallest_violation(look.promise, guesses, alpha)
+        facts = {"measured": bound, "low": bound, "trials": guesses, "exact": look.exact, "detectable": detectable}
+        return plain("epsilon", look.target, self.knows, len(look.periods), "nats", look.promise, **facts)
 
 
 def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
     """What is measured for a survey: tuples, single attributes, and a value that comes back."""
     promise, questions, steady = scheme.guarantees, scheme.questions, "values never change"
     spans = [range(1)] if periods == 1 else [range(1), range(periods)]
-    looks = [
-        Look("whole tuples", span, promise.constant(len(span)).whole, law=law_of_reports(scheme, len(span)))
-        for span in spans
-    ]
+    looks = [Look("whole tuples", span, promise.constant(len(span)).whole) for span in spans]
     if len(questions) > 1 and scheme.survey.solution == "spl":
         looks += [
             Look(question.name, span, promise.per_attribute(len(span))[place], shown=question.name)
@@ -104,21 +98,13 @@ def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
     return found
 
 
-def coin_audit(ratios: Floats, coins: Mask, alpha: float, law: Law | None = None) -> tuple[float, int]:
-    """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it.
-
-    `law`: the exact law of the ratios, from which the threshold follows.
-    """
-    if law is not None:
-        threshold, _, _ = _best_threshold(*_expected(law, len(ratios)), alpha)
-    else:
-        spared = np.arange(len(ratios)) % SPARED == 0
-        good = ((ratios > 0) == coins)[spared].astype(np.float64)
-        threshold, _, _ = _best_threshold(ratios[spared], good, np.ones(len(good)), alpha)
-        ratios, coins = ratios[~spared], coins[~spared]
-    guessed = np.abs(ratios) >= threshold - NEAR
-    right, guesses = int(((ratios > 0) == coins)[guessed].sum()), int(guessed.sum())
-    return lower_bound(right, guesses, alpha), guesses
+def coin_audit(ratios: Floats, coins: Mask, alpha: float) -> tuple[float, int]:
+    """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it."""
+    spared, right = np.arange(len(ratios)) % SPARED == 0, (ratios > 0) == coins
+    threshold = _best_threshold(np.abs(ratios[spared]), right[spared], alpha)
+    guessed = ~spared & (np.abs(ratios) >= threshold - NEAR)
+    guesses = int(guessed.sum())
+    return lower_bound(int(right[guessed].sum()), guesses, alpha), guesses
 
 
 def lower_bound(right: float, guesses: float, alpha: float) -> float:
@@ -135,13 +121,12 @@ def lower_bound(right: float, guesses: float, alpha: float) -> float:
 
 def smallest_violation(claim: float, guesses: float, alpha: float) -> float | None:
     """The smallest loss above a claim that so many guesses at that loss would have refuted; None: none up to MOST."""
-    low, high = claim, MOST
-    if guesses <= 0 or claim >= MOST or guesses * _divergence(high, claim) < log(1 / alpha):
-        return None
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if guesses * _divergence(middle, claim) < log(1 / alpha) else (low, middle)
-    return high
+    from scipy.optimize import brentq  # takes over a second to import
+
+    def spare(loss: float) -> float:
+        return guesses * _divergence(loss, claim) - log(1 / alpha)
+
+    return float(brentq(spare, claim, MOST)) if claim < MOST and spare(MOST) >= 0 else None
 
 
 def _divergence(real: float, claim: float) -> float:
@@ -149,29 +134,16 @@ def _divergence(real: float, claim: float) -> float:
     return p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
 
 
-def expected_bound(law: Law, devices: int, alpha: float) -> float:
-    """What the coins of so many devices prove if as many guesses are right as the law says."""
-    _, right, guesses = _best_threshold(*_expected(law, devices), alpha)
-    return lower_bound(right, guesses, alpha)
-
-
-def _expected(law: Law, devices: int) -> tuple[Floats, Floats, Floats]:
-    """For each ratio of a law, how many guesses are right, and how many are made."""
-    scores, heads, tails = law
-    return scores, devices * np.where(scores > 0, heads, tails) / 2, devices * (heads + tails) / 2
-
-
-def _best_threshold(scores: Floats, right: Floats, guesses: Floats, alpha: float) -> tuple[float, float, float]:
-    """The threshold with the largest bound; how many guesses beyond it are right, and how many are made."""
+def _best_threshold(sizes: Floats, right: Mask, alpha: float) -> float:
+    """The size of a ratio from which on guesses prove the largest loss."""
     from scipy.stats import beta  # takes over a second to import
 
-    order = np.argsort(-np.abs(scores), kind="stable")
-    sizes = np.minimum(np.abs(scores), CERTAIN)[order].round(9)
+    order = np.argsort(-sizes, kind="stable")
+    sizes = np.minimum(sizes, CERTAIN)[order].round(9)
     ends = np.flatnonzero(np.append(np.diff(sizes) < 0, True) & (sizes > 0))  # equal ratios are taken or left together
     if not len(ends):
-        return NEAR, 0.0, 0.0
+        return NEAR
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
-    good, made = np.cumsum(right[order])[ends], np.cumsum(guesses[order])[ends]
-    chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), made - good + 1), 0.0)
-    best = int(np.argmax(chances))
-    return float(sizes[ends[best]]), float(good[best]), float(made[best])
+    good = np.cumsum(right[order])[ends]
+    chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), ends + 2 - good), 0.0)
+    return float(sizes[ends[np.argmax(chances)]])

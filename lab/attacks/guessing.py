@@ -70,18 +70,16 @@ def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: rang
     return total
 
 
-def likelihood(
-    observed: Observed, question: Question, rows: Places, periods: Iterable[int], absolute: bool = False
-) -> Linked:
+def likelihood(observed: Observed, question: Question, rows: Places, periods: Iterable[int]) -> Linked:
     """The likelihoods of some devices' reports of these periods; a report that answers nothing says nothing."""
     answers, traits = observed.answers[question.name], observed.traits_of(question.name, rows)
     if not observed.scheme.takes_turns:
         reports = [answers[period][rows] for period in periods]
-        return linked(question, reports, traits, observed.scheme.survey.longitudinal, absolute)
+        return linked(question, reports, traits, observed.scheme.survey.longitudinal)
     values, fake = np.zeros((len(rows), question.k)), np.zeros(len(rows))
     for period in periods:
         there = np.flatnonzero(observed.answered[period][rows])
-        seen = linked(question, [answers[period][rows[there]]], None, memoised=False, absolute=absolute)
+        seen = linked(question, [answers[period][rows[there]]], None, memoised=False)
         values[there] += seen.values
         fake[there] += 0.0 if seen.fake is None else seen.fake
     return Linked(values, fake if question.faked else None)

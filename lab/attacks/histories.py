@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import log
 
 import numpy as np
 
 from lab.attacks.guessing import likelihood
-from lab.attacks.likelihoods import bit_evidence, chunks
+from lab.attacks.likelihoods import chunks
 from lab.attacks.observed import Observed
-from lab.audit.closed.guessing import bit_counts
-from protocols.arrays import Floats, Mask, PackedBits, Places, Whole
-from protocols.mechanisms import Flip
+from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.privacy import held
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 History = Sequence[int]  # a value for each period
-Law = tuple[Floats, Floats, Floats]  # ln of the ratio, its chance under heads, under tails
 
 
 @dataclass(frozen=True)
@@ -90,14 +86,14 @@ def _ratios(observed: Observed, coins: Coins, periods: range, rows: Places, show
         total = np.zeros((len(asked), len(rows)))
         for place, question in enumerate(asked):
             own = np.flatnonzero(observed.answering(question.name)[rows])
-            likely, fake = _likelihood(observed, question, side[question.name], periods, rows[own], coins.change)
+            likely, fake = _likelihood(observed, question, side[question.name], periods, rows[own])
             total[place, own] = likely - fake
         sides.append(np.logaddexp.reduce(total, axis=0) if asked[0].faked else total.sum(axis=0))
     return np.asarray(sides[0] - sides[1])
 
 
 def _likelihood(
-    observed: Observed, question: Question, history: History, periods: range, rows: Places, absolute: bool
+    observed: Observed, question: Question, history: History, periods: range, rows: Places
 ) -> tuple[Floats, Floats]:
     """ln of the likelihood of devices' answers under a history, and if they are fake.
 
@@ -110,67 +106,7 @@ def _likelihood(
     own, fake = np.zeros(len(rows)), np.zeros(len(rows))
     for cell in dict.fromkeys(cells):
         within = [period for period, at in zip(periods, cells, strict=True) if at == cell]
-        seen = likelihood(observed, question, rows, within, absolute)
+        seen = likelihood(observed, question, rows, within)
         own += seen.values[:, cell]
         fake += 0.0 if seen.fake is None else seen.fake
     return own, fake
-
-
-def law_of(question: Question, t: int, memoised: bool) -> Law | None:
-    """The exact law of the ratio between two values of one attribute; None where it has no simple form."""
-    noise, encoding = question.mechanism.one_report, question.mechanism.encoding
-    if question.faked or not isinstance(noise, Flip) or encoding.lifelong:
-        return None
-    if not isinstance(encoding.answer, PackedBits):
-        if t > 1:
-            return None
-        apart = 1.0 if encoding.memoisable else 1 - encoding.seen(noise).q  # that a hash tells both values apart
-        score, own, other = log(noise.p / noise.q), apart * noise.p, apart * noise.q
-        rest = max(0.0, 1 - own - other)
-        return np.array([score, -score, 0.0]), np.array([own, other, rest]), np.array([other, own, rest])
-    if t > 1 and not memoised:
-        return None
-    (set_bit, unset), evidence = bit_counts(question, t), bit_evidence(question, t)
-    scores = (evidence[:, None] - evidence[None, :]).ravel()
-    return scores, np.outer(set_bit, unset).ravel(), np.outer(unset, set_bit).ravel()
-
-
-def law_of_reports(scheme: Scheme, t: int) -> Law | None:
-    """The law of the ratio of whole reports between two tuples; None where it has no simple form.
-
-    Known where each report answers one attribute, and for one report of symbols among even fakes.
-    """
-    if scheme.takes_turns:
-        return None
-    if scheme.questions[0].faked:
-        return _law_among_fakes(scheme) if t == 1 else None
-    laws = [law_of(question, t, scheme.survey.longitudinal) for question in scheme.questions]
-    known = [law for law in laws if law is not None]
-    if len(known) < len(laws) or (len(laws) > 1 and not scheme.discloses):
-        return None
-    drawn = [float(question.drawn) for question in scheme.questions]
-    weighted = [(scores, heads * one, tails * one) for (scores, heads, tails), one in zip(known, drawn, strict=True)]
-    scores, heads, tails = (np.concatenate(parts) for parts in zip(*weighted, strict=True))
-    return scores, heads, tails
-
-
-def _law_among_fakes(scheme: Scheme) -> Law | None:
-    """Of one report, from how many answers name the value of heads, and of tails; attributes must be alike."""
-    first, d = scheme.questions[0], len(scheme.questions)
-    noise = first.mechanism.one_report
-    alike = all(q.k == first.k and q.mechanism.one_report == noise for q in scheme.questions)
-    even = all(q.fake is not None and np.ptp(q.fake) == 0 for q in scheme.questions)
-    if not (alike and even and isinstance(noise, Flip) and first.mechanism.encoding.exclusive):
-        return None
-    fakes = np.zeros((d + 1, d + 1))  # [named heads, named tails] of d - 1 fakes
-    fakes[0, 0] = 1.0
-    named = 1 / first.k
-    for _ in range(d - 1):
-        fakes = fakes * (1 - 2 * named) + named * (np.roll(fakes, 1, axis=0) + np.roll(fakes, 1, axis=1))
-    rest = max(0.0, 1 - noise.p - noise.q)
-    sides = [
-        rest * fakes + own * np.roll(fakes, 1, axis=0) + other * np.roll(fakes, 1, axis=1)
-        for own, other in ((noise.p, noise.q), (noise.q, noise.p))
-    ]
-    likely = np.log(np.arange(d + 1) * noise.gain + d * noise.q)
-    return (likely[:, None] - likely[None, :]).ravel(), sides[0].ravel(), sides[1].ravel()

@@ -2,8 +2,8 @@
 
 An observer who knows that some reports are one device's has t answers from one memo. With W_m the likelihood of the
 answers given memo m, a value v has the likelihood sum_m P1(m|v) W_m. For bits the memo's bits are independent, so all
-that counts is how often each bit was set. Likelihoods are logarithms up to a constant per device: only differences
-matter, between values, and between a value and a fake.
+that counts is how often each bit was set. Likelihoods are logarithms, of answers in their order: so different ways to
+divide reports among memos can be compared.
 
 What a device keeps for life (its hash, its buckets) is known to the observer.
 """
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from math import comb, log
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from protocols.question import Question
 
 CELLS = 1 << 21  # likelihoods at once: bounds the memory
 SAME = 1e-9  # scores that differ by less are equal
+NEVER = 1e-300  # in place of a chance of 0, so that likelihoods stay finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +52,8 @@ def chunks(rows: Places, width: int, cells: int = CELLS) -> Iterator[Places]:
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
 
-def linked(
-    question: Question, reports: Sequence[Column], traits: Traits, memoised: bool, absolute: bool = False
-) -> Linked:
+def linked(question: Question, reports: Sequence[Column], traits: Traits, memoised: bool) -> Linked:
     """The likelihoods of some reports of each device: a column per report, a row per device.
-
-    `absolute`: without leaving out what is the same for all values and fakes, so that different ways to divide the
-    reports among memos can be compared.
 
     >>> from protocols.scheme import Scheme
     >>> from protocols.survey_text import parse_survey
@@ -68,14 +65,14 @@ def linked(
     [1.0, 1.0, 0.0]
     """
     if not memoised and len(reports) > 1:
-        parts = [linked(question, [report], traits, memoised, absolute) for report in reports]
+        parts = [linked(question, [report], traits, memoised) for report in reports]
         fakes = [part.fake for part in parts if part.fake is not None]
         return Linked(np.sum([part.values for part in parts], axis=0), np.sum(fakes, axis=0) if fakes else None)
     bits = isinstance(question.mechanism.encoding.answer, PackedBits)
-    return (_of_bits if bits else _of_symbols)(question, reports, traits, absolute)
+    return (_of_bits if bits else _of_symbols)(question, reports, traits)
 
 
-def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
+def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
     """Evidence of each bit: ln of its likelihood if it is set in the truth, against not."""
     encoding = question.mechanism.encoding
     assert isinstance(encoding.answer, PackedBits)
@@ -85,10 +82,8 @@ def _of_bits(question: Question, reports: Sequence[Column], traits: Traits, abso
         held = np.zeros_like(evidence, dtype=bool)
         np.put_along_axis(held, np.asarray(traits), True, axis=1)
         evidence = np.where(held, evidence, 0.0)
-    same = np.zeros(len(evidence))
-    if absolute:
-        with np.errstate(divide="ignore"):
-            same = np.log(bit_counts(question, len(reports), ordered=True)[1])[set_ones].sum(axis=1)
+    orders = [log(comb(len(reports), ones)) for ones in range(len(reports) + 1)]
+    same = (np.log(np.maximum(bit_counts(question, len(reports))[1], NEVER)) - orders)[set_ones].sum(axis=1)
     values = evidence + same[:, None]
     if not question.faked:
         return Linked(values, None)
@@ -102,7 +97,7 @@ def bit_evidence(question: Question, t: int) -> Floats:
         return np.where((set_bit > 0) | (unset > 0), np.log(set_bit) - np.log(unset), 0.0)
 
 
-def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, absolute: bool) -> Linked:
+def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
     encoding, first = question.mechanism.encoding, question.mechanism.first
     if isinstance(encoding, FreshHash):
         assert isinstance(first, Flip)
@@ -121,9 +116,9 @@ def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits, a
     else:
         cells = first.q * weights.sum(axis=1, keepdims=True) + first.gain * weights
     with np.errstate(divide="ignore"):
-        same = scale if absolute else np.zeros(len(cells))
-        values = np.log(cells) + same[:, None]
-        fake = None if question.fake_memo is None or not question.faked else np.log(weights @ question.fake_memo) + same
+        values = np.log(cells) + scale[:, None]
+        faked = question.faked and question.fake_memo is not None
+        fake = np.log(weights @ np.asarray(question.fake_memo)) + scale if faked else None
     if encoding.lifelong:
         values = np.take_along_axis(values, encoding.sent[np.asarray(traits)], axis=1)
     return Linked(values, fake)
@@ -137,9 +132,7 @@ def _memo_weights(question: Question, counts: Floats) -> tuple[Floats, Floats]:
         top = logs.max(axis=1)
         return np.asarray(np.exp(logs - top[:, None])), np.asarray(top)
     noise = second or KEPT
-    with np.errstate(divide="ignore", invalid="ignore"):
-        missed = counts.sum(axis=1) - most
-        scale = most * np.log(noise.p) + np.where(missed > 0, missed * np.log(noise.q), 0.0)
+    scale = most * np.log(noise.p) + (counts.sum(axis=1) - most) * np.log(max(noise.q, NEVER))
     return np.asarray((noise.q / noise.p) ** (most[:, None] - counts)), np.asarray(scale)
 
 

@@ -13,7 +13,7 @@ from math import prod
 
 import numpy as np
 
-from lab.attacks.likelihoods import SAME, chunks
+from lab.attacks.likelihoods import NEVER, SAME, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from lab.audit.report import Figure
@@ -24,7 +24,6 @@ from protocols.question import Question
 
 FEW_VALUES = 4096
 FEW_CELLS = 1024  # of a grid whose channel is gone through
-NEVER = 1e-300  # in place of a chance of 0, so that scores stay finite
 AT_ONCE = 1 << 22  # scores: bounds the memory
 TARGETS = 2000  # reports whose earlier one is looked for
 CANDIDATES = 20_000  # among at most so many devices

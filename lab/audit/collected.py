@@ -14,7 +14,7 @@ from analytics.integrity import AttributeIntegrity, Integrity
 from lab.audit.closed.forging import moved
 from lab.audit.computed import cheapest
 from lab.audit.gaps import Candidates, candidates, crowds, gap_figures, gap_findings
-from lab.audit.report import Figure, Finding
+from lab.audit.report import Figure, Finding, plain
 from protocols.arrays import Floats, Whole
 from protocols.privacy import evidence, hidden_bits
 from protocols.scheme import Scheme
@@ -48,11 +48,11 @@ def collected_figures(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[
         share = None if found is None else unnoticed(found)
         if share is not None:
             target, nobody = np.array([cheapest(question)]), np.zeros(question.k)
-            yield Figure(
-                attack="forge", target=question.name, reports=1, unit="share", luck=0.0, histogram=0.0, exact=False,
-                knows=f"just under {share:.1%} of the last period's reports: may stay unnoticed",
-                best=moved(question, target, "best", share, nobody),
-            )  # fmt: skip
+            knows, gain = (
+                "of the last period's reports: may stay unnoticed",
+                moved(question, target, "best", share, nobody),
+            )
+            yield plain("forge", question.name, f"just under {share:.1%} {knows}", 1, "share", gain, exact=False)
 
 
 def unnoticed(found: AttributeIntegrity) -> float | None:

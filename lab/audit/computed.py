@@ -12,7 +12,7 @@ from lab.audit.closed.forging import MOST_CELLS, Forgery, middle, moved, moved_p
 from lab.audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
 from lab.audit.closed.places import averaged, blind
 from lab.audit.closed.which import attribute_inference
-from lab.audit.report import Attack, Attacker, Figure, Finding
+from lab.audit.report import Attack, Attacker, Figure, Finding, plain
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound
 from protocols.privacy import (
@@ -78,36 +78,27 @@ def asked(scheme: Scheme) -> list[Question]:
 
 
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in asked(scheme):
-        prior = priors.get(question.name)
+    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme)]
+    if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
+        every.append(scheme.questions)
+    for targets in every:
+        whole = len(targets) > 1
+        prior = next(iter(priors.values()), None) if whole else priors.get(targets[0].name)
         for t in SEEN:
-            best, exact = best_guess(scheme, question, t, prior)
+            best, exact = tuple_guess(scheme, t, priors), True
+            if not whole:
+                best, exact = best_guess(scheme, targets[0], t, prior)
             if best is not None:
                 yield Figure(
                     attack="guess",
-                    target=question.name,
+                    target=WHOLE if whole else targets[0].name,
                     knows=shares_known(prior),
                     reports=linked(t),
                     unit="chance",
-                    luck=1 / question.k,
-                    histogram=prior_guess(question.k, prior),
+                    luck=float(np.prod([1 / question.k for question in targets])),
+                    histogram=float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets])),
                     best=best,
                     exact=exact,
-                )
-    if len(asked(scheme)) == len(scheme.questions) > 1:
-        for t in SEEN:
-            best = tuple_guess(scheme, t, priors)
-            if best is not None and not (priors and scheme.questions[0].faked):
-                shares = [prior_guess(question.k, priors.get(question.name)) for question in scheme.questions]
-                yield Figure(
-                    attack="guess",
-                    target=WHOLE,
-                    knows=shares_known(next(iter(priors.values()), None)),
-                    reports=linked(t),
-                    unit="chance",
-                    luck=float(np.prod([1 / question.k for question in scheme.questions])),
-                    histogram=float(np.prod(shares)),
-                    best=best,
                 )
 
 
@@ -121,13 +112,10 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
         return
 
     def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
-        luck = 1 / len(questions)
         if scheme.takes_turns:
             knows = f"{knows}; a report that answers"
-        return Figure(
-            attack="which", target="the true attribute", knows=knows, reports=linked(t), unit="chance",
-            luck=luck, histogram=luck, best=best, exact=exact,
-        )  # fmt: skip
+        luck = 1 / len(questions)
+        return plain("which", "the true attribute", knows, linked(t), "chance", best, luck=luck, exact=exact)
 
     if priors:
         for t in (1, inf) if scheme.survey.longitudinal else (1,):
@@ -146,36 +134,22 @@ def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
     for report in _evidence(scheme):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
-        luck = 1 / report.alike(devices)
-        yield Figure(
-            attack="link", target=target, knows="answers and lifelong traits; values stay", reports=2, unit="chance",
-            luck=luck, histogram=luck, best=report.first_guess(devices), exact=False,
-        )  # fmt: skip
-        yield Figure(
-            attack="link", target=target, knows="what two reports of a device have in common", reports=2, unit="bits",
-            luck=0.0, histogram=0.0, best=report.bits, exact=False,
-        )  # fmt: skip
+        knows, terms = "answers and lifelong traits; values stay", {"luck": 1 / report.alike(devices), "exact": False}
+        yield plain("link", target, knows, 2, "chance", report.first_guess(devices), **terms)
+        yield plain("link", target, "what two reports of a device have in common", 2, "bits", report.bits, exact=False)
     if scheme.survey.longitudinal:
         yield from _memos(scheme)
 
 
 def _memos(scheme: Scheme) -> Iterator[Figure]:
     for question in asked(scheme):
-        yield Figure(
-            attack="link", target=question.name, knows="all reports: what the memo adds to the value", reports=None,
-            unit="bits", luck=0.0, histogram=0.0, best=memo_bits(question),
-        )  # fmt: skip
-        tracked, shows = memo_trackability(question.mechanism, 10), change_shows(question)
+        name, tracked, shows = question.name, memo_trackability(question.mechanism, 10), change_shows(question)
+        yield plain("link", name, "all reports: what the memo adds to the value", None, "bits", memo_bits(question))
         if tracked is not None:
-            yield Figure(
-                attack="link", target=question.name, knows="one device or two with the same value, ten reports each",
-                reports=20, unit="bits", luck=0.0, histogram=0.0, best=tracked / log(2),
-            )  # fmt: skip
+            knows = "one device or two with the same value, ten reports each"
+            yield plain("link", name, knows, 20, "bits", tracked / log(2))
         if shows is not None:
-            yield Figure(
-                attack="link", target=question.name, knows="a change of value changes the memo", reports=None,
-                unit="chance", luck=0.0, histogram=0.0, best=shows, limited=False,
-            )  # fmt: skip
+            yield plain("link", name, "a change of value changes the memo", None, "chance", shows, limited=False)
 
 
 def memo_bits(question: Question) -> float:
@@ -204,16 +178,10 @@ def change_shows(question: Question) -> float | None:
 def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
     promise = scheme.guarantees
 
-    def figure(target: str, knows: str, t: float, loss: float | None, exact: bool) -> Figure:
-        return Figure(
-            attack="epsilon", target=target, knows=knows, reports=linked(t), unit="nats", luck=0.0, histogram=0.0,
-            best=loss, exact=exact,
-        )  # fmt: skip
-
     def both(knows: str, t: float, loss: Loss) -> Iterator[Figure]:
-        yield figure("whole tuples", knows, t, loss.whole, loss.exact)
+        yield plain("epsilon", "whole tuples", knows, linked(t), "nats", loss.whole, exact=loss.exact)
         if len(scheme.questions) > 1:
-            yield figure("one attribute", knows, t, loss.attribute, loss.exact)
+            yield plain("epsilon", "one attribute", knows, linked(t), "nats", loss.attribute, exact=loss.exact)
 
     for t in SEEN:
         yield from both("values never change", t, promise.constant(t))
@@ -223,11 +191,9 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
             accuracy = guess(question, 1, scheme.survey.longitudinal)
             if accuracy is not None and accuracy < 1:
                 reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0
-                yield Figure(
-                    attack="epsilon", target=question.name, knows="guesses of the value (published attacker)",
-                    reports=1, unit="nats", luck=0.0, histogram=0.0, measured=max(0.0, reached),
-                    best=promise.per_attribute(1)[scheme.survey.index(question.name)],
-                )  # fmt: skip
+                loss = promise.per_attribute(1)[scheme.survey.index(question.name)]
+                knows = "guesses of the value (published attacker)"
+                yield plain("epsilon", question.name, knows, 1, "nats", loss, measured=max(0.0, reached))
 
 
 def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]:
@@ -236,10 +202,8 @@ def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]
         answering = max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
         yield from (forgery_figure(question, target, forgery, FORGED, shares, answering) for forgery in FORGERS)
     if scheme.survey.horizon > 1:
-        yield Figure(
-            attack="forge", target="visitors of a window", knows=f"{FORGED:.0%} of the reports: claim to be new",
-            reports=1, unit="share", luck=0.0, histogram=0.0, best=FORGED,
-        )  # fmt: skip
+        knows = f"{FORGED:.0%} of the reports: claim to be new"
+        yield plain("forge", "visitors of a window", knows, 1, "share", FORGED)
 
 
 def forgery_figure(
@@ -252,10 +216,8 @@ def forgery_figure(
         if placed
         else moved(question, np.array([target]), forgery, beta, shares)
     )
-    return Figure(
-        attack="forge", target=question.name, knows=f"{FORGED:.0%} of the reports: {FORGERS[forgery]}", reports=1,
-        unit="share", luck=0.0, histogram=0.0, best=best, exact=not placed, **measured,
-    )  # fmt: skip
+    knows = f"{FORGED:.0%} of the reports: {FORGERS[forgery]}"
+    return plain("forge", question.name, knows, 1, "share", best, exact=not placed, **measured)
 
 
 def forgeable(scheme: Scheme) -> list[Question]:

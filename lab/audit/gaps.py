@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 
-from lab.audit.report import Figure, Finding
+from lab.audit.report import Figure, Finding, plain
 from protocols.arrays import Whole
 from protocols.privacy import trait_values
 from protocols.scheme import Scheme
@@ -53,11 +53,9 @@ def gap_figures(scheme: Scheme, found: Candidates) -> Iterator[Figure]:
     for name, pairs in found.items():
         reached = np.cumsum([count for _, count in pairs])
         among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
-        yield Figure(
-            attack="link", target=name if divided(scheme) else "a whole report",
-            knows=f"the gap, and how many reported before (worst {WORST:.0%} of the reports)", reports=2,
-            unit="chance", luck=1 / among, histogram=1 / among, best=1 / among,
-        )  # fmt: skip
+        target, knows = name if divided(scheme) else "a whole report", "the gap, and how many reported before"
+        knows = f"{knows} (worst {WORST:.0%} of the reports)"
+        yield plain("link", target, knows, 2, "chance", 1 / among, luck=1 / among)
 
 
 def gap_findings(found: Candidates) -> Iterator[Finding]:

@@ -1,5 +1,7 @@
 """What an audit says: figures with what to compare them with, findings, and breaches of limits.
 
+Limits are given as `--fail-above guess=0.5,link=+0.01,epsilon=+0`.
+
 `python -m lab.audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
 """
 
@@ -7,11 +9,14 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.integrity import Integrity
+from protocols.errors import SettingsError
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "forge")
@@ -63,6 +68,14 @@ class Figure(_Model):
         return f"{self.attack} of {self.target} ({self.knows}; {seen})"
 
 
+def plain(
+    attack: Attack, target: str, knows: str, reports: int | None, unit: Unit, best: float | None, **more: Any
+) -> Figure:
+    """A figure for which the published histogram alone tells no more than luck, which is 0 unless it is given."""
+    named = {"attack": attack, "target": target, "knows": knows, "reports": reports, "unit": unit, "best": best}
+    return Figure(**{"luck": 0.0, "histogram": more.get("luck", 0.0), **named, **more})
+
+
 class Finding(_Model):
     """Something that the figures show and that somebody must know. `defect`: our own code is wrong."""
 
@@ -107,6 +120,56 @@ class AuditReport(_Model):
     @property
     def defects(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.defect)
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The largest figure that is accepted, or how far it may be above luck (of epsilon: above what is promised)."""
+
+    value: float
+    relative: bool
+
+
+def parse_limits(text: str) -> dict[Attack, Limit]:
+    """Limits by attack.
+
+    >>> parse_limits("guess=0.5, epsilon=+0")
+    {'guess': Limit(value=0.5, relative=False), 'epsilon': Limit(value=0.0, relative=True)}
+    """
+    limits: dict[Attack, Limit] = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, _, number = part.partition("=")
+        attack = next((attack for attack in ATTACKS if attack == name.strip()), None)
+        try:
+            value = float(number)
+        except ValueError:
+            value = -1.0
+        if attack is None or value < 0:
+            raise SettingsError(
+                f"{part!r} is not a limit", f"write guess=0.5 or link=+0.01; attacks are {', '.join(ATTACKS)}"
+            )
+        limits[attack] = Limit(value, number.strip().startswith("+"))
+    return limits
+
+
+def breaches(figures: Iterable[Figure], limits: Mapping[Attack, Limit]) -> tuple[str, ...]:
+    """A sentence for each figure that exceeds its limit."""
+    found = []
+    for figure in figures:
+        limit = limits.get(figure.attack)
+        if limit is None or not figure.limited or figure.unit == "bits":
+            continue
+        if figure.attack == "epsilon" and limit.relative:
+            value, allowed = figure.measured, None if figure.best is None else figure.best + limit.value
+            above = f"its promise of {figure.best:.4g}" if figure.best is not None else ""
+        else:
+            base = (figure.luck or 0.0) if limit.relative else 0.0
+            value, allowed = figure.value, base + limit.value
+            above = f"luck, {base:.4g}" if limit.relative else ""
+        if value is not None and allowed is not None and value > allowed:
+            stated = f"{limit.value:g} above {above}" if limit.relative else f"{limit.value:g}"
+            found.append(f"{figure.name} reaches {value:.4g}, and the limit is {stated}")
+    return tuple(found)
 
 
 def schema() -> str:

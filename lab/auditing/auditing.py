@@ -21,8 +21,7 @@ from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
 from lab.audit.computed import Priors, computed, findings
-from lab.audit.limits import breaches, parse_limits
-from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity
+from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
 from lab.auditing.devices import Way, block, of_coins
 from lab.auditing.population import Population
 from producers.scenarios import Scenario

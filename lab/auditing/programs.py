@@ -6,6 +6,7 @@ The audit starts the program, writes a line for each report that a device is to 
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -13,6 +14,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from select import select
 from time import monotonic
 from typing import Any
 
@@ -22,7 +24,6 @@ from hearsay.terminal.console import Step
 from lab.attacks.observed import Observed, Record
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway
-from lab.auditing.lines import answer
 from producers.scenarios import Scenario
 from protocols.errors import SettingsError, WireError
 from protocols.scheme import Scheme
@@ -93,6 +94,20 @@ def _started(command: str) -> Iterator[Callable[[dict[str, Any]], tuple[float, s
         process.kill()
         process.wait()
         out.close()
+
+
+def answer(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> bytes:
+    """The line that a process writes for a line; without its end if the process ended or is silent for so long."""
+    assert process.stdin is not None and process.stdout is not None
+    process.stdin.write(line + b"\n")
+    process.stdin.flush()
+    read = b""
+    while not read.endswith(b"\n") and select([process.stdout], [], [], seconds)[0]:
+        part = os.read(process.stdout.fileno(), 1 << 20)
+        if not part:
+            break
+        read += part
+    return read
 
 
 class _Shown(Record):

@@ -2,8 +2,7 @@
 
 The maximum likelihood distribution (PROTOCOLS 6):
 
-direct encodings     closed form: a water level
-channel matrices     expectation-maximisation (IBU), from the uniform distribution
+channel matrices     expectation-maximisation (IBU), from the uniform distribution; also of direct encodings
 unary and hashed     only supports are counted: the nearest distribution in the metric of the channel's covariance
 """
 
@@ -14,9 +13,11 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation import covariance, norm_sub, unbiased, with_votes
 from protocols.arrays import Floats
-from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, SupportChannel
 
 TOLERANCE = 1e-10  # times n: how far the log-likelihood may stay below its peak
+STEPS = 20_000
+ROUNDS = 3
 
 
 def most_likely(counts: ArrayLike, n: ArrayLike, channel: Channel) -> Floats:
@@ -29,35 +30,16 @@ def most_likely(counts: ArrayLike, n: ArrayLike, channel: Channel) -> Floats:
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)[..., None]
     shares = np.where(n > 0, counts / np.maximum(n, 1), channel.support(np.full(channel.k, 1 / channel.k)))
     channel = with_votes(channel)
-    if isinstance(channel, MatrixChannel):
-        return ibu(shares, channel.matrix)
-    if channel.exclusive:
-        return water_level(shares, channel)
-    return weighted_projection(shares, channel)
+    if isinstance(channel, SupportChannel) and not channel.exclusive:
+        return weighted_projection(shares, channel)
+    return ibu(shares, channel.matrix)
 
 
-def water_level(shares: Floats, channel: SupportChannel) -> Floats:
-    """Closed form for direct encodings: s_j = level * share_j where it lies above the floor, else f_j = 0.
-
-    Setting the derivative of sum(share_j ln(floor_j + gain f_j)) against the constraint sum(f) = 1 gives one level for
-    all values with f_j > 0; these are the ones with the largest share_j / floor_j.
-    """
-    order = np.argsort(-shares / channel.floor, axis=-1)
-    floors = np.cumsum(channel.floor[order], axis=-1)
-    sums = np.cumsum(np.take_along_axis(shares, order, axis=-1), axis=-1)
-    levels = (channel.gain + floors) / np.maximum(sums, 1e-300)
-    above = levels * np.take_along_axis(shares, order, axis=-1) > channel.floor[order]
-    kept = np.maximum(above.sum(axis=-1, keepdims=True), 1)
-    level = np.take_along_axis(levels, kept - 1, axis=-1)
-    return np.asarray(np.maximum(level * shares - channel.floor, 0) / channel.gain)
-
-
-def ibu(shares: Floats, matrix: Floats, tolerance: float = TOLERANCE, steps: int = 20_000) -> Floats:
+def ibu(shares: Floats, matrix: Floats, tolerance: float = TOLERANCE) -> Floats:
     """Iterative Bayesian update: p_i <- sum_j share_j p_i C_ij / (p C)_j until the likelihood is at its peak.
 
     The largest slope over the simplex bounds the distance to the peak, so the stopping rule is exact. Plain steps can
-    be slow: every three of them are extrapolated along their curve as long as the likelihood grows (SQUAREM). Fewer
-    `steps` give a smoother histogram: where neighbouring values are easily confused, the peak itself is spiky.
+    be slow: every three of them are extrapolated along their curve as long as the likelihood grows (SQUAREM).
 
     >>> from protocols.mechanisms.rounds import geometric
     >>> matrix = geometric(4, 1.0).matrix
@@ -68,7 +50,7 @@ def ibu(shares: Floats, matrix: Floats, tolerance: float = TOLERANCE, steps: int
     flat = shares.reshape(-1, shares.shape[-1])
     result = np.full_like(flat, 1 / flat.shape[1])
     active = np.arange(len(flat))
-    for _ in range(steps):
+    for _ in range(STEPS):
         q, now = flat[active], result[active]
         slopes = _slopes(q, now, matrix)
         active, q, now, slopes = (part[slopes.max(axis=1) > 1 + tolerance] for part in (active, q, now, slopes))
@@ -98,14 +80,14 @@ def _log_likelihood(shares: Floats, p: Floats, matrix: Floats) -> Floats:
     return np.asarray((shares * np.log(np.maximum(p @ matrix, 1e-300))).sum(axis=1))
 
 
-def weighted_projection(shares: Floats, channel: SupportChannel, rounds: int = 3) -> Floats:
+def weighted_projection(shares: Floats, channel: SupportChannel) -> Floats:
     """The nearest distribution, in the metric of the inverse covariance.
 
     The covariance depends on the result, so it is taken at the previous one, starting from Norm-Sub.
     """
     raw = unbiased(shares, channel).reshape(-1, channel.k)
     result = norm_sub(raw)
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         result = np.array([project(row, _metric(channel, now)) for row, now in zip(raw, result, strict=True)])
     return result.reshape(shares.shape)
 

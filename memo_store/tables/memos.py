@@ -42,10 +42,6 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def tags(self, record: bytes) -> bytes:
-        """The tags of a record."""
-        return b"".join(record[start : start + TAG] for start in range(0, len(record), self.width))
-
     def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[Mask, Words, Bytes]:
         """Which rows have an entry, its tag and the sealed memo (undefined for the others).
 

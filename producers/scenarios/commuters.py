@@ -24,6 +24,7 @@ from protocols.mechanisms import Area
 
 QUADRANTS = ("NW", "NE", "SW", "SE")
 LONGEST_DWELL = 8
+WORKERS = 0.6  # share of people who work from Monday to Friday
 MOST_AREAS = 2_500  # a matrix of areas by areas is kept in memory
 RHYTHM = np.interp(np.arange(24), [0, 3, 5, 8, 12, 18, 21, 24], [0.3, 0.15, 0.2, 0.8, 0.9, 1.0, 0.8, 0.3])
 """The activity of phones in each hour of the day, at most 1."""
@@ -45,7 +46,6 @@ class Commuters:
     rows, columns  the grid; areas are named `r0c0` (top left) and on
     inside         of `place`: the cells of a survey's grid that are inside, row * columns + column; None: all
     activity       probability that a phone is seen in the busiest hour (nights and quiet phones are seen less)
-    workers        share of people who work from Monday to Friday
 
     Attributes: `area`; `place`, the same as a cell of a survey's grid (`x0y0` is in the south-west);
     `transition`, from the quadrant of the hour before to the present one (`NW>SE`); `dwell`, how
@@ -72,13 +72,12 @@ class Commuters:
         columns: int = 6,
         inside: tuple[int, ...] | None = None,
         activity: float = 0.8,
-        workers: float = 0.6,
     ) -> None:
         check_size(devices, periods)
         check_at_least(2, rows=rows, columns=columns)
         if rows * columns > MOST_AREAS:
             raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")
-        check_probabilities(activity=activity, workers=workers)
+        check_probabilities(activity=activity)
         self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
         places = Area(columns, rows, inside)
         self.attributes = {
@@ -100,7 +99,7 @@ class Commuters:
         self._work = self._destination(rng)
         middle_row, middle_column = ((of[self._home] + of[self._work]) // 2 for of in (row, column))
         self._halfway = middle_row * columns + middle_column
-        self._worker = rng.random(devices) < workers
+        self._worker = rng.random(devices) < WORKERS
         self._work_from = np.clip(np.rint(rng.normal(8.5, 1, devices)), 6, 12).astype(np.int64)
         self._work_to = self._work_from + np.clip(np.rint(rng.normal(8, 1, devices)), 4, 10).astype(np.int64)
         self._seen = rng.uniform(0.5, 1, devices)

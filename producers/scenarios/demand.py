@@ -12,13 +12,15 @@ from producers.scenarios.base import (
     Presences,
     check_at_least,
     check_period,
-    check_probabilities,
     check_size,
     randomness,
 )
 from protocols.arrays import Floats
 
 HOURS_OF_YEAR = 8760
+ACTIVITY = 0.2  # probability that a device asks for something in a busy hour
+GROWTH = 0.3  # how much more demand there is after a year, as a share
+AWAY = 0.1  # probability that a device asks from another area than its own
 RESIDENTIAL = np.interp(np.arange(24), [0, 4, 7, 10, 17, 20, 24], [0.35, 0.15, 0.7, 0.5, 0.8, 1.0, 0.35])
 BUSINESS = np.interp(np.arange(24), [0, 5, 8, 11, 14, 18, 22, 24], [0.1, 0.1, 0.7, 1.0, 0.9, 0.6, 0.2, 0.1])
 WEEKEND = {"residential": 1.15, "business": 0.35}
@@ -32,9 +34,6 @@ class Demand:
     """One period per hour; hour 0 is midnight of a Monday in winter.
 
     areas     how many; the first half is residential, the others are business districts
-    activity  probability that a device asks for something in a busy hour
-    growth    how much more demand there is after a year, as a share
-    away      probability that a device asks from another area than its own
 
     Attribute: `area`. On holidays every area is as on a Sunday. For three days from day 200 the first area has 2.5
     times its demand.
@@ -56,15 +55,10 @@ class Demand:
         seed: int = 0,
         *,
         areas: int = 8,
-        activity: float = 0.2,
-        growth: float = 0.3,
-        away: float = 0.1,
     ) -> None:
         check_size(devices, periods)
         check_at_least(2, areas=areas)
-        check_probabilities(activity=activity, growth=growth, away=away)
         self.devices, self.periods, self.seed = devices, periods, seed
-        self.activity, self.growth, self.away = activity, growth, away
         self.attributes = {"area": tuple(f"area {number}" for number in range(1, areas + 1))}
         rng = randomness(seed, "homes")
         weights = rng.uniform(0.5, 1.5, areas)
@@ -75,12 +69,12 @@ class Demand:
         """Who asks for something in this hour, and where."""
         check_period(self, period)
         rng = randomness(self.seed, "hour", period)
-        chance = np.minimum(self.activity * self.intensity(period)[self._home], 1.0)
+        chance = np.minimum(ACTIVITY * self.intensity(period)[self._home], 1.0)
         devices = np.flatnonzero(rng.random(self.devices) < chance)
         if not len(devices):
             devices = np.array([period % self.devices])
         elsewhere = rng.integers(0, len(self._residential), len(devices))
-        area = np.where(rng.random(len(devices)) < self.away, elsewhere, self._home[devices])
+        area = np.where(rng.random(len(devices)) < AWAY, elsewhere, self._home[devices])
         return Presences(period, devices.astype(np.uint64), {"area": area.astype(np.int64)})
 
     def intensity(self, period: int) -> Floats:
@@ -91,7 +85,7 @@ class Demand:
         if off:
             profile = profile * np.where(self._residential, WEEKEND["residential"], WEEKEND["business"])
         year = 1 + SUMMER / 2 * np.cos(2 * np.pi * period / HOURS_OF_YEAR)
-        grown = 1 + self.growth * period / HOURS_OF_YEAR
+        grown = 1 + GROWTH * period / HOURS_OF_YEAR
         shocked = np.ones(len(profile))
         if SHOCK_DAY <= day < SHOCK_DAY + SHOCK_DAYS:
             shocked[0] = SHOCK_SIZE

@@ -1,4 +1,4 @@
-"""`telemetry`: values change now and then, and devices leave and are replaced."""
+"""`telemetry`: values change now and then."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.scenarios.base import Presences, check_period, check_probabilities, check_size, randomness
-from protocols.arrays import Floats, Mask
+from protocols.arrays import Floats
 from protocols.errors import ScenarioError
 
 Distribution = Sequence[str] | Mapping[str, float]
@@ -21,13 +21,13 @@ DEFAULT_ATTRIBUTES: dict[str, Distribution] = {
 }
 
 
-def zipf(k: int, exponent: float = 1.0) -> Floats:
+def zipf(k: int) -> Floats:
     """Weights that fall as 1/rank, as counts of apps, words and web pages do.
 
     >>> zipf(3).round(3).tolist()
     [0.545, 0.273, 0.182]
     """
-    weights = np.arange(1, k + 1, dtype=np.float64) ** -exponent
+    weights = 1 / np.arange(1, k + 1, dtype=np.float64)
     return np.asarray(weights / weights.sum())
 
 
@@ -36,7 +36,6 @@ class _State:
     """All devices in one period. The arrays are not modified once they are made."""
 
     period: int
-    alive: Mask
     values: dict[str, NDArray[np.unsignedinteger]]
 
 
@@ -46,13 +45,11 @@ class Telemetry:
     attributes  attribute name -> its values' names (Zipf weights) or its values with weights
     change      probability per period that an attribute's value is drawn again (the new one may equal the old one, so
                 the distribution does not change)
-    presence    probability per period that an existing device is present
-    churn       share of the devices that leaves for good each period; as many new ones join. `devices` counts all that
-                ever exist: the first join in period 0, the last in the last period
+    presence    probability per period that a device is present
 
     The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept: the next
-    period costs one step, an earlier one all steps from the start. A state has a flag and a small integer per attribute
-    for each device.
+    period costs one step, an earlier one all steps from the start. A state has a small integer per attribute for each
+    device.
 
     >>> truth = Telemetry(devices=1000, periods=3, seed=1, attributes={"plan": {"free": 3, "paid": 1}}, presence=0.5)
     >>> day = truth.presences(2)
@@ -71,10 +68,9 @@ class Telemetry:
         attributes: Mapping[str, Distribution] | None = None,
         change: float = 0.05,
         presence: float = 0.9,
-        churn: float = 0.0,
     ) -> None:
         check_size(devices, periods)
-        check_probabilities(change=change, presence=presence, churn=churn)
+        check_probabilities(change=change, presence=presence)
         chosen = DEFAULT_ATTRIBUTES if attributes is None else attributes
         if not chosen:
             raise ScenarioError("telemetry needs at least one attribute", "give the names of its values")
@@ -82,7 +78,6 @@ class Telemetry:
         self.change, self.presence = change, presence
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
         self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
-        self._alive_at_once = max(1, round(devices / (1 + churn * (periods - 1))))
         self._last = self._start()
 
     def presences(self, period: int) -> Presences:
@@ -96,15 +91,13 @@ class Telemetry:
             state = self._step(state)
         self._last = state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
-        devices = np.flatnonzero(state.alive & present)
+        devices = np.flatnonzero(present)
         values = {name: column.take(devices).astype(np.int64) for name, column in state.values.items()}
         return Presences(period, devices.astype(np.uint64), values)
 
     def _start(self) -> _State:
         rng = randomness(self.seed, "start")
-        # Devices that join later have values from the start too: the process is stationary, so it makes no difference.
-        values = {name: self._draw(rng, name, self.devices) for name in self.attributes}
-        return _State(0, np.arange(self.devices) < self._alive_at_once, values)
+        return _State(0, {name: self._draw(rng, name, self.devices) for name in self.attributes})
 
     def _step(self, before: _State) -> _State:
         period = before.period + 1
@@ -114,16 +107,7 @@ class Telemetry:
             changing = np.flatnonzero(rng.random(self.devices, dtype=np.float32) < self.change)
             values[name] = column.copy()
             values[name][changing] = self._draw(rng, name, len(changing))
-        first, last = self._joined(before.period), self._joined(period)
-        alive = before.alive.copy()
-        alive[rng.choice(np.flatnonzero(alive), min(last - first, self._alive_at_once), replace=False)] = False
-        alive[first:last] = True
-        return _State(period, alive, values)
-
-    def _joined(self, period: int) -> int:
-        """How many devices have joined by this period: evenly, all of them by the last."""
-        later = self.devices - self._alive_at_once
-        return self._alive_at_once + (round(later * period / (self.periods - 1)) if self.periods > 1 else 0)
+        return _State(period, values)
 
     def _draw(self, rng: np.random.Generator, name: str, n: int) -> NDArray[np.unsignedinteger]:
         cumulative = self._cumulative[name]

@@ -1,9 +1,14 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
-from protocols.planning.precision import PrecisionPlan, told_apart, widest_interval
-from protocols.planning.presence import PresenceErrors, PresencePlan
-from protocols.planning.shares import SharesPlan
+from protocols.planning.precision import (
+    PrecisionPlan,
+    PresenceErrors,
+    PresencePlan,
+    SharesPlan,
+    told_apart,
+    widest_interval,
+)
 
 __all__ = [
     "DEVICES",

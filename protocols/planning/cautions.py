@@ -8,8 +8,7 @@ import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan
-from protocols.planning.precision import PlanModel, standard_error
-from protocols.planning.presence import PresencePlan
+from protocols.planning.precision import PlanModel, PresencePlan, standard_error
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight

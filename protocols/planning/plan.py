@@ -20,9 +20,16 @@ from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.links import CrowdPlan, crowd_plan
-from protocols.planning.precision import PlanModel, PrecisionPlan, mean_variance, standard_error
-from protocols.planning.presence import PresencePlan, presence_plan
-from protocols.planning.shares import SharesPlan, shares_plan
+from protocols.planning.precision import (
+    PlanModel,
+    PrecisionPlan,
+    PresencePlan,
+    SharesPlan,
+    mean_variance,
+    presence_plan,
+    shares_plan,
+    standard_error,
+)
 from protocols.planning.ways import WayPlan, budgets_in_words, ways
 from protocols.privacy.loss import Loss, PlaceLoss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess

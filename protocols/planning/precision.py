@@ -1,20 +1,31 @@
-"""How large the standard errors of estimated shares will be, and what a loss means."""
+"""How large the standard errors of estimated shares will be: alone, with noise on presence, and for wanted errors.
+
+`presence_epsilon` puts noise on counts, and so on what is computed from them (PROTOCOLS 7).
+
+A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
+So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices. Estimates of places
+have no variance in closed form: they keep their shares, and the others divide what is left.
+"""
 
 from __future__ import annotations
 
-from math import exp, sqrt
+from collections.abc import Mapping
+from math import ceil, exp, hypot, sqrt
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
+from protocols.errors import SettingsError
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlanarChannel
+from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
+USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
 
 
 class PlanModel(BaseModel):
@@ -65,3 +76,147 @@ def told_apart(eps: float) -> float:
 def widest_interval(scheme: Scheme, devices: int) -> float:
     """Half the width of the 95 % interval of a share of one half in one period, for the attribute with the widest."""
     return NORMAL_95 * max(standard_error(scheme, question, devices, 0.5) for question in scheme.questions)
+
+
+class PresenceErrors(PlanModel):
+    """Standard errors of a share of one attribute, as for exact counts but with the noise on counts.
+
+    `largest` is how many values a report may support, `scale` that of the noise on the supports of each value.
+    """
+
+    largest: int
+    scale: float
+    if_nobody: float
+    if_half: float
+    devices_needed: int
+
+    @property
+    def useless(self) -> bool:
+        """Whether an interval of 95 % is as wide as everything a share can be."""
+        return self.if_half >= USELESS
+
+
+class PresencePlan(PlanModel):
+    """How `presence_epsilon` is divided between reports by gap and supports, and what results from it.
+
+    `scale` is that of the noise on reports by gap, `visitors` the standard error of the visitors of a period.
+    """
+
+    epsilon: float
+    reports_epsilon: float
+    supports_epsilon: float
+    scale: float
+    visitors: float
+    attributes: dict[str, PresenceErrors]
+
+
+def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error: float) -> PresencePlan | None:
+    """The plan of a survey's noise on counts, for a wanted standard error of shares; None where counts are exact."""
+    noise, horizon = scheme.presence, scheme.survey.horizon
+    if noise is None:
+        return None
+    cells = horizon * len(scheme.kinds)
+    attributes = {}
+    for question in scheme.questions:
+        own, share = precisions[question.name], scheme.answering_share(question)
+        added = {f: sqrt(share_variance(noise, question, horizon, f)) for f in (0.0, 0.5)}
+        errors = {
+            0.0: hypot(own.if_nobody, added[0.0] / own.reports),
+            0.5: hypot(own.if_half, added[0.5] / own.reports),
+        }
+        alone, worst = (own.if_half, 0.5) if errors[0.5] > errors[0.0] else (own.if_nobody, 0.0)
+        attributes[question.name] = PresenceErrors(
+            largest=noise.largest[question.name],
+            scale=noise.supports_scale(question.name),
+            if_nobody=errors[0.0],
+            if_half=errors[0.5],
+            devices_needed=ceil(_reports_for(error, alone**2 * own.reports, added[worst] ** 2) / share),
+        )
+    return PresencePlan(
+        epsilon=noise.epsilon,
+        reports_epsilon=noise.reports_epsilon,
+        supports_epsilon=noise.supports_epsilon,
+        scale=noise.reports_scale,
+        visitors=sqrt(cells * geometric_variance(noise.reports_scale)),
+        attributes=attributes,
+    )
+
+
+def _reports_for(error: float, own: float, added: float) -> float:
+    """The n for which own / n + added / n^2 is the square of the error.
+
+    >>> [round(_reports_for(0.1, 2.0, added), 1) for added in (0.0, 1000.0)]
+    [200.0, 431.7]
+    """
+    return (own + sqrt(own**2 + 4 * added * error**2)) / (2 * error**2)
+
+
+class SharePlan(PlanModel):
+    """One question. `even` is the share of people with each value if all are alike, `error` its standard error.
+
+    `proposed` is the share of devices with which the wanted error needs the fewest devices, `proposed_error` the error
+    at that share with the planned number of devices.
+    """
+
+    name: str
+    values: int
+    share: float
+    even: float
+    error: float
+    wanted: float
+    proposed: float
+    proposed_error: float
+
+
+class SharesPlan(PlanModel):
+    """All questions but those about places, and how many devices reach all wanted errors at the proposed shares."""
+
+    questions: tuple[SharePlan, ...]
+    devices_needed: int
+
+
+def shares_plan(scheme: Scheme, devices: int, error: float, wanted: Mapping[str, float]) -> SharesPlan | None:
+    """The shares of a survey; `error` is wanted of questions that `wanted` does not name. None without shares.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
+    ...     {name: a, values: [x, y]}, {name: b, values: [u, v]}]}'''))
+    >>> found = shares_plan(scheme, 10_000, 0.02, {"a": 0.01})
+    >>> [round(one.proposed, 3) for one in found.questions], found.devices_needed
+    ([0.8, 0.2], 14634)
+    """
+    for name in wanted:
+        scheme.survey.index(name)  # refuses what is not asked
+        if scheme.question(name).attribute.placed:
+            raise SettingsError(f"the error of places ({name}) has no formula", "leave it out, and measure: `evaluate`")
+    if not scheme.discloses:
+        if wanted:
+            raise SettingsError("this survey has no shares: all devices answer all attributes", "leave --wanted out")
+        return None
+    asked = [question for question in scheme.questions if not question.attribute.placed]
+    if not asked:
+        return None
+    errors = {question.name: wanted.get(question.name, error) for question in asked}
+    left = sum(float(question.drawn) for question in asked)
+    needed = {q.name: _even_variance(q) * scheme.survey.one_in / errors[q.name] ** 2 / left for q in asked}
+    total = sum(needed.values())
+    return SharesPlan(
+        questions=tuple(
+            SharePlan(
+                name=q.name,
+                values=q.k,
+                share=float(q.drawn),
+                even=1 / q.k,
+                error=standard_error(scheme, q, devices, 1 / q.k),
+                wanted=errors[q.name],
+                proposed=left * needed[q.name] / total,
+                proposed_error=errors[q.name] * sqrt(total / devices),
+            )
+            for q in asked
+        ),
+        devices_needed=ceil(total),
+    )
+
+
+def _even_variance(question: Question) -> float:
+    return mean_variance(question.channel, 1 / question.k)

@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from math import isinf
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from protocols.survey.names import Strict
 
 Relation = Literal["constant", "renaming", "any"]
 """How the two histories are related that a loss holds between (PROTOCOLS 3).
@@ -17,10 +19,8 @@ Relation = Literal["constant", "renaming", "any"]
 """
 
 
-class Loss(BaseModel):
+class Loss(Strict):
     """The largest log-ratio an observer can find, computed from the survey's channels."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     relation: Relation = Field(
         description="between which two histories: constant (the value never changes), renaming (the same up to an"
@@ -50,10 +50,8 @@ NOT_PROTECTED = 5.0
 """A loss above which two positions count as told apart: the likelier one is right in more than 99 of 100 cases."""
 
 
-class PlaceLoss(BaseModel):
+class PlaceLoss(Strict):
     """What an observer can learn about which of two positions it was, by how far they are apart (PROTOCOLS 10)."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     metres: float = Field(description="how far the two positions are apart")
     per_report: float = Field(description="one report, between any two histories")

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
-    ConfigDict,
     Field,
     SerializerFunctionWrapHandler,
     ValidationError,
@@ -19,7 +17,7 @@ from pydantic import (
 from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.survey.grid import Grid, Reach
-from protocols.survey.names import Name
+from protocols.survey.names import Name, Strict
 from protocols.survey.roles import check_role
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
@@ -45,12 +43,6 @@ MechanismName = Annotated[
     str, AfterValidator(_known_mechanism), WithJsonSchema({"type": "string", "enum": list(NAMES)})
 ]
 PARAMETERS = "; ".join(f"{name}: {record.parameter}" for name, record in RECORDS.items() if record.parameter)
-
-
-class Strict(BaseModel):
-    """A frozen model that takes no unknown keys and no numbers that are not numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Span(Strict):

@@ -27,7 +27,8 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from protocols.arrays.aliases import Whole
-from protocols.survey.attribute import Strict, refuse_twice
+from protocols.survey.attribute import refuse_twice
+from protocols.survey.names import Strict
 
 YEARS = 20
 """How far from a survey's start the offsets reach. A survey with a time zone is over then."""

@@ -16,9 +16,9 @@ from protocols.survey.attribute import (
     Attribute,
     MechanismName,
     Share,
-    Strict,
     refuse_twice,
 )
+from protocols.survey.names import Strict
 
 TIMES: Final = "*"
 """Between the names of two attributes, of two values, and of a group and a value."""

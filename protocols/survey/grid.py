@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from protocols.arrays.aliases import Floats, Whole
-from protocols.mechanisms.places.area import KEPT, Area
+from protocols.mechanisms.places.area import Area
+from protocols.survey.names import Strict
 from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
@@ -84,11 +85,7 @@ Length = Annotated[
 ]
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Reach(_Strict):
+class Reach(Strict):
     """How well places are protected: two positions within `radius` are told apart by `level` at most."""
 
     level: float = Field(ge=0.001, le=100, description="the loss between two positions that are `radius` apart")
@@ -98,7 +95,7 @@ class Reach(_Strict):
     )
 
 
-class Grid(_Strict):
+class Grid(Strict):
     """A rectangle of square cells, in metres."""
 
     crs: str = Field(
@@ -201,23 +198,6 @@ class Grid(_Strict):
         if self.area.inside is not None:
             off |= ~np.isin(self._numbers(x, y), self.area.inside)
         return np.asarray(off).astype(np.int64)
-
-    def settled(self, x: float, y: float, last: int | None) -> int:
-        """The cell of a device: its last one, until it is more than a quarter of a cell outside of it.
-
-        So a device that lies still near a border, and whose position jitters, stays in one cell, and has one memo.
-
-        >>> grid = Grid(at=(47, 6), cell="500m", columns=3, rows=2)
-        >>> [grid.settled(x, 0.0, last) for x, last in ((600.0, None), (600.0, 0), (630.0, 0))]
-        [1, 0, 1]
-        """
-        if last is not None:
-            row, column = self.area.positions[last].tolist()
-            (across,), (up,) = self._steps(np.array([x]), np.array([y]))
-            across, up = min(max(across, 0), self.columns), min(max(up, 0), self.rows)
-            if abs(across - column - 0.5) <= KEPT and abs(up - row - 0.5) <= KEPT:
-                return last
-        return int(self.cells_at(np.array([x]), np.array([y]))[0])
 
     def corners(self) -> tuple[Floats, Floats]:
         """Where its lines are: metres east of the sides of all columns, and north of those of all rows."""

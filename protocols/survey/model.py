@@ -14,10 +14,10 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
-from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, Strict, refuse_twice
+from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, refuse_twice
 from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, TimeZone, Visitors, calendar_of, micros, resolve
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
-from protocols.survey.names import Duration, Text, format_duration
+from protocols.survey.names import Duration, Strict, Text, format_duration
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 

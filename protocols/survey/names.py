@@ -11,10 +11,16 @@ import unicodedata
 from datetime import timedelta
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 MAX_NAME = 200
 _UNFIT = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of surrogate pairs, line and paragraph separators
+
+
+class Strict(BaseModel):
+    """A frozen model that takes no unknown keys and no numbers that are not numbers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def as_text(value: Any) -> Any:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hearsay_device import Device, DeviceError, Limits, Report, Sent
-from lab.auditing.lines import answer
+from lab.auditing.programs import answer
 from tests.clients.vectors import entropy_of
 from tests.helpers.node import LIBRARY, PATIENCE_SECONDS, find_node
 

@@ -19,7 +19,9 @@ import pytest
 from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.terms import read_terms
+from protocols.question import Question
 from protocols.randomness import Keyring
+from protocols.randomness.sampling import uniform
 from protocols.respondent import Respondent
 from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
 from tests.clients.vectors import ANY
@@ -30,6 +32,26 @@ OLD = STATES / "device-of-0.1.sqlite"
 OLD_JAVASCRIPT = STATES / "javascript-device-of-0.1.json"  # of the same surveys, values and secret
 SECRET = bytes(range(32))
 ALONE = np.zeros(1, dtype=np.uint64)
+
+
+class OldRespondent(Respondent):
+    """Answers of version 0.1, which knew no questions and no order but the survey's."""
+
+    def sampled(self, devices: Any) -> Any:
+        table = self.scheme.sampled(range(len(self.scheme.questions)))
+        return table.sample(self.keyring.draws(("sampled", *self._survey), devices))
+
+    def places(self, devices: Any) -> Any:
+        return uniform(self.scheme.survey.one_in).sample(self.keyring.draws(("place", *self._survey), devices))
+
+    def cells(self, question: Question, devices: Any, values: Any) -> Any:
+        return question.mechanism.encoding.cells(values, self.traits(question, devices))
+
+    def traits(self, question: Question, devices: Any) -> Any:
+        return question.mechanism.encoding.traits(self.keyring.draws(self._lifelong("trait", question), devices))
+
+    def _lifelong(self, what: str, question: Question) -> tuple[str, ...]:
+        return what, *self._survey, question.name
 
 
 def at(day: int) -> float:
@@ -50,7 +72,7 @@ def test_memos_traits_and_the_sampled_question_stay_and_the_secret_goes(path: Pa
     assert set(stored["surveys"]) == set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
     del old["place"]  # of version 1: devices go on with it, and nobody else compiles it
     for scheme in map(decode_terms, old.values()):
-        theirs = Respondent(scheme, Keyring(SECRET), by_survey=True)
+        theirs = OldRespondent(scheme, Keyring(SECRET))
         ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
         if scheme.sampling:
             assert ours.sampled == int(theirs.sampled(ALONE)[0])

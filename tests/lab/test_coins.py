@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.attacks.coins import coin_audit, expected_bound, lower_bound, smallest_violation
-from lab.attacks.histories import law_of_reports
+from lab.attacks.coins import coin_audit, lower_bound, smallest_violation
 from tests.helpers.surveys import of_size, scheme_with
 from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, asked, proven
 from tests.lab.observing import MECHANISMS
@@ -19,9 +18,6 @@ from tests.lab.observing import MECHANISMS
 def test_linked_reports_prove_nearly_all_of_the_loss(t: int, expected: float) -> None:
     """With 20,000 devices; the exact losses are 1, 1.642, 1.899, 1.994 and 2.000."""
     scheme = asked("l-osue", 10, **TWO_ROUNDS)
-    law = law_of_reports(scheme, t)
-    assert law is not None
-    assert expected_bound(law, 20_000, ALPHA) == pytest.approx(expected, abs=5e-4)
     found = [proven(scheme, 20_000, t, seed=seed) for seed in (1, 2, 3)]
     assert np.mean(found) == pytest.approx(expected, abs=3 * 0.05 / 3**0.5)
     assert max(found) <= (scheme.guarantees.constant(t).whole or 0)

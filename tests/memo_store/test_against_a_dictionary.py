@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from memo_store.store import MemoStore
 from protocols.respondent import Respondent
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import respondent
 
 K, CAP, HORIZON = 4, 2, 7
@@ -93,5 +94,5 @@ def test_the_store_answers_as_a_dictionary_would(hasty_redis_url: str, cap: int 
                 status = memos.presence.status(devices, period)
                 expected_status = [model.status(device, period) for device in devices.tolist()]
                 assert list(zip(status.gaps.tolist(), status.eligible.tolist(), strict=True)) == expected_status
-        ledger = memos.ledger(np.arange(6, dtype=np.uint64))
+        ledger = ledger_of(memos, np.arange(6, dtype=np.uint64))
         assert ledger.values["area"].tolist() == [len(model.created.get(device, [])) for device in range(6)]

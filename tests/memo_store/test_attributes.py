@@ -13,6 +13,7 @@ from memo_store.survey_memos import Lookup
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices
 
 EACH = 40
@@ -44,4 +45,4 @@ def test_what_the_store_lost_between_two_lookups_is_made_again_for_all_attribute
         client.flushall()
         assert [found.tolist() for found in memos.lookup_all(asked, 0)] == memos_of(own, asked)
         assert memos.presence_losses
-        assert set(memos.ledger(asked[0].devices).values["a0"].tolist()) == {1}
+        assert set(ledger_of(memos, asked[0].devices).values["a0"].tolist()) == {1}

@@ -10,6 +10,7 @@ import pytest
 
 from memo_store.store import MemoStore
 from memo_store.tables.memos import MemoTable
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 
@@ -44,7 +45,7 @@ def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore, monkeypatc
     monkeypatch.setattr(MemoTable, "propose", quick_first)
     held = slow.lookup(question, everyone, np.full(500, 4), 0)
     assert (held == quick.respondent.memoise(question, everyone, np.full(500, 3))).all()
-    assert set(quick.ledger(everyone).values["area"].tolist()) == {1}
+    assert set(ledger_of(quick, everyone).values["area"].tolist()) == {1}
 
 
 def test_no_device_exceeds_its_cap_in_a_quarter_of_changing_values(store: MemoStore) -> None:
@@ -57,7 +58,7 @@ def test_no_device_exceeds_its_cap_in_a_quarter_of_changing_values(store: MemoSt
         memo = memos.lookup(question, everyone, draw.integers(0, question.k, len(everyone)), period)
         answers[np.arange(len(everyone)), memo] = True
     assert answers.sum(axis=1).max() <= 3
-    assert set(memos.ledger(everyone).values["area"].tolist()) == {3}
+    assert set(ledger_of(memos, everyone).values["area"].tolist()) == {3}
 
 
 def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
@@ -67,6 +68,6 @@ def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
         for question in people.scheme.questions:
             memos.lookup(question, everyone, (np.arange(500) + period) % question.k, period)
     sampled = people.sampled(everyone)
-    counts = memos.ledger(everyone).values
+    counts = ledger_of(memos, everyone).values
     assert 0 < np.mean(sampled == 0) < 1
     assert {name: set(count.tolist()) for name, count in counts.items()} == {"area": {2}, "plan": {2}}

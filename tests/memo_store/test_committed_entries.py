@@ -19,6 +19,7 @@ from protocols.arrays import Values
 from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(300)
@@ -62,7 +63,7 @@ def test_a_record_that_fills_between_two_attempts_at_a_period_does_not_change_wh
     first = sent(memos, 0, 0)
     for period in (1, 2, 3):
         sent(memos, period, period)
-    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {cap}
+    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {cap}
     if restart:
         memos = store.survey(people(cap))
     assert first and sent(memos, 5, 0) == first
@@ -85,7 +86,7 @@ def test_a_crash_before_anything_is_committed_is_repaired_by_starting_again(
     assert look_up(store.survey(people(cap)), 5, 0) == repaired
     own, question = people(cap), people(cap).scheme.questions[0]
     assert repaired == own.memoise(question, EVERYONE, values(3 if cap == 1 else 4)).tolist()
-    assert set(store.survey(own).ledger(EVERYONE).values["area"].tolist()) == {1}, "nothing was memoised before"
+    assert set(ledger_of(store.survey(own), EVERYONE).values["area"].tolist()) == {1}, "nothing was memoised before"
 
 
 @pytest.mark.parametrize("cap", [None, 1, 2])
@@ -127,7 +128,7 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     other = look_up(store.survey(people(1)), 7, 2)
     assert look_up(memos, 8, 1) == held
     assert look_up(memos, 8, 2) == other != held
-    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
+    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
 
 
 class Counting(UnixDomainSocketConnection):

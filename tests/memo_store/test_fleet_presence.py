@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from memo_store.store import MemoStore
 from protocols.errors import StoreError
 from servers.redis_server import RedisServer
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import columns_key, devices, respondent
 
 EVERYONE = devices(40)
@@ -34,7 +35,7 @@ def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: Redi
             expected, found = table.presence.status(EVERYONE, period), fleet.status(EVERYONE, period)
             assert found.gaps.tolist() == expected.gaps.tolist()
             assert found.eligible.tolist() == expected.eligible.tolist()
-        assert numbered.ledger(EVERYONE).reports.tolist() == table.ledger(EVERYONE).reports.tolist()
+        assert ledger_of(numbered, EVERYONE).reports.tolist() == ledger_of(table, EVERYONE).reports.tolist()
         again = numbered.fleet_presence(40).status(EVERYONE, 9)
         assert again.gaps.tolist() == table.presence.status(EVERYONE, 9).gaps.tolist()
 
@@ -45,7 +46,7 @@ def test_delivering_again_or_an_earlier_period_changes_nothing(redis_url: str) -
         fleet = memos.fleet_presence(40)
         for period in (3, 3, 2, 3):
             fleet.delivered(EVERYONE[:10], period)
-        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 30
+        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 30
         assert not fleet.status(EVERYONE[:10], 3).eligible.any()
         assert fleet.status(EVERYONE[:10], 4).gaps.tolist() == [1] * 10
 
@@ -58,7 +59,7 @@ def test_a_second_writer_is_refused(redis_url: str) -> None:
         with pytest.raises(StoreError, match="another process reports for the same fleet"):
             second.delivered(EVERYONE[5:], 0)
         memos.fleet_presence(40).delivered(EVERYONE[5:], 0)
-        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 40
+        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 40
 
 
 def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(redis_url: str) -> None:
@@ -113,7 +114,7 @@ def test_a_fleet_may_grow(redis_url: str) -> None:
         memos = store.survey(respondent())
         memos.fleet_presence(10).delivered(EVERYONE[:10], 0)
         memos.fleet_presence(40).delivered(EVERYONE[30:], 1)
-        assert memos.ledger(EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
+        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
         assert memos.fleet_presence(10).status(EVERYONE[30:], 2).gaps.tolist() == [1] * 10
 
 

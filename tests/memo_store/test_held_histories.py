@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from memo_store.store import MemoStore
 from protocols.privacy.histories import held
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import respondent
 
 K, DEVICES, PERIODS = 4, 5, 8
@@ -66,6 +67,6 @@ def test_devices_report_the_memos_that_the_definition_names(
         reported = np.array([held(own, cap) for own in zip(*history, strict=True)])
         for memos, cells in zip(seen, reported.T, strict=True):
             assert memos.tolist() == people.memoise(question, everyone, cells).tolist()
-        assert processes[0].ledger(everyone).values["area"].tolist() == [
+        assert ledger_of(processes[0], everyone).values["area"].tolist() == [
             min(cap, len(set(own))) for own in zip(*history, strict=True)
         ]

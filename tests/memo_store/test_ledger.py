@@ -10,6 +10,7 @@ import pytest
 from memo_store.registry import COSTED
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(1000)
@@ -50,7 +51,7 @@ def live(memos: SurveyMemos, periods: int) -> None:
 def test_each_value_costs_what_its_solution_says(store: MemoStore, terms: str, spent: float) -> None:
     memos = store.survey(respondent(terms=terms, second=True))
     live(memos, 3)
-    ledger = memos.ledger(EVERYONE)
+    ledger = ledger_of(memos, EVERYONE)
     in_area = ledger.values["area"] == 3
     assert in_area.any()
     assert ledger.spent[in_area] == pytest.approx(spent)
@@ -60,7 +61,7 @@ def test_each_value_costs_what_its_solution_says(store: MemoStore, terms: str, s
 def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
     memos = store.survey(respondent(k=2))
     live(memos, 10)
-    ledger = memos.ledger(EVERYONE)
+    ledger = ledger_of(memos, EVERYONE)
     assert set(ledger.values["area"].tolist()) == {2}
     assert ledger.spent == pytest.approx(4.0)
     assert set(ledger.reports.tolist()) == {10}
@@ -70,7 +71,7 @@ def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: Memo
     memos = store.survey(respondent(budgets="eps: 0.5"))
     live(memos, 4)
     memos.presence.delivered(EVERYONE[:10], 3)
-    ledger = memos.ledger(EVERYONE)
+    ledger = ledger_of(memos, EVERYONE)
     assert set(ledger.reports.tolist()) == {4}
     assert ledger.spent == pytest.approx(2.0)
     assert "relation any: the sum over all reports" in ledger.meaning
@@ -80,7 +81,7 @@ def test_with_one_in_at_most_one_report_in_so_many_periods_has_cost(store: MemoS
     memos = store.survey(respondent(budgets="eps: 0.5, one_in: 3"))
     live(memos, 7)
     memos.presence.delivered(EVERYONE[:10], 20)
-    ledger = memos.ledger(EVERYONE)
+    ledger = ledger_of(memos, EVERYONE)
     assert ledger.spent[10:] == pytest.approx(3 * 0.5)  # periods 0 to 6 hold three answers at most
     assert ledger.spent[:10] == pytest.approx(7 * 0.5)  # 21 periods hold seven
     assert set(ledger.reports[:10].tolist()) == {8}
@@ -97,27 +98,15 @@ def test_a_fleet_that_takes_turns_is_charged_no_more_than_its_reports_and_its_pe
     for period in range(7):
         presence.status(EVERYONE, period)
         presence.delivered(EVERYONE if period < 2 else EVERYONE[:400], period)
-    assert memos.ledger(EVERYONE).spent.tolist() == pytest.approx([1.5] * 400 + [0.5] * 600)
+    assert ledger_of(memos, EVERYONE).spent.tolist() == pytest.approx([1.5] * 400 + [0.5] * 600)
     (survey,) = store.stats().surveys  # without a key it is not known when a device reported last
     assert survey.spent == ((pytest.approx(1.0), 600), (pytest.approx(1.5), 400))
-
-
-def test_budgets_of_different_surveys_add_up_for_the_devices_of_one_keyring(store: MemoStore) -> None:
-    here = respondent()
-    live(store.survey(here), 2)
-    live(store.survey(respondent(id="other", budgets="eps: 0.5")), 3)
-    live(store.survey(respondent(id="strangers", secret=2)), 1)
-    spending = store.spending(here.keyring, EVERYONE)
-    assert {ledger.survey: ledger.spent[0] for ledger in spending.ledgers} == pytest.approx(
-        {"visits": 4.0, "other": 1.5}
-    )
-    assert spending.total == pytest.approx(5.5)
 
 
 def test_values_beyond_those_whose_cost_is_listed_cost_no_less(store: MemoStore) -> None:
     memos = store.survey(respondent(k=COSTED + 8, terms=""))
     live(memos, COSTED + 5)
-    assert memos.ledger(EVERYONE).spent == pytest.approx(2.0 * (COSTED + 5))
+    assert ledger_of(memos, EVERYONE).spent == pytest.approx(2.0 * (COSTED + 5))
 
 
 def test_stats_show_spending_and_devices_at_their_cap_without_any_key(store: MemoStore) -> None:

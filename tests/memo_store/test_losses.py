@@ -15,6 +15,7 @@ from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost, StoreError
 from servers.redis_server import RedisServer
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(400)
@@ -187,7 +188,7 @@ def test_a_store_that_is_declared_new_goes_on_and_one_that_lost_data_says_so_for
     look_up(capped, 0)
     look_up(uncapped, 1)
     assert uncapped.presence_losses == () and not store.has_lost_data
-    assert "memo_cap bounds nothing" not in capped.ledger(EVERYONE).meaning
+    assert "memo_cap bounds nothing" not in ledger_of(capped, EVERYONE).meaning
     with redis.Redis.from_url(server.url) as client:
         client.flushall()
     with pytest.raises(HistoryLost):
@@ -198,8 +199,8 @@ def test_a_store_that_is_declared_new_goes_on_and_one_that_lost_data_says_so_for
     store.accept_loss()
     look_up(capped, 1)
     assert store.has_lost_data and store.stats().has_lost_data
-    assert "memo_cap bounds nothing" in capped.ledger(EVERYONE).meaning
-    assert "memo_cap" not in store.survey(respondent()).ledger(EVERYONE).meaning
+    assert "memo_cap bounds nothing" in ledger_of(capped, EVERYONE).meaning
+    assert "memo_cap" not in ledger_of(store.survey(respondent()), EVERYONE).meaning
 
 
 def test_an_operator_who_accepts_a_loss_says_that_there_was_one(store: MemoStore) -> None:

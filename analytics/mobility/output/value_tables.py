@@ -7,15 +7,14 @@ which a column that is the same in all of them takes no room.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache
 from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
-from analytics.estimation.shortening import shortened
 from analytics.mobility.model import (
     PARTS,
     AskedAttribute,
@@ -35,13 +34,8 @@ class Part(NamedTuple):
     columns: Mapping[str, pa.Array | pa.Scalar]
 
     @staticmethod
-    def of(table: pa.Table) -> Part:
-        return Part(len(table), {name: table[name].combine_chunks() for name in table.column_names})
-
-    @staticmethod
-    @lru_cache(maxsize=64)
     def without_rows(schema: pa.Schema) -> Part:
-        return Part.of(schema.empty_table())
+        return Part(0, {field.name: pa.array([], field.type) for field in schema})
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,14 +48,8 @@ class Part(NamedTuple):
         [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
         """
         columns = self.columns.values()
-        arrays = [_repeated(c.as_py(), c.type, self.rows) if isinstance(c, pa.Scalar) else c for c in columns]
+        arrays = [pa.repeat(c, self.rows) if isinstance(c, pa.Scalar) else c for c in columns]
         return pa.table(arrays, schema=self.schema)
-
-
-@lru_cache(maxsize=64)
-def _repeated(entry: Any, kind: pa.DataType, rows: int) -> pa.Array:
-    """Arrays that are the same in many parts, such as those of nulls, are made once."""
-    return pa.repeat(pa.scalar(entry, kind), rows)
 
 
 ARROW = ">"  # between origin and destination in the values of a transition attribute

@@ -227,18 +227,14 @@ def _largest_product(question: Question, t: int, prior: Floats) -> float:
     return mean_of_largest([(share * ratio, unset[possible]) for share in prior]) + certain
 
 
-def bit_counts(question: Question, t: int, ordered: bool = False) -> tuple[Floats, Floats]:
-    """P(c of t linked answers are ones), c = 0 .. t, for a bit that is set in the truth, and for one that is not.
-
-    `ordered`: of one given order of the ones.
-    """
+def bit_counts(question: Question, t: int) -> tuple[Floats, Floats]:
+    """P(c of t linked answers are ones), c = 0 .. t, for a bit that is set in the truth, and for one that is not."""
     from scipy.stats import binom  # takes over a second to import
 
     first, second = question.mechanism.first, question.mechanism.second or KEPT
     assert isinstance(first, Flip) and isinstance(second, Flip)
     ones = np.arange(t + 1)
-    ways = np.array([comb(t, one) for one in range(t + 1)], dtype=np.float64) if ordered else 1.0
-    if_one, if_zero = binom.pmf(ones, t, second.p) / ways, binom.pmf(ones, t, second.q) / ways
+    if_one, if_zero = binom.pmf(ones, t, second.p), binom.pmf(ones, t, second.q)
     return first.p * if_one + (1 - first.p) * if_zero, first.q * if_one + (1 - first.q) * if_zero
 
 

@@ -34,10 +34,6 @@ class Convolution:
     size: tuple[int, int]  # of the transforms
     law: NDArray[np.complex128]
 
-    @classmethod
-    def of(cls, columns: int, rows: int, rate: float) -> Convolution:
-        return _prepared(columns, rows, rate)
-
     def forward(self, plane: Floats) -> Floats:
         (rows, columns), (up, across) = self.shape, self.reach
         spread = np.fft.irfft2(np.fft.rfft2(plane, self.size) * self.law, self.size)
@@ -132,11 +128,11 @@ class PlanarRound(PlaceRound):
 
     def forward(self, shares: Floats) -> Floats:
         plane = shares.reshape(*shares.shape[:-1], self.rows, self.columns)
-        return Convolution.of(self.columns, self.rows, self.rate).forward(plane).reshape(shares.shape)
+        return _prepared(self.columns, self.rows, self.rate).forward(plane).reshape(shares.shape)
 
     def backward(self, votes: Floats) -> Floats:
         plane = votes.reshape(*votes.shape[:-1], self.rows, self.columns)
-        return Convolution.of(self.columns, self.rows, self.rate).backward(plane).reshape(votes.shape)
+        return _prepared(self.columns, self.rows, self.rate).backward(plane).reshape(votes.shape)
 
     @cached_property
     def matrix(self) -> Floats:

@@ -56,12 +56,8 @@ class WeighedRound(PlaceRound):
     def matrix(self) -> Floats:
         """P(cell y | cell x), from the integers that devices draw with."""
         self.refuse_many()
-        pieces = np.diff(self.table, prepend=np.uint64(0), axis=1)
-        return np.asarray((np.concatenate([pieces, self._rest], axis=1)).astype(np.float64) / WORD)
-
-    @property
-    def _rest(self) -> Words:
-        return np.asarray(np.uint64(0) - self.table[:, -1:])  # up to 2^64
+        pieces = np.diff(self.table, prepend=np.uint64(0), append=np.uint64(0), axis=1)  # the last one up to 2^64
+        return np.asarray(pieces.astype(np.float64) / WORD)
 
     @property
     def bounds(self) -> tuple[Floats, Floats]:

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from analytics.forecasting.filtering import log_likelihood, predict, update_many
+from analytics.forecasting.filtering import log_likelihood, predict
 from analytics.forecasting.fitting import Fit, Parameters
+from analytics.forecasting.predicting import Tracked
+from analytics.forecasting.series import Series
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 
@@ -77,22 +79,13 @@ def test_the_likelihood_is_that_of_one_normal_distribution_of_all_values() -> No
     assert log_likelihood(values, noise + irregular, h, x, p, q, phi) == pytest.approx(dense, abs=1e-8)
 
 
-def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
+def test_a_period_at_a_time_gives_what_all_periods_at_once_give_to_the_last_bit() -> None:
     structure = Structure.of([7])
+    values, noise = a_series(structure, 0)
+    whole = Series("whole", values, noise, noise)
     fit = a_fit(structure)
-    q, phi, irregular = fit.parameters.noise(structure)
-    values, noise = map(np.stack, zip(*(a_series(structure, seed) for seed in range(4)), strict=True))
-    regressors = structure.regressors(0, PERIODS)
-    first, covariance = fit.first_state()
-    states, covariances = np.tile(first, (4, 1)), np.tile(covariance, (4, 1, 1))
-    for t in range(PERIODS):
-        if t == 0:  # the first period has no step before it
-            steps, decay = np.zeros((4, structure.size)), np.ones(4)
-        else:
-            steps, decay = np.tile(q, (4, 1)), np.full(4, phi)
-        update_many(values[:, t], noise[:, t] + irregular, regressors[t], states, covariances, steps, decay)
-    for s in range(4):
-        x, p = fit.first_state()
-        log_likelihood(values[s], noise[s] + irregular, regressors, x, p, q, phi)
-        assert x.tobytes() == states[s].tobytes() and p.tobytes() == covariances[s].tobytes()
-        assert (p == p.T).all()
+    known, later = (Tracked.of(whole[:end], structure, fit) for end in (PERIODS, PERIODS - 9))
+    for t in range(PERIODS - 9, PERIODS):
+        later.take(values[t], noise[t], structure.regressors(t, 1)[0])
+    assert known.x.tobytes() == later.x.tobytes() and known.p.tobytes() == later.p.tobytes()
+    assert (known.p == known.p.T).all()

@@ -1,10 +1,67 @@
-"""Pieces of work that are measured in turns: what slows this machine down for a while slows all of them down."""
+"""What a benchmark returns, and how it measures.
+
+Pieces of work are measured in turns: what slows this machine down for a while slows all of them down.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+import resource
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+
+from servers.kafka_broker import KafkaBroker
+from servers.settings import KafkaSettings
+
+
+@dataclass
+class Table:
+    """Figures to print: rows of text under columns, remarks, and which figures were not reached."""
+
+    title: str
+    columns: Sequence[str]
+    rows: list[Sequence[str]] = field(default_factory=list)
+    remarks: list[str] = field(default_factory=list)
+    missed: list[str] = field(default_factory=list)
+
+    def row(self, *cells: str) -> None:
+        self.rows.append(cells)
+
+
+@contextmanager
+def broker() -> Iterator[tuple[KafkaSettings, Path]]:
+    """How to reach a Kafka broker of its own, and a directory that is removed with it."""
+    with tempfile.TemporaryDirectory(prefix="hearsay-bench-") as name:
+        server = KafkaBroker(Path(name) / "kafka").start()
+        try:
+            yield KafkaSettings(bootstrap=server.bootstrap), Path(name)
+        finally:
+            server.stop()
+
+
+def own_seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of this process for a work, without collections of garbage: other programs do not count."""
+    gc.disable()
+    try:
+        began = time.process_time()
+        work()
+        return time.process_time() - began
+    finally:
+        gc.enable()
+
+
+def child_seconds(work: Callable[[], object]) -> float:
+    """CPU seconds of all processes that a work starts and ends."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    work()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 class Goes(NamedTuple):
