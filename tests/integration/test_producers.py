@@ -20,7 +20,7 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 from tests.helpers.sinks import KeepingSink, rows_by_token
-from tests.helpers.topics import read_topic
+from tests.helpers.topics import read_records
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme
 
 MakeTopics = Callable[..., Topics]
@@ -49,7 +49,7 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
     outages[1].join(timeout=120)
     sink.close()
     assert len(sent.records) > 100
-    assert read_topic(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
+    assert read_records(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
 
 
 class Watched(KafkaSink):
@@ -87,7 +87,7 @@ def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again
     sink.send(1, "kind", b"again")
     sink.flush()
     sink.close()
-    assert read_topic(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
+    assert read_records(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
 
 
 def test_what_kafka_python_will_not_take_is_not_delivered_either(
@@ -156,7 +156,7 @@ def test_a_fleet_killed_at_random_and_run_again_loses_nobody_and_doubles_nobody(
                 fleet.stdout.read()
                 assert fleet.wait(timeout=120) == 0
                 break
-    sink = KeepingSink(3, records=read_topic(kafka_settings, topics.reports))
+    sink = KeepingSink(3, records=read_records(kafka_settings, topics.reports))
     respondent = Respondent(survey, KEYRING)
     there = [world.presences(period).devices for period in range(world.periods)]
     expected = {(p, int(t)) for p, devices in enumerate(there) for t in respondent.tokens(devices, p)}

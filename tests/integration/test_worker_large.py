@@ -21,7 +21,7 @@ from tests.stream_app.worlds import KEY
 from views.reading import Results
 
 VALUES, HORIZON, ROWS, PERIODS = 20_000, 7, 300, 3
-SCHEME = scheme_with(
+LARGE = scheme_with(
     of_size(VALUES, mechanism="l-osue"), id="large", eps_inf=4, eps_1=2, horizon=HORIZON, clock="source"
 )
 
@@ -29,10 +29,10 @@ SCHEME = scheme_with(
 def frame_of(period: int) -> Frame:
     """Reports with every gap, so that the counters become as large as they can."""
     rng = np.random.default_rng(period)
-    answers = random_answers(SCHEME.questions[0].mechanism.encoding.answer, ROWS, rng)
+    answers = random_answers(LARGE.questions[0].mechanism.encoding.answer, ROWS, rng)
     gaps = (np.arange(ROWS) % HORIZON + 1).astype(np.uint16)
     tokens = np.arange(1, ROWS + 1, dtype=np.uint64)
-    return Frame("large", SCHEME.fingerprint, period, tokens, gaps, {"a": answers})
+    return Frame("large", LARGE.fingerprint, period, tokens, gaps, {"a": answers})
 
 
 @pytest.mark.long(part="cluster")
@@ -40,11 +40,11 @@ def test_a_survey_of_20_000_values_and_a_horizon_of_7_is_counted_and_reported(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:
     topics = fresh_topics(partitions=1, merge_partitions=1)
-    publish(kafka_settings, topics, SCHEME.survey)
+    publish(kafka_settings, topics, LARGE.survey)
     sink = KafkaSink(kafka_settings, topics.reports)
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
         for period in range(PERIODS):
-            sink.send(0, FRAME, encode_frame(frame_of(period), SCHEME))
+            sink.send(0, FRAME, encode_frame(frame_of(period), LARGE))
             sink.send(0, CLOCK, encode_clock(Clock("large", period), KEY))
         sink.close()
         eventually(lambda: len(read_finals(kafka_settings, topics)) == PERIODS or not worker.running)
