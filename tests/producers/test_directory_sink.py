@@ -44,14 +44,6 @@ def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path, capt
     assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
 
 
-def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path, capture: Capture) -> None:
-    capture(DirectorySink(tmp_path, 4, scheme()))
-    send_capture(tmp_path, KeepingSink())
-    again = KeepingSink()
-    assert send_capture(tmp_path, again).records == 0
-    assert again.records == []
-
-
 def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, capture: Capture) -> None:
     direct, failing = KeepingSink(), KeepingSink(fail_after=12)
     capture(direct)

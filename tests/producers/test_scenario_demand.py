@@ -1,11 +1,11 @@
-"""What only the year of demand promises: its days, weekends, holidays, growth and storm."""
+"""What only the year of demand promises: its days, weekends, holidays and storm."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from producers.scenarios.demand import HOLIDAYS, HOURS_OF_YEAR, SHOCK_DAY, SHOCK_DAYS, Demand
+from producers.scenarios.demand import HOLIDAYS, SHOCK_DAY, SHOCK_DAYS, Demand
 from protocols.errors import ScenarioError
 
 YEAR = Demand(devices=2000, seed=3)
@@ -23,24 +23,10 @@ def test_business_districts_rest_on_weekends_and_holidays() -> None:
     assert (day(holiday)[4:] < 0.6 * day(holiday + 7)[4:]).all()
 
 
-@pytest.mark.long(part="statistics")
-def test_demand_grows_over_the_year() -> None:
-    first, last = (np.mean([day(number) for number in days]) for days in (range(7, 28), range(336, 357)))
-    assert last / first == pytest.approx(1.3, abs=0.1)
-    assert YEAR.periods == HOURS_OF_YEAR
-
-
 def test_the_storm_is_in_the_first_area_only() -> None:
     storm, after = (np.mean([day(number + shift) for number in range(SHOCK_DAY, SHOCK_DAY + SHOCK_DAYS)], axis=0)
                     for shift in (0, 7))  # fmt: skip
     assert storm[0] > 2 * after[0] and (storm[1:] < 1.5 * after[1:]).all()
-
-
-def test_reports_come_from_the_areas_in_demand() -> None:
-    hours = [YEAR.presences(24 * (SHOCK_DAY + 1) + hour).values["area"] for hour in (18, 19, 20)]
-    counts = np.bincount(np.concatenate(hours), minlength=8)
-    homes = np.bincount(YEAR._home, minlength=8)
-    assert np.argmax(counts / homes) == 0
 
 
 def test_a_town_of_one_area_is_refused() -> None:
