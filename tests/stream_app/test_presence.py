@@ -234,17 +234,6 @@ def test_published_intervals_hold_the_truth(attribute: str, terms: str, people: 
     assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / len(held))
 
 
-def test_the_standard_deviation_of_a_hundred_shares_of_a_thousand_reports_is_two_thirds() -> None:
-    scheme = scheme_of("{name: a, range: {last: 99}, mechanism: oue}", "eps: 1, presence_epsilon: 1")
-    values = np.arange(1000) % 100
-    errors = []
-    for number, keyring in zip(range(60), keyrings(), strict=False):
-        N, n = counts_of(scheme, "a", values, np.zeros(1000, dtype=np.int64), seed=number)
-        released = release({"a": Statistics(np.array([1], dtype=np.uint16), n, N)}, 0, scheme, 0, None, keyring)
-        errors.append(np.array(build_histogram("final", scheme, 0, released).attribute("a").estimate) - 0.01)
-    assert np.std(errors) == pytest.approx(0.66, abs=0.02)
-
-
 def walkers(scheme: Scheme, periods: int, people: int, seed: int) -> list[Counts]:
     """Devices that come and go at random, with half of the reports supporting the first value."""
     random, horizon = np.random.default_rng(seed), scheme.survey.horizon

@@ -8,8 +8,7 @@ import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
-import stream_app.kafka.topics
-from protocols.errors import ServerError, TopicError
+from protocols.errors import TopicError
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, check, create, existing
 from stream_app.log.flushes import RESULTS
@@ -32,13 +31,6 @@ def alter(admin: KafkaAdminClient, topic: str, setting: str, value: str) -> None
     eventually(lambda: admin.describe_configs(look, config_filter="all")["topic"][topic][setting]["value"] == value)
 
 
-def test_a_changelog_has_as_many_partitions_as_the_topic_it_follows() -> None:
-    topics = Topics(partitions=5, merge_partitions=3)
-    partitions = {topic.name: topic.partitions for topic in topics.all()}
-    assert partitions[topics.counting_changelog] == partitions[topics.reports] == 5
-    assert partitions[topics.merging_changelog] == partitions[topics.partials] == 3
-
-
 def test_input_and_partials_are_never_compacted_and_changelogs_never_expire() -> None:
     topics = Topics()
     policies = {topic.name: topic.policy for topic in topics.all()}
@@ -54,14 +46,6 @@ def test_results_that_stay_never_expire_and_results_that_are_replaced_are_compac
         row.name: replaced if row.replaced else stays for row in RESULTS
     }
     assert (made[topics.finals], made[topics.open]) == (stays, replaced)
-
-
-def test_created_topics_pass_the_check_and_creating_again_changes_nothing(
-    kafka_settings: KafkaSettings, fresh_topics: FreshTopics
-) -> None:
-    topics = fresh_topics(partitions=3, merge_partitions=2)
-    assert check(kafka_settings, topics) == []
-    assert create(kafka_settings, topics) == []
 
 
 def test_missing_topics_are_named_and_only_they_are_created(
@@ -130,11 +114,3 @@ def test_the_error_about_topics_that_do_not_exist_says_what_to_run(kafka_setting
     with pytest.raises(TopicError) as caught:
         existing(kafka_settings, "never-made")
     assert "hearsay topics create --prefix never-made" in caught.value.hint
-
-
-def test_a_broker_that_is_not_there_is_one_sentence_and_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stream_app.kafka.topics, "ANSWER_SECONDS", 3)
-    nobody = KafkaSettings(bootstrap="127.0.0.1:9")
-    with pytest.raises(ServerError, match=r"127\.0\.0\.1:9 does not answer: .*ECONNREFUSED") as caught:
-        check(nobody, Topics())
-    assert "hearsay stack up" in caught.value.hint
