@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from lab.audit.closed.places import averaged_square
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build_for_places
@@ -152,26 +151,6 @@ def test_devices_draw_from_the_channel(budget: Budget) -> None:
         found = np.bincount(drawn, minlength=11)
         assert (((found - expected) ** 2) / expected)[expected > 5].sum() < 45
         assert mechanism.memoise(np.array([cell]), keyring.draws(("memo",), devices[7:8]))[0] == memo[7]
-
-
-def test_the_mean_of_linked_reports_is_off_as_computed() -> None:
-    """Inside an area reports are drawn to its middle: not even without a memo do averages find the place."""
-    mechanism, t = build_for_places("geo-tight", HOOK, Budget(1.4, 0.7)), 6
-    random, places = np.random.default_rng(1), HOOK.positions
-    true = np.tile(np.arange(HOOK.k), 3000)
-    first, second = (np.cumsum(noise.matrix, axis=1) for noise in (mechanism.first, mechanism.second))  # type: ignore[union-attr]
-
-    def drawn(table: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        return np.asarray((table[cells] < random.random(len(cells))[:, None]).sum(axis=1).clip(0, HOOK.k - 1))
-
-    memo = drawn(first, true)
-    for memoised, reports in (
-        (True, [drawn(second, memo) for _ in range(t)]),
-        (False, [drawn(first, true) for _ in range(t)]),
-    ):
-        off = np.mean([places[each] for each in reports], axis=0) - places[true]
-        expected = averaged_square(mechanism.first, mechanism.second if memoised else None, t, memoised)
-        assert (off**2).sum(axis=1).mean() == pytest.approx(expected, rel=0.03)
 
 
 def test_a_plan_says_in_metres_what_is_kept_and_which_mechanism_it_is() -> None:

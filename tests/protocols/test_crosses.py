@@ -25,7 +25,6 @@ from tests.helpers.terms import decode_terms
 
 AGE = {"name": "age", "values": ["young", "middle", "old"], "groups": {"grown": ["middle", "old"]}}
 AREA = {"name": "area", "values": ["north", "south", "west", "east"], "groups": {"poles": ["north", "south"]}}
-STARRED = {"name": "age", "values": ["a", "a*b"]}
 BOTH = {"of": ["age", "area"], "share": 0.5}
 TWO = {"eps_inf": 2.0, "eps_1": 1.0}
 

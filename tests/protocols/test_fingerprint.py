@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
@@ -96,12 +95,6 @@ def test_a_value_called_title_is_a_term() -> None:
     attributes = [[PRIORS[1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
     one, other = (fingerprint({"solution": "rs+rfd", "attributes": each}) for each in attributes)
     assert one != other
-
-
-def test_a_survey_compiled_twice_has_one_fingerprint() -> None:
-    first = fingerprint({})
-    build.cache_clear()
-    assert fingerprint({}) == first
 
 
 @pytest.fixture
@@ -238,15 +231,3 @@ def _noting(sample: Any, into: set[str]) -> Any:
         return sample(self, *arguments, **options)
 
     return noted
-
-
-def test_the_fingerprint_of_a_large_survey_takes_no_longer_than_its_tables() -> None:
-    """In processor time of this thread; the quickest of three, as Python may just collect what other tests left."""
-    taken = []
-    for _ in range(3):
-        scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
-        scheme.questions[0].tables, scheme.questions[1].tables
-        before = time.thread_time()
-        assert len(scheme.fingerprint) == 32
-        taken.append(time.thread_time() - before)
-    assert min(taken) < 0.1

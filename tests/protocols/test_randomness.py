@@ -18,7 +18,7 @@ from protocols.mechanisms import Direct, Flip, fitting
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.rounds import geometric, grr
 from protocols.randomness import Keyring
-from protocols.randomness.sampling import Rows, Table, below, eight_bits
+from protocols.randomness.sampling import Rows, Table, eight_bits
 from protocols.respondent import Respondent
 from tests.helpers.crowd import answers_of
 from tests.helpers.surveys import of_size, scheme_with
@@ -157,26 +157,6 @@ def test_direct_answers_fit_domains_of_any_size(k: int) -> None:
     assert abs(int((said == k - 1).sum()) - len(values) * flip.p) < 6 * spread
     lies = said[said != k - 1]
     assert abs(lies.mean() / (k - 2) - 0.5) < 6 * (12 * len(lies)) ** -0.5
-
-
-def test_rows_invert_each_cumulative_sum() -> None:
-    """Against the plain way, one row at a time."""
-    matrix = geometric(9, 0.4).matrix
-    given = np.arange(5_000) % 9
-    draws = seeded_keyring(8).draws(("rows",), devices(5_000))
-    words = draws.blocks(1).view("<u8")[:, 0]
-    sums = [np.cumsum([Fraction(p) for p in row]) for row in matrix]
-    plain = [
-        next(i for i, cut in enumerate(sums[v]) if int(w) < cut / sums[v][-1] * 2**64)
-        for v, w in zip(given, words, strict=True)
-    ]
-    assert Rows(matrix).sample(given, draws).tolist() == plain
-
-
-def test_numbers_below_a_bound_are_the_upper_half_of_the_product() -> None:
-    words = seeded_keyring(6).draws(("words",), devices(1_000)).blocks(1).view("<u8")[:, 0]
-    for count in (1, 2, 3, 1_000, 2**31 - 1):
-        assert below(count, words).tolist() == [int(w) * count >> 64 for w in words]
 
 
 def sources(*rooms: object) -> Iterator[tuple[Path, ast.AST]]:

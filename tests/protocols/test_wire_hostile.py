@@ -148,13 +148,6 @@ def test_every_beginning_of_a_record_is_judged(kind: str) -> None:
     assert whole == ends.get(kind, [len(original)])
 
 
-@pytest.mark.parametrize("kind", DECODERS)
-def test_noise_is_refused(kind: str) -> None:
-    chance = random.Random(3)
-    for size in (0, 1, 7, 8, 9, 100, 10_000):
-        assert isinstance(DECODERS[kind][1](chance.randbytes(size)), Reject)
-
-
 def test_a_row_with_several_faults_is_refused_for_the_first() -> None:
     """So that a refusal has the same reason wherever it is counted."""
     frame = random_frame(SCHEME, 3)
