@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analytics.estimation import estimate
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
@@ -77,18 +75,6 @@ def test_asking_everybody_is_surer_than_asking_some_of_them() -> None:
     assert errors[0] < errors[1] < errors[2] == pytest.approx(errors[3], rel=1e-3)
 
 
-@given(st.permutations(range(12)), st.integers(1, 11))
-def test_merging_in_any_order_gives_the_same_estimate(order: list[int], cut: int) -> None:
-    random = np.random.default_rng(7)
-    n = random.integers(1, 100, size=12)
-    counts = random.binomial(n[:, None], 0.3, size=(12, 4))
-    whole = estimate(counts.sum(axis=0), n.sum(), CHANNELS[1])
-    left, right = order[:cut], order[cut:]
-    merged = estimate(counts[left].sum(axis=0) + counts[right].sum(axis=0), n[left].sum() + n[right].sum(), CHANNELS[1])
-    for part in ("value", "error", "low", "high"):
-        assert (getattr(whole, part) == getattr(merged, part)).all()
-
-
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_everybody_together_is_everybody(channel: Channel) -> None:
     """The group of all values is known exactly where reports name one value each, and estimated elsewhere."""
@@ -102,12 +88,3 @@ def test_people_are_frequencies_times_how_many_there_are() -> None:
     people = estimate([[50, 20, 20, 10]], [100], CHANNELS[0], population=[100]).times([100])
     assert people.value.sum() == pytest.approx(100)
     assert (people.low < people.value).all() and (people.value < people.high).all()
-
-
-def test_the_votes_of_a_geometric_report_reach_only_its_neighbours() -> None:
-    """The inverse of the truncated geometric is tridiagonal; of two rounds of it, five diagonals."""
-    single, double = geometric(9, 0.8), geometric(9, 0.8).then(geometric(9, 0.5))
-    for blur, band in ((single, 1), (double, 2)):
-        votes = np.array([estimate(row, 1, MatrixChannel(blur.matrix)).value for row in np.eye(9)])
-        far = np.abs(np.subtract.outer(np.arange(9), np.arange(9))) > band
-        assert np.abs(votes[far]).max() < 1e-10

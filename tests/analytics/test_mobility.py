@@ -150,12 +150,6 @@ def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport)
     assert of_flows(window, report.asked("area"), window.attribute("area")) is None
 
 
-def test_smoothed_shares_stand_beside_the_unbiased_ones_of_single_periods(report: MobilityReport) -> None:
-    hour, day = (report.window(*span).attribute("transition").values for span in ((20, 20), (0, 23)))
-    assert hour and hour.smoothed and hour.smoothed.error.sum() < hour.share.error.sum()
-    assert day and day.smoothed is None
-
-
 def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:
     cells = {(cell.first, cell.last): cell.visitors.value for cell in report.triangle if cell.visitors}
     assert set(cells) == {(0, 23), (24, 47), (48, 71), (0, 47), (24, 71)}
@@ -192,32 +186,9 @@ def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
     assert sum(attribute.n or 0 for attribute in window.attributes) == window.visitors.value
 
 
-def test_the_report_survives_json(report: MobilityReport) -> None:
-    text = report.model_dump_json()
-    assert MobilityReport.model_validate_json(text).model_dump_json() == text
-
-
 def test_a_window_beyond_the_horizon_is_refused(history: CountHistory) -> None:
     with pytest.raises(ValueError, match="the horizon is 48"):
         history.visitors(Window(0, 48))
-
-
-def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> None:
-    """Those would fill 3 GiB, several times over."""
-    k = 20_000
-    even = ", ".join(f"'{value}'" for value in range(0, k, 2))
-    scheme = Scheme(
-        parse_survey(
-            f"""{{id: cells, start: 2026-01-05T00:00:00Z, period: 1h, eps_inf: 3, eps_1: 2, attributes: [
-                {{name: area, role: area, range: {{last: {k - 1}}}, groups: {{even: [{even}]}}}}]}}"""
-        )
-    )
-    n = {"area": by_gap(np.array([[100_000]]))}
-    supported = scheme.questions[0].channel.support(np.full(k, 1 / k)) * 100_000
-    report = mobility_report(CountHistory(scheme, 0, n, {"area": by_gap(supported[None, None])}))
-    area = report.windows[0].attribute("area")
-    assert area.groups and area.groups.share.value == pytest.approx(0.5, abs=0.01)
-    assert area.ranking and len(area.ranking.places) == 5
 
 
 def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(history: CountHistory) -> None:
