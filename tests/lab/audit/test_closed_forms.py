@@ -140,15 +140,6 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str,
     assert memo_bits(question) == pytest.approx(entropy)
 
 
-USES: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.5},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
-    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
-}
-
-
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("attacker", ["best", "published"])
@@ -163,6 +154,15 @@ def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attac
                 assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
                 if figure.unit == "chance" and figure.best is not None:
                     assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure
+
+
+USES: dict[Use, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 1.5},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
+    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
+    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
+}
 
 
 def test_limits_are_compared_with_the_best_possible_figure() -> None:
@@ -191,18 +191,3 @@ def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_le
     assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
     one_memo = averaged(place(geo_inf=WIDE), 1, memoised=True)
     assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
-def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
-    scheme = scheme_with(
-        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6, "inside": inside}, "geo": NEAR, "geo_inf": WIDE},
-        of_size(5),
-        eps_inf=2,
-        eps_1=1,
-    )
-    figures = computed(scheme, 1000, ("guess", "place", "which", "link", "epsilon", "forge"))
-    assert {figure.attack for figure in figures} == {"guess", "place", "link", "epsilon", "forge"}
-    assert not [figure for figure in figures if figure.attack == "guess" and figure.target == "place"]
-    assert len([figure for figure in figures if figure.attack == "forge" and figure.target == "place"]) == 3
