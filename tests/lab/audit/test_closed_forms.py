@@ -140,6 +140,15 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str,
     assert memo_bits(question) == pytest.approx(entropy)
 
 
+USES: dict[Use, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 1.5},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
+    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
+    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
+}
+
+
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("attacker", ["best", "published"])

@@ -255,18 +255,6 @@ def test_a_survey_that_is_not_there_has_no_page(source: Source) -> None:
         assert [ask(running, f"/?survey={id}")[0] for id in ("colours", "colors", "%3Cscript%3E")] == [200, 404, 404]
 
 
-def test_it_is_ready_when_the_past_has_been_read(source: Source) -> None:
-    with dashboard(source) as running:
-        assert ask(running, "/ready")[0] == 200
-
-
-def test_a_dashboard_beside_something_else_reads_nothing_until_somebody_looks(source: Source) -> None:
-    """`hearsay serve` would read all that was ever published at every start."""
-    with dashboard(source, looks=False, at_once=False) as running:
-        assert source._thread is None
-        Viewer(running, "colours").view(has(*FINALS))
-
-
 def test_too_many_viewers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("pages.dashboard.streaming.MOST_VIEWERS", 0)
     with dashboard(source) as running:

@@ -1,0 +1,230 @@
+"""`hearsay serve` as a process: killed under load, on its dashboard, and with more connections than descriptors."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import secrets
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime
+from itertools import count
+from pathlib import Path
+from random import Random
+from socket import create_connection
+
+import pyarrow as pa
+import pytest
+
+from hearsay.data_directory import DataDirectory
+from hearsay.serving.embedded_log import EmbeddedLog
+from protocols.errors import StateError
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from servers.ports import free_port
+from stream_app.local.log import LocalLog
+from tests.gateway.clients import Crowd, join
+from tests.gateway.forked import Forked, nursery
+from tests.gateway.world import embedded
+from tests.helpers.eventually import eventually
+from views.local import collector
+from views.reading import Results
+
+KILLS, CLIENTS, REPORTS = 4, 8, 400
+SURVEY = """
+id: buttons
+start: {start}
+period: 4s
+grace: 2s
+eps_inf: 4
+eps_1: 2
+horizon: 7
+attributes:
+  - {{name: colour, values: [red, green, blue]}}
+"""
+
+
+def reports_of(scheme: Scheme, count: int) -> Iterator[dict[str, object]]:
+    """Reports of the period that it is now; some cannot be counted."""
+    random = Random(1)
+    for _ in range(count):
+        period = scheme.survey.period_of(datetime.now(UTC))
+        yield {
+            "survey": "buttons",
+            "fingerprint": scheme.fingerprint,
+            "period": f"{period:08x}",
+            "token": secrets.token_hex(8),
+            "gap": random.choice(["0001", "0002", "0007"]) if random.random() < 0.95 else "0009",
+            "answers": {"colour": f"0{random.randrange(3)}"},
+        }
+
+
+def counted_in(log: Path) -> dict[int, dict[int, tuple[int, int]]]:
+    """What the log says, read without the app: the gap and the answer of each token in each period, until it closed."""
+    found: dict[int, dict[int, tuple[int, int]]] = {}
+    through, reader = -1, LocalLog(log, 0)
+    for record in reader.read():
+        if str(record.content_type).endswith("clock+json"):
+            through = max(through, json.loads(record.value or b"")["through"])
+            continue
+        table = pa.ipc.open_stream(record.value).read_all()
+        period = int(table.schema.metadata[b"period"].decode(), 16)
+        if period > through:
+            for token, gap, colour in zip(*(table[name].to_pylist() for name in table.column_names), strict=True):
+                found.setdefault(period, {}).setdefault(token, (gap, colour))
+    reader.close()
+    return found
+
+
+def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> None:
+    """Failure would look like: a confirmed report that no final has, or a final with more than the log."""
+    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    file, data = tmp_path / "survey.yaml", tmp_path / "data"
+    file.write_text(text)
+    scheme, random = Scheme(parse_survey(text)), Random(7)
+    with nursery() as parent:
+        server = Forked(parent, ["serve", str(file), "--data", str(data)], tmp_path / "serve.log").start()
+        server.wait_until_ready()
+        crowd = Crowd([server.port], reports_of(scheme, REPORTS), pause=0.02)
+        threads = crowd.start(CLIENTS)
+        for _ in range(KILLS):
+            time.sleep(random.uniform(0.0, 0.2))
+            server.kill()
+            server.start().wait_until_ready()
+        join(threads)
+        assert server.leave() == 0, server.log.read_text()
+    end = datetime.now(UTC).timestamp() + 3600
+    directory = DataDirectory(data)
+    keys = directory.clock_key(), directory.presence_key()
+    with collector(directory.collector, [scheme.survey], *keys) as app:
+        EmbeddedLog(app, [scheme.survey], now=lambda: end, elapsed=count(step=3600).__next__)  # nobody reports any more
+        finals = {final.period: final for final in Results(app.store).histograms("buttons")}
+    counted = counted_in(directory.collector / "log" / "0.log")
+    sent = {int(str(report["token"]), 16): report for report in crowd.sent}
+    assert {json.loads(body)["reason"] for _, body in crowd.others} == {"bad-gap"}
+    assert len(crowd.taken) > REPORTS // 2
+    for report in crowd.taken:
+        assert int(report["token"], 16) in counted[int(report["period"], 16)]
+    for period, rows in counted.items():
+        for token, (gap, colour) in rows.items():  # nothing but what devices sent, as they sent it
+            report = sent[token]
+            answer = int(report["answers"]["colour"], 16)
+            assert (int(report["period"], 16), int(report["gap"], 16), answer) == (period, gap, colour)
+        final = finals[period]
+        (statistics,) = [attribute.statistics for attribute in final.attributes]
+        assert statistics is not None and statistics.supports is not None
+        assert final.n == len(rows)
+        totals = [sum(colour == value for _, colour in rows.values()) for value in range(3)]
+        assert statistics.supports.sum(axis=0).tolist() == totals
+    assert sum(final.n for final in finals.values()) == sum(map(len, counted.values()))
+
+
+SHOWN = 40
+
+
+def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_path: Path) -> None:
+    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    file, log = tmp_path / "survey.yaml", tmp_path / "serve.log"
+    file.write_text(text)
+    with nursery() as parent:
+        server = Forked(parent, ["serve", str(file), "--data", str(tmp_path / "data")], log).start().wait_until_ready()
+        eventually(lambda: "Results as they come: " in log.read_text())
+        (address,) = re.findall(r"Results as they come: (\S+)", log.read_text())
+        for thread in Crowd([server.port], reports_of(Scheme(parse_survey(text)), SHOWN)).start(2):
+            thread.join(60)
+        eventually(lambda: rows(f"{address}download/buttons/histograms.csv") >= 3)
+        assert server.leave() == 0, log.read_text()
+
+
+def rows(table: str) -> int:
+    """The rows of a table that the dashboard offers."""
+    try:
+        with urllib.request.urlopen(table, timeout=30) as answer:
+            return len(answer.read().splitlines()) - 1
+    except urllib.error.HTTPError:
+        return 0  # nothing is final yet
+
+
+IDLE, DESCRIPTORS = 1100, 1024
+PATIENCE_SECONDS = 60
+LIMITS = """
+import resource
+from gateway.http import most_connections
+from protocols.errors import ServerError
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096))
+print(most_connections(), resource.getrlimit(resource.RLIMIT_NOFILE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))
+try:
+    most_connections()
+except ServerError as error:
+    print(error)
+"""
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> None:
+    command = [sys.executable, "-c", LIMITS]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+    raised, refused = said.splitlines()
+    assert raised == "3896 (4096, 4096)"
+    assert re.match("250 file descriptors are too few .*ulimit", refused)
+
+
+def test_a_log_that_lacks_descriptors_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with embedded(tmp_path) as log:
+        monkeypatch.setattr(log._app, "sync", lambda: os.open(os.devnull, os.O_RDONLY))
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        first_free = os.dup(0)
+        os.close(first_free)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, hard))
+        try:
+            with pytest.raises(StateError, match=r"make sure there are enough file descriptors \(ulimit -n\)"):
+                log._write([])
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture
+def enough_descriptors() -> None:
+    """Enough for the clients of the test itself."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2 * IDLE:
+        pytest.skip(f"this test needs {2 * IDLE} file descriptors")
+    if soft < 2 * IDLE:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * IDLE, hard))
+
+
+def test_serve_answers_beside_more_idle_connections_than_it_has_descriptors(
+    tmp_path: Path, enough_descriptors: None
+) -> None:
+    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")).replace("4s", "7d")
+    file, log, port = tmp_path / "survey.yaml", tmp_path / "serve.log", free_port()
+    file.write_text(text)
+    arguments = ["serve", str(file), "--data", str(tmp_path / "data"), "--port", str(port)]
+    command = ["sh", "-c", f'ulimit -n {DESCRIPTORS}; exec "$0" "$@"', sys.executable, "-m", "hearsay", *arguments]
+    scheme = Scheme(parse_survey(text))
+    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
+        try:
+            eventually(lambda: process.poll() is not None or "Results as they come: " in log.read_text())
+            dashboard = re.findall(r"Results as they come: (\S+)", log.read_text())[0]
+            with ExitStack() as clients:
+                for _ in range(IDLE):
+                    clients.enter_context(closing(create_connection(("127.0.0.1", port), PATIENCE_SECONDS)))
+                for report in reports_of(scheme, 3):
+                    headers = {"content-type": "application/json"}
+                    body = json.dumps({**report, "gap": "0001"}).encode()
+                    asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/reports", body, headers)
+                    with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as answer:
+                        assert answer.status == 201
+                with urllib.request.urlopen(dashboard, timeout=PATIENCE_SECONDS) as answer:
+                    assert answer.status == 200
+            process.terminate()
+            assert process.wait(PATIENCE_SECONDS) == 0, log.read_text()
+        finally:
+            process.kill()
