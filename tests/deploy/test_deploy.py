@@ -42,6 +42,8 @@ ALERTS = [
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
+CASES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "monitoring" / "alerts.test.yaml").read_text())["tests"]
+NAMES = [rule["alert"] for rule in ALERTS]
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -282,10 +284,6 @@ def test_every_alert_says_what_happened_and_what_to_do() -> None:
     for rule in ALERTS:
         assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}, rule["alert"]
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
-
-
-CASES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "monitoring" / "alerts.test.yaml").read_text())["tests"]
-NAMES = [rule["alert"] for rule in ALERTS]
 
 
 @pytest.mark.parametrize("alert", NAMES)

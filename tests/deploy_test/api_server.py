@@ -23,6 +23,11 @@ from tests.deploy_test.workplace import StepFailed, Workplace
 
 START_SECONDS = 180.0
 SECONDS = 120.0
+KUBERNETES_VERSION = "1.34.3"
+KEPT = f"kubernetes-{KUBERNETES_VERSION}"
+"""Their name in the cache."""
+PROGRAMS = ("kube-apiserver", "kubectl")
+BUILD_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -167,13 +172,6 @@ def kept(name: str, make: Callable[[Path], Path]) -> Path:
             with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
                 make(Path(scratch)).rename(directory)
     return directory
-
-
-KUBERNETES_VERSION = "1.34.3"
-KEPT = f"kubernetes-{KUBERNETES_VERSION}"
-"""Their name in the cache."""
-PROGRAMS = ("kube-apiserver", "kubectl")
-BUILD_SECONDS = 3600.0
 
 
 def programs(place: Workplace) -> Path:

@@ -32,6 +32,9 @@ from views.results import HISTOGRAMS, MOBILITY
 REPORTS, PERIODS, DEVICES = 60_000, 6, 600
 COUNT_SECONDS = 300.0
 SCRAPE_SECONDS = 120.0
+OVER_HTTP, IN_A_REQUEST = 4000, 100
+PATIENCE_SECONDS = 180.0
+Sent = set[tuple[int, int]]  # period and token
 
 
 def step(place: Workplace) -> str:
@@ -197,11 +200,6 @@ def wait(condition: Callable[[], bool], within: float, what: str) -> None:
         if time.monotonic() > deadline:
             raise StepFailed(f"still no {what} after {within:.0f} seconds")
         time.sleep(0.5)
-
-
-OVER_HTTP, IN_A_REQUEST = 4000, 100
-PATIENCE_SECONDS = 180.0
-Sent = set[tuple[int, int]]  # period and token
 
 
 def report_over_http(running: Cluster, token: str) -> Sent:

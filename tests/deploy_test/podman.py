@@ -15,8 +15,6 @@ BASE = "localhost/base:bookworm"
 BUILD_SECONDS = 1800.0
 SECONDS = 120.0
 CA = Path("/etc/ssl/certs/ca-certificates.crt")
-
-
 # Where the machine forbids raising limits, podman's own defaults fail; and crun cannot use hybrid cgroups.
 CONTAINERS_CONF = """
 [containers]
@@ -37,6 +35,7 @@ driver = "overlay"
 graphroot = "{directory}/storage"
 runroot = "{directory}/run"
 """
+IMAGES = ROOT / "tests" / "deploy_test" / "images"
 
 
 def prepare(place: Workplace) -> None:
@@ -105,9 +104,6 @@ def healthy(place: Workplace, container: str, within: float) -> None:
             logs = place.tried("podman", "logs", "--tail=15", container, within=SECONDS)
             raise StepFailed(f"{container} was not healthy within {within:.0f} seconds:\n{logs.stdout}{logs.stderr}")
         time.sleep(1)
-
-
-IMAGES = ROOT / "tests" / "deploy_test" / "images"
 
 
 def stand_in(place: Workplace, name: str) -> str:

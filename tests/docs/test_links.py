@@ -12,6 +12,13 @@ from tests.docs.pages import INLINE, ROOT, Page, pages
 
 ROOMS = "protocols servers memo_store analytics producers stream_app hearsay lab deploy docs bench tests"
 PLACE = re.compile(rf"({'|'.join(ROOMS.split())})/[\w./-]*")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LONG = {"docs/forecasting.md": pytest.mark.long(part="pages")}
+SHOWING = [
+    pytest.param(page, marks=LONG.get(str(page), ()))
+    for page in pages()
+    if any(block.language == "python" for block in page.blocks)
+]
 
 
 def test_links_lead_somewhere() -> None:
@@ -50,15 +57,6 @@ def test_every_page_can_be_found_from_the_readme() -> None:
             page = Page(path)
             todo += [(path.parent / link.partition("#")[0]).resolve() for link in page.links if link[0] != "#"]
     assert [str(page) for page in pages() if page.path not in found] == []
-
-
-FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-LONG = {"docs/forecasting.md": pytest.mark.long(part="pages")}
-SHOWING = [
-    pytest.param(page, marks=LONG.get(str(page), ()))
-    for page in pages()
-    if any(block.language == "python" for block in page.blocks)
-]
 
 
 @pytest.mark.parametrize("page", SHOWING, ids=str)

@@ -16,6 +16,7 @@ from tests.deploy_test.__main__ import STEPS
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()
+DEPLOYING = (ROOT / "docs" / "deploying.md").read_text()
 
 
 def documented(names: set[str]) -> set[str]:
@@ -70,9 +71,6 @@ def test_every_setting_is_documented() -> None:
 def test_every_topic_is_documented() -> None:
     names = {topic.name for topic in Topics().all()}
     assert documented(names) == names
-
-
-DEPLOYING = (ROOT / "docs" / "deploying.md").read_text()
 
 
 def rows(heading: str) -> dict[str, list[str]]:

@@ -23,6 +23,37 @@ from tests.gateway.world import KeepingLog, serving
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import dashboard
 
+GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n"
+POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
+CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
+MOST_BYTES = 6 << 20
+"""More than any server here takes of one request: a body of 4 MiB."""
+PATIENCE_SECONDS = 60.0
+STATES: dict[str, tuple[bytes, bytes]] = {
+    "before a request": (b"", b"\r\n"),
+    "method": (b"", b"GET"),
+    "target": (b"GET /", b"a"),
+    "header name": (GET, b"a"),
+    "header value": (GET + b"a: ", b"a"),
+    "space before a value": (GET + b"a:", b" "),
+    "headers": (GET, b"a: b\r\n"),
+    "length": (GET + b"content-length: ", b"0"),
+    "body of a GET": (GET + b"content-length: 99999999\r\n\r\n", b"a"),
+    "trailers of a GET": (GET + CHUNKED + b"0\r\n", b"a: b\r\n"),
+    "body": (POST + b"content-length: 99999999\r\n\r\n", b"a"),
+    "chunk size": (POST + CHUNKED, b"0"),
+    "chunk extension": (POST + CHUNKED + b"5;", b"a"),
+    "value of an extension": (POST + CHUNKED + b"5;a=", b"a"),
+    "quoted extension": (POST + CHUNKED + b'5;a="', b"a"),
+    "chunk data": (POST + CHUNKED + b"5fffffff\r\n", b"a"),
+    "chunks": (POST + CHUNKED, b"4\r\nabcd\r\n"),
+    "tiny chunks": (POST + CHUNKED, b"1\r\na\r\n"),
+    "chunks with extensions": (POST + CHUNKED, b"1;" + 1000 * b"a" + b"\r\na\r\n"),
+    "trailer name": (POST + CHUNKED + b"0\r\n", b"a"),
+    "trailer value": (POST + CHUNKED + b"0\r\na: ", b"a"),
+    "trailers": (POST + CHUNKED + b"0\r\n", b"a: b\r\n"),
+}
+
 
 @contextmanager
 def a_gateway(directory: Path) -> Iterator[int]:
@@ -56,38 +87,6 @@ def test_what_never_ends_is_refused_after_a_bounded_number_of_bytes(
         spent = time.process_time() - before
     assert set(answers.values()) <= {400, 405, 413, 431}, answers
     assert spent < len(STATES) * MOST_BYTES * 1e-6
-
-
-GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n"
-POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
-CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
-MOST_BYTES = 6 << 20
-"""More than any server here takes of one request: a body of 4 MiB."""
-PATIENCE_SECONDS = 60.0
-STATES: dict[str, tuple[bytes, bytes]] = {
-    "before a request": (b"", b"\r\n"),
-    "method": (b"", b"GET"),
-    "target": (b"GET /", b"a"),
-    "header name": (GET, b"a"),
-    "header value": (GET + b"a: ", b"a"),
-    "space before a value": (GET + b"a:", b" "),
-    "headers": (GET, b"a: b\r\n"),
-    "length": (GET + b"content-length: ", b"0"),
-    "body of a GET": (GET + b"content-length: 99999999\r\n\r\n", b"a"),
-    "trailers of a GET": (GET + CHUNKED + b"0\r\n", b"a: b\r\n"),
-    "body": (POST + b"content-length: 99999999\r\n\r\n", b"a"),
-    "chunk size": (POST + CHUNKED, b"0"),
-    "chunk extension": (POST + CHUNKED + b"5;", b"a"),
-    "value of an extension": (POST + CHUNKED + b"5;a=", b"a"),
-    "quoted extension": (POST + CHUNKED + b'5;a="', b"a"),
-    "chunk data": (POST + CHUNKED + b"5fffffff\r\n", b"a"),
-    "chunks": (POST + CHUNKED, b"4\r\nabcd\r\n"),
-    "tiny chunks": (POST + CHUNKED, b"1\r\na\r\n"),
-    "chunks with extensions": (POST + CHUNKED, b"1;" + 1000 * b"a" + b"\r\na\r\n"),
-    "trailer name": (POST + CHUNKED + b"0\r\n", b"a"),
-    "trailer value": (POST + CHUNKED + b"0\r\na: ", b"a"),
-    "trailers": (POST + CHUNKED + b"0\r\n", b"a: b\r\n"),
-}
 
 
 def answer_to(port: int, state: str) -> int:

@@ -13,6 +13,7 @@ from tests.helpers.eventually import eventually
 from views.reading import Results
 
 DAY, MONTH = 86_400.0, 30 * 86_400.0
+AUTUMN = ("2026-10-24T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 3600)
 
 
 def finals(directory: Path) -> list[tuple[int, int]]:
@@ -77,7 +78,6 @@ def test_a_survey_that_is_started_late_and_one_that_was_stopped_for_long_go_on_w
 
 # Midnight before the day before clocks change, midnight after the day of the change, and how much longer it is.
 SPRING = ("2026-03-28T00:00:00+01:00", "2026-03-30T00:00:00+02:00", -3600)
-AUTUMN = ("2026-10-24T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 3600)
 
 
 def seconds(moment: str) -> float:

@@ -49,6 +49,21 @@ horizon: 7
 attributes:
   - {{name: colour, values: [red, green, blue]}}
 """
+SHOWN = 40
+IDLE, DESCRIPTORS = 1100, 1024
+PATIENCE_SECONDS = 60
+LIMITS = """
+import resource
+from gateway.http import most_connections
+from protocols.errors import ServerError
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096))
+print(most_connections(), resource.getrlimit(resource.RLIMIT_NOFILE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))
+try:
+    most_connections()
+except ServerError as error:
+    print(error)
+"""
 
 
 def reports_of(scheme: Scheme, count: int) -> Iterator[dict[str, object]]:
@@ -126,9 +141,6 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
     assert sum(final.n for final in finals.values()) == sum(map(len, counted.values()))
 
 
-SHOWN = 40
-
-
 def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_path: Path) -> None:
     text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     file, log = tmp_path / "survey.yaml", tmp_path / "serve.log"
@@ -150,22 +162,6 @@ def rows(table: str) -> int:
             return len(answer.read().splitlines()) - 1
     except urllib.error.HTTPError:
         return 0  # nothing is final yet
-
-
-IDLE, DESCRIPTORS = 1100, 1024
-PATIENCE_SECONDS = 60
-LIMITS = """
-import resource
-from gateway.http import most_connections
-from protocols.errors import ServerError
-resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096))
-print(most_connections(), resource.getrlimit(resource.RLIMIT_NOFILE))
-resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))
-try:
-    most_connections()
-except ServerError as error:
-    print(error)
-"""
 
 
 def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> None:

@@ -29,6 +29,12 @@ NAMES = {
     "plan", "read_results", "run", "synthesize",
 }  # fmt: skip
 HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
+SECRET = bytes(range(32))
+KEY = bytes(32)
+ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
+COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
+HOURS = list(range(24)) * 417
+OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
 
 
 def test_these_are_the_names_and_each_is_explained() -> None:
@@ -78,13 +84,6 @@ def test_a_survey_is_read_from_a_file_or_from_text(tmp_path: Path) -> None:
 def test_a_plan_is_what_the_command_shows() -> None:
     drawn = hearsay.plan(survey(), devices=500, error=0.02)
     assert (drawn.survey, drawn.devices, drawn.error) == ("buttons", 500, 0.02)
-
-
-SECRET = bytes(range(32))
-KEY = bytes(32)
-ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
-COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
-HOURS = list(range(24)) * 417
 
 
 def survey(terms: str = "eps_inf: 4, eps_1: 2", more: str = "") -> hearsay.Survey:
@@ -156,9 +155,6 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
             assert table[name] == estimated[name]
     assert published[1].attributes[0].statistics is not None
     assert published[1].attributes[0].statistics.gaps.tolist() == [2]
-
-
-OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
 
 
 def test_counts_give_what_reports_give() -> None:

@@ -16,6 +16,10 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 
 SURVEY = "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, %s}]}"
+TEXT = """
+{id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, areas: districts.geojson,
+ grid: {at: [47.2, 6.0], cell: 500m, columns: 6, rows: 4}, geo: {level: 1.1, radius: 400m}}]}
+"""
 
 
 def written(directory: Path, more: str) -> Path:
@@ -68,12 +72,6 @@ def test_too_many_values_are_refused_with_what_to_take_at_which_number() -> None
         parse_survey(SURVEY % "range: {last: 1000000}")
     with pytest.raises(SurveyError, match="olh cannot hash 1000000 values to g = 61"):
         parse_survey(SURVEY % "range: {last: 999999}, mechanism: olh, parameter: 61")
-
-
-TEXT = """
-{id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, areas: districts.geojson,
- grid: {at: [47.2, 6.0], cell: 500m, columns: 6, rows: 4}, geo: {level: 1.1, radius: 400m}}]}
-"""
 
 
 def districts(*squares: tuple[str, float, float, float, float]) -> str:

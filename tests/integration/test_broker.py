@@ -15,6 +15,8 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import read_topic
 
+ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
+
 
 def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all", enable_idempotence=True)
@@ -73,9 +75,6 @@ def test_reading_a_topic_ends_when_its_broker_goes_away(
             list(records)
     finally:
         kafka.start()
-
-
-ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
 
 
 @pytest.mark.long(part="kills")

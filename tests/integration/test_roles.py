@@ -43,6 +43,8 @@ pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.
 TOPICS = Topics("roles", partitions=2, merge_partitions=1)
 ROLES = {role.name: role for role in roles(TOPICS)}
 As = Callable[[str], KafkaSettings]
+USER, PASSWORD = "fleet", "correct horse"
+"""Of a user that may do everything."""
 
 
 @pytest.fixture(scope="module")
@@ -198,10 +200,6 @@ def test_who_is_not_let_in_is_told_why(
     with pytest.raises(ServerUnavailable, match=complaint) as refused:
         knock(load().kafka)
     assert "horse" not in str(refused.value)
-
-
-USER, PASSWORD = "fleet", "correct horse"
-"""Of a user that may do everything."""
 
 
 @dataclass(frozen=True)

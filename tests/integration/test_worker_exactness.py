@@ -26,6 +26,10 @@ from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Row, T
 from views.local import collector
 
 MakeTopics = Callable[..., Topics]
+BACK_OFF_SECONDS = 10.0
+"""Supervisors start what ends at once less and less often. Without it, the group would only rebalance."""
+REFUSED = f"the state has version {VERSION + 1}, and this release reads versions up to {VERSION}"
+PERIODS = 5
 
 
 @pytest.mark.long(part="kills")
@@ -36,11 +40,6 @@ def test_finals_are_exact_through_kills_pauses_stops_and_broker_crashes(
     between two publications, or a rejected record that is counted twice or is missing from the dead letters."""
     topics = fresh_topics(partitions=6, merge_partitions=2)
     Ordeal(kafka, topics, tmp_path, seed=1).run(reports=120_000, periods=7, faults=5)
-
-
-BACK_OFF_SECONDS = 10.0
-"""Supervisors start what ends at once less and less often. Without it, the group would only rebalance."""
-REFUSED = f"the state has version {VERSION + 1}, and this release reads versions up to {VERSION}"
 
 
 class NextRelease(WorkerProcess):
@@ -100,9 +99,6 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
             if worker.running:
                 worker.kill()
     assert read_finals(kafka_settings, topics) == histograms_of(recount(kafka_settings, topics))
-
-
-PERIODS = 5
 
 
 def some_events() -> list[Event]:

@@ -25,6 +25,8 @@ from tests.memo_store.surveys import columns_key, devices, respondent
 SECRET = b"a secret that must not be stored"
 PLANTED = [f"planted-{number:03}-value" for number in range(256)]
 TELLING = np.array([0x506C616E74656431, 0x506C616E74656432, 0x0123456789ABCDEF], dtype=np.uint64)
+EVERYONE = devices(20_000)
+CELLS = np.arange(20_000) % 10
 
 
 @pytest.fixture
@@ -185,10 +187,6 @@ def test_a_device_has_another_pseudonym_in_every_survey_and_under_every_keyring(
         field for key, table in tables(redis_url).items() if not key.endswith((b":epoch", b":state")) for field in table
     ]
     assert len(fields) == len(set(fields)) == 900
-
-
-EVERYONE = devices(20_000)
-CELLS = np.arange(20_000) % 10
 
 
 def sealer(terms: str = "", id: str = "visits") -> Sealer:

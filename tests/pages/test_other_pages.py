@@ -29,6 +29,9 @@ from tests.helpers.town import live
 from tests.pages.towns import town_scheme, town_shapes
 from tests.pages.viewing import draw_everything, problems, rows, viewing, wait_until
 
+VALUES = 1_000
+DEVICES, PERIODS, FORGED = 600, 5, 200
+
 
 @pytest.fixture(scope="module")
 def telemetry(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -97,9 +100,6 @@ def test_shapes_that_cannot_be_drawn_are_refused_with_a_sentence(text: str, said
         parse_shapes(text, town_scheme().survey, "town.geojson")
 
 
-VALUES = 1_000
-
-
 def test_a_page_of_many_values_has_the_most_frequent_first_and_says_of_how_many(
     browser: Browser, tmp_path: Path
 ) -> None:
@@ -153,9 +153,6 @@ def test_the_page_shows_every_way_to_learn_by_budget(browser: Browser, tmp_path:
         shown.get_by_label("Figure").select_option("parity_gap")
         draw_everything(shown)
         assert problems(shown) == []
-
-
-DEVICES, PERIODS, FORGED = 600, 5, 200
 
 
 @pytest.mark.long(part="browser")

@@ -27,6 +27,10 @@ HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell
 BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
 TURNS = (scheme("one_in: 3,", ONCE), scheme(f"one_in: 3, {SPL}", ONCE))
 MakeFleet = Callable[..., Simulation]
+OpenMemos = Callable[[Respondent], SurveyMemos]
+SURVEY = scheme("solution: spl,")
+WORLD = Alternating(120, 3)
+STEPS = {"status", "lookup", "send", "flush", "delivered"}
 
 
 @pytest.fixture
@@ -213,12 +217,6 @@ def test_a_scenario_that_does_not_fit_the_survey_is_refused(
     world.attributes = attributes  # type: ignore[misc]
     with pytest.raises(ScenarioError, match=complaint):
         fleet(scheme(), KeepingSink(), world)
-
-
-OpenMemos = Callable[[Respondent], SurveyMemos]
-SURVEY = scheme("solution: spl,")
-WORLD = Alternating(120, 3)
-STEPS = {"status", "lookup", "send", "flush", "delivered"}
 
 
 class Crash(Exception):

@@ -22,6 +22,9 @@ from tests.producers.events import COLUMNS, EVENTS, OPTIONS, START, Event, MakeR
 
 A_DAY = history(10, 1)
 ROWS = [event.row() for event in A_DAY]
+PAST = history(10, 2)
+SORTED_BY_PERSON = sorted(PAST, key=lambda event: (event.person, event.at))
+SCHEME = survey()
 
 
 def test_a_column_that_is_not_there_is_named_with_those_that_are(replay: MakeReplay, tmp_path: Path) -> None:
@@ -130,11 +133,6 @@ def test_a_line_with_two_unknown_values_is_named_once(replay: MakeReplay, tmp_pa
     path = write(tmp_path / EVENTS, [["a", START.isoformat(), "atlantis", "long"]])
     found = replay(path, KeepingSink()).run().faults[Fault.UNKNOWN_VALUE]
     assert (found.count, [line for _, line in found.places]) == (2, [2])
-
-
-PAST = history(10, 2)
-SORTED_BY_PERSON = sorted(PAST, key=lambda event: (event.person, event.at))
-SCHEME = survey()
 
 
 def look(path: Path, options: Options = OPTIONS, most_rows: int | None = None) -> Inspection:

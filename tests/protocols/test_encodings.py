@@ -19,6 +19,20 @@ from protocols.mechanisms.mechanism import Budget
 from tests.helpers.surveys import of_size, scheme_with
 
 LIFELONG = [g for g in PRIMES if Hashed(2, g).digits > 1]  # one digit would send no two values together
+K = 7
+PRIOR = [0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04]
+CHANNELS = {
+    **{name: scheme_with(of_size(K, mechanism=name), eps_inf=2.0, eps_1=1.0) for name in ("l-grr", "l-osue", "loloha")},
+    **{f"olh, {g}": scheme_with(of_size(K, mechanism="olh", parameter=g), eps=1.0) for g in (2, 3, 5)},
+    "dbitflip": scheme_with(of_size(K, mechanism="dbitflip", parameter=3), eps_inf=2.0),
+    **{
+        name: scheme_with(of_size(K, mechanism=name), of_size(2, "b"), eps=1.0, solution="rs+fd")
+        for name in ("grr", "oue-z", "sue-r")
+    },
+    "prior": scheme_with(
+        of_size(K, mechanism="oue-r", prior=PRIOR), of_size(2, "b", prior=[0.5, 0.5]), eps=1.0, solution="rs+rfd"
+    ),
+}
 
 
 @pytest.mark.parametrize(("k", "g"), [(2, 2), (7, 2), (7, 3), (27, 3), (30, 5)])
@@ -89,22 +103,6 @@ def test_answers_show_only_what_is_held() -> None:
     shown = np.unpackbits(buckets.finish(everything, held), axis=1, count=12, bitorder="little")
     assert (shown.sum(axis=1) == 4).all()
     assert np.take_along_axis(shown, np.asarray(held), axis=1).all()
-
-
-K = 7
-PRIOR = [0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04]
-CHANNELS = {
-    **{name: scheme_with(of_size(K, mechanism=name), eps_inf=2.0, eps_1=1.0) for name in ("l-grr", "l-osue", "loloha")},
-    **{f"olh, {g}": scheme_with(of_size(K, mechanism="olh", parameter=g), eps=1.0) for g in (2, 3, 5)},
-    "dbitflip": scheme_with(of_size(K, mechanism="dbitflip", parameter=3), eps_inf=2.0),
-    **{
-        name: scheme_with(of_size(K, mechanism=name), of_size(2, "b"), eps=1.0, solution="rs+fd")
-        for name in ("grr", "oue-z", "sue-r")
-    },
-    "prior": scheme_with(
-        of_size(K, mechanism="oue-r", prior=PRIOR), of_size(2, "b", prior=[0.5, 0.5]), eps=1.0, solution="rs+rfd"
-    ),
-}
 
 
 @pytest.mark.parametrize("name", CHANNELS)

@@ -26,7 +26,12 @@ from tests.helpers.certificates import Authority
 pytestmark = pytest.mark.long(part="cluster")
 
 CLIENTS = [KafkaAdminClient, KafkaConsumer, KafkaProducer]
-NOBODY = "127.0.0.1:1"  # no process listens there
+MORE_BYTES = 8 << 20
+"""More memory than this would be a leak."""
+A_FEW = 5
+"""Less than what four attempts would leave."""
+SECONDS = 60.0
+PROCESS_SECONDS = 500.0
 
 
 def refuse(client: Callable[..., Any], settings: KafkaSettings, times: int, seconds: float) -> None:
@@ -96,14 +101,6 @@ def shake_hands_with_a_silent_server(client: Callable[..., Any], tmp_path: Path)
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_server_that_never_answers_a_tls_handshake_is_given_up(client: Callable[..., Any], tmp_path: Path) -> None:
     alone(shake_hands_with_a_silent_server, client, tmp_path)
-
-
-MORE_BYTES = 8 << 20
-"""A thousand leaked threads or sockets would take more memory than this."""
-A_FEW = 5
-"""Less than what four attempts would leave."""
-SECONDS = 60.0
-PROCESS_SECONDS = 500.0
 
 
 def alone(check: Callable[..., None], *arguments: Any) -> None:

@@ -31,6 +31,15 @@ from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, T
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
 Store = dict[bytes, bytes]
 Log = list[tuple[str, Event]]  # the survey of each event
+BOTH: Log = [
+    ("bad", Reports(0, (Row(1), Row(2)))),
+    ("good", Reports(0, (Row(1),))),
+    ("bad", Reports(0, (Row(3), Row(2)))),
+    ("bad", Tick(0)),
+    ("good", Reports(0, (Row(4),))),
+    ("bad", Reports(1, (Row(1),))),
+]
+TOO_LARGE = StateError("the broker refuses a record as too large", "")
 
 
 class Bug:
@@ -77,16 +86,6 @@ def resume(store: Store, times: int = 1) -> None:
 
 def counted(counter: PartitionCounter) -> dict[tuple[str, int], int]:
     return {key: period.counts.snapshot()["colour"].total for key, period in counter.open_periods.items()}
-
-
-BOTH: Log = [
-    ("bad", Reports(0, (Row(1), Row(2)))),
-    ("good", Reports(0, (Row(1),))),
-    ("bad", Reports(0, (Row(3), Row(2)))),
-    ("bad", Tick(0)),
-    ("good", Reports(0, (Row(4),))),
-    ("bad", Reports(1, (Row(1),))),
-]
 
 
 def test_an_error_while_a_survey_is_counted_quarantines_it_and_the_others_are_counted(bug: Bug) -> None:
@@ -274,9 +273,6 @@ def test_a_partial_or_a_status_that_cannot_be_read_quarantines_its_survey_in_the
     poisoned = store | {state_key("merge", 0, "survey", "good"): b"?"}
     merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), poisoned.items())
     assert sorted(merger.quarantines) == ["bad", "good"]
-
-
-TOO_LARGE = StateError("the broker refuses a record as too large", "")
 
 
 @dataclass

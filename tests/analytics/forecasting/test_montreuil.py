@@ -16,6 +16,7 @@ from protocols.mechanisms import SupportChannel
 from protocols.mechanisms.rounds import grr
 
 AHEAD = 48
+SEASONS, WEEK = (48, 336), 336  # half hours of a day and of a week; the last week is the test week of the literature
 
 
 @cache
@@ -54,7 +55,6 @@ def test_a_day_ahead_intervals_are_neither_too_wide_nor_too_narrow() -> None:
 
 
 PATH = Path(__file__).parents[3] / "examples/series/montreuil.csv"
-SEASONS, WEEK = (48, 336), 336  # half hours of a day and of a week; the last week is the test week of the literature
 
 
 def montreuil() -> Floats:

@@ -19,6 +19,10 @@ from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET
 from stream_app.faust_app.partitions.tasks import AT_ONCE, in_portions, in_turns
 from stream_app.log.codec import RECORD_COST
 
+LIMIT_SECONDS = 30
+Event = tuple[int, Callable[[], Coroutine[Any, Any, None]]]  # a partition, and what is done
+REPORTS = TP("small.reports", 0)
+
 
 def record(offset: int, size: int) -> ConsumerRecord:
     return ConsumerRecord("reports", 0, offset, 0, 0, None, bytes(size), None, 0, size, ())
@@ -39,10 +43,6 @@ def record(offset: int, size: int) -> ConsumerRecord:
 def test_portions_are_of_limited_size_and_without_gaps(sizes: dict[int, int], portions: list[list[int]]) -> None:
     records = [record(offset, size) for offset, size in sizes.items()]
     assert [[one.offset for one in portion] for portion in in_portions(records, 10, 3)] == portions
-
-
-LIMIT_SECONDS = 30
-Event = tuple[int, Callable[[], Coroutine[Any, Any, None]]]  # a partition, and what is done
 
 
 def in_order(events: list[Event]) -> Awaitable[None]:
@@ -190,9 +190,6 @@ def test_progress_in_between_starts_the_count_again(other: object) -> None:
     for _ in range(4):
         for progress in ((7, 100), (7, 100), (7, 100), other):
             watchdog.check(progress)
-
-
-REPORTS = TP("small.reports", 0)
 
 
 async def nothing() -> None:
