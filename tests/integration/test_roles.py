@@ -115,8 +115,8 @@ def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As
         list(read_topic(as_user("analyst"), TOPICS.reports))
     with pytest.raises(NotAllowed, match=f"does not allow user 'gateway' to: Read topic {TOPICS.reports}"):
         list(read_topic(as_user("gateway"), TOPICS.reports))
-    sink = KafkaSink(as_user("publisher"), TOPICS.reports)
     with pytest.raises(NotAllowed, match=f"user 'publisher' to: Write topic {TOPICS.reports}"):
+        sink = KafkaSink(as_user("publisher"), TOPICS.reports)
         sink.send(0, "kind", b"value")
         sink.flush()
     with pytest.raises(NotAllowed, match=f"user 'edge' to: Write topic {TOPICS.surveys}"):
