@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log2, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any
 
@@ -182,8 +182,3 @@ def test_the_proposed_shares_reach_all_wanted_errors_with_the_fewest_devices() -
         plan(scheme, wanted={"place": 0.1})
     with pytest.raises(SettingsError, match="no shares"):
         plan(scheme_with(AGE, AREA, **TWO, solution="spl"), wanted={"age": 0.1})
-
-
-def test_bits_of_a_share_are_its_logarithm() -> None:
-    (first, *_) = evidence(scheme_with({**AGE, "share": 0.1}, AREA, **TWO).questions, True, memoised=True)
-    assert first.trait_bits == pytest.approx(log2(10))

@@ -14,7 +14,6 @@ from hearsay.survey_files import example
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.catalogue import build
-from protocols.mechanisms.lifelong import Buckets
 from protocols.mechanisms.places.law import cuts, weights
 from protocols.mechanisms.record import USES, Use
 from protocols.mechanisms.rounds import Flip, grr
@@ -181,14 +180,6 @@ def _rounded_up(function: Callable[..., Any]) -> Callable[..., Any]:
         return up if isinstance(up, np.ndarray) else float(up)
 
     return rounded
-
-
-def test_how_many_values_a_device_holds_is_in_the_tables() -> None:
-    """Nothing else in the tables of dbitflip depends on it."""
-    one, two = (Buckets(9, d) for d in (1, 2))
-    flip = Flip(0.75, 0.25)
-    assert [digest(t) for t in one.memo_tables(flip)] == [digest(t) for t in two.memo_tables(flip)]
-    assert [digest(t) for t in one.trait_tables()] != [digest(t) for t in two.trait_tables()]
 
 
 BUDGETS: dict[Use, dict[str, Any]] = {

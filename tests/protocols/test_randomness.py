@@ -14,11 +14,10 @@ import memo_store
 import protocols
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError
-from protocols.mechanisms import Direct, Flip, fitting
-from protocols.mechanisms.encodings import Unary
-from protocols.mechanisms.rounds import geometric, grr
+from protocols.mechanisms import Direct
+from protocols.mechanisms.rounds import grr
 from protocols.randomness import Keyring
-from protocols.randomness.sampling import Rows, Table, eight_bits
+from protocols.randomness.sampling import Table, eight_bits
 from protocols.respondent import Respondent
 from tests.helpers.crowd import answers_of
 from tests.helpers.surveys import of_size, scheme_with
@@ -55,18 +54,6 @@ def test_a_device_alone_answers_as_it_does_in_a_fleet(terms: dict[str, float], s
             assert (alone[0] == together[device]).all()
     assert respondent.sampled(devices(200))[57] == respondent.sampled(np.array([57], dtype=np.uint64))[0]
     assert respondent.tokens(devices(200), 9)[57] == respondent.tokens(np.array([57], dtype=np.uint64), 9)[0]
-
-
-@pytest.mark.parametrize("name", [record.name for record in fitting("memo only") if record.lifelong])
-def test_what_is_for_life_is_the_same_alone_and_in_a_fleet(name: str) -> None:
-    scheme = scheme_with(of_size(20, mechanism=name), eps_inf=2.0)
-    question, respondent = scheme.questions[0], Respondent(scheme, seeded_keyring(4))
-    values = np.arange(100) % 20
-    together = answers_of(question, respondent, values)
-    one = np.array([31], dtype=np.uint64)
-    cells = respondent.cells(question, one, values[[31]])
-    alone = respondent.report(question, one, 0, respondent.memoise(question, one, cells))
-    assert (alone[0] == together[31]).all()
 
 
 def test_a_retry_repeats_the_report_and_another_period_does_not() -> None:
@@ -109,11 +96,31 @@ def test_purposes_devices_tweaks_and_lanes_share_no_bits() -> None:
     assert len(seen) == (8 + 4 + 4) * len(streams)  # a block has two halves, a device alone has 16 words of a stream
 
 
-def test_no_devices_draw_nothing() -> None:
-    nobody = seeded_keyring(1).draws(("a",), devices(0))
-    assert len(Table([0.5, 0.5]).sample(nobody)) == 0
-    assert Unary(20).memoise(np.zeros(0, dtype=np.int64), Flip(0.5, 0.3), nobody).shape == (0, 3)
-    assert len(Rows(geometric(4, 1.0).matrix).sample(np.zeros(0, dtype=np.int64), nobody)) == 0
+@pytest.mark.parametrize("count", [1, 2, 5, 13])
+@pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
+    rng = np.random.default_rng(2)
+    table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
+    low = np.uint64(1 << 40)
+    selections = [
+        np.arange(3, 3 * 2048, dtype=np.uint64),  # in a row
+        np.arange(2048, dtype=np.uint64) + np.uint64((1 << 63) + 5),
+        np.arange(2048, dtype=np.uint64)[::-1] + np.uint64((1 << 63) + 5),
+        np.arange(3, 3 * 2048, dtype=np.uint64)[rng.random(3 * 2048 - 3) < 0.7],  # many neighbours
+        rng.permutation(np.arange(2 * 2048, dtype=np.uint64)),
+        rng.integers(0, 1 << 64, 2048, dtype=np.uint64),  # no neighbours
+        np.repeat(low, 5),
+    ]
+    ring = seeded_keyring(9)
+    for devices in selections:
+        tweaks = (devices % np.uint64(11)).astype(np.int64) if cells else 4
+        own, there = 8 * (devices % np.uint64(count)).astype(np.int64), devices % np.uint64(2) == 1
+        together = table.sample(ring.draws(("a",), devices, tweaks), count, (own, there))
+        for row in (0, 1, len(devices) // 2, len(devices) - 1):
+            one = slice(row, row + 1)
+            tweak = tweaks[one] if isinstance(tweaks, np.ndarray) else tweaks
+            alone = table.sample(ring.draws(("a",), devices[one], tweak), count, (own[one], there[one]))
+            assert np.array_equal(alone[0], together[row])
 
 
 def test_a_short_secret_is_refused_and_none_is_shown() -> None:

@@ -17,7 +17,7 @@ from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import format_survey, parse_survey
 from protocols.survey_text.parsing import MOST_PROBLEMS
-from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT, NotPlain, read_yaml
+from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT
 
 Data = dict[str, Any]
 budgets = st.floats(0.01, 10).map(lambda eps: round(eps, 3))
@@ -167,23 +167,6 @@ def test_what_is_not_plain_yaml_is_refused(name: str) -> None:
     with pytest.raises(SurveyError) as error:
         parse_survey(text, "s.yaml")
     assert word in error.value.message
-
-
-def test_plain_yaml_knows_its_lines() -> None:
-    document = read_yaml("a:\n  - b: 1\n    c:\n      - 2\n\n      - 3\n")
-    assert document.data == {"a": [{"b": "1", "c": ["2", "3"]}]}
-    assert [document.line(path) for path in (("a",), ("a", 0, "c"), ("a", 0, "c", 1), ("a", 7), ("x",))] == [
-        1,
-        3,
-        6,
-        1,
-        None,
-    ]
-
-
-def test_plain_yaml_raises_one_kind_of_error() -> None:
-    with pytest.raises(NotPlain, match="line 1: not YAML"):
-        read_yaml("a: 'b")
 
 
 def test_of_very_many_problems_the_first_are_shown() -> None:
