@@ -183,14 +183,6 @@ def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
         LocalStore.existing(tmp_path)
 
 
-def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
-    with (
-        collector(tmp_path, [SCHEME.survey], KEY, KEY),
-        pytest.raises(StateError, match="in use by another process"),
-    ):
-        collector(tmp_path, [SCHEME.survey], KEY, KEY)
-
-
 def test_a_directory_serves_one_process_also_after_files_in_it_were_deleted(tmp_path: Path) -> None:
     """A failure would be two processes that append to one log."""
     with collector(tmp_path, [SCHEME.survey], KEY, KEY):

@@ -173,15 +173,6 @@ def test_the_same_counts_have_the_same_noise_and_other_counts_have_another() -> 
     assert (one.n["a"] != release(counts, 0, GRR, 1, None, key).n["a"]).any(), "nor in another period"
 
 
-def test_other_terms_have_other_noise() -> None:
-    counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
-    other = scheme_of(
-        "{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, horizon: 2, presence_epsilon: 1, minimum: 1"
-    )
-    assert other.presence == GRR.presence
-    assert (release(counts, 0, GRR, 0, None, key).n["a"] != release(counts, 0, other, 0, None, key).n["a"]).any()
-
-
 def test_cells_have_the_noise_that_their_scales_say() -> None:
     noise, counts = GRR.presence, worlds(GRR)[0][0]
     assert noise is not None

@@ -17,15 +17,6 @@ def test_it_is_a_set() -> None:
         assert held.insert(batch).tolist() == expected
 
 
-def test_a_token_takes_about_16_bytes() -> None:
-    held, sizes = TokenSet(), []
-    for batch in np.array_split(RNG.integers(1, 1 << 63, size=100_000, dtype=np.uint64), 300):
-        held.insert(batch)
-        sizes.append(held.nbytes / len(held))
-    assert max(sizes) <= 19.2
-    assert min(sizes) < 12
-
-
 @pytest.mark.parametrize("shift", [0, 3, 20, 40])
 def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     """Consecutive tokens, or tokens with equal low bits, would fill one long run of slots if they were not hashed."""

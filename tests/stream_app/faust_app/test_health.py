@@ -9,7 +9,6 @@ import urllib.request
 import pytest
 
 from hearsay.serving.worker import serve_pages
-from protocols.errors import ServerError
 from servers.ports import free_port
 from stream_app.faust_app.monitoring import web
 from stream_app.faust_app.monitoring.web import Health
@@ -54,13 +53,3 @@ def test_a_client_that_asks_nothing_keeps_nobody_waiting() -> None:
     port = free_port()
     with serve_pages("127.0.0.1", port), socket.create_connection(("127.0.0.1", port)):
         assert ask(port, "/live")[0] == 200
-
-
-def test_a_port_that_is_taken_is_named() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        with (
-            pytest.raises(ServerError, match=rf"port {port} of 127\.0\.0\.1 .*--web-port"),
-            serve_pages("127.0.0.1", port),
-        ):
-            pass

@@ -9,40 +9,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from protocols.errors import ServerError
 from stream_app.faust_app.crash import Watchdog
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
-from stream_app.faust_app.partitions.tasks import AT_ONCE, in_portions, in_turns
+from stream_app.faust_app.partitions.tasks import AT_ONCE, in_turns
 from stream_app.log.codec import RECORD_COST
 
 LIMIT_SECONDS = 30
 Event = tuple[int, Callable[[], Coroutine[Any, Any, None]]]  # a partition, and what is done
 REPORTS = TP("small.reports", 0)
-
-
-def record(offset: int, size: int) -> ConsumerRecord:
-    return ConsumerRecord("reports", 0, offset, 0, 0, None, bytes(size), None, 0, size, ())
-
-
-@pytest.mark.parametrize(
-    ("sizes", "portions"),
-    [
-        ({}, []),
-        ({5: 0, 6: 0}, [[5, 6]]),
-        ({5: 4, 6: 6, 7: 1}, [[5, 6], [7]]),
-        ({5: 99, 6: 99}, [[5], [6]]),
-        ({5: 1, 7: 1, 8: 1}, [[5], [7, 8]]),
-        (dict.fromkeys(range(7), 1), [[0, 1, 2], [3, 4, 5], [6]]),
-    ],
-    ids=["nothing", "no bytes", "full", "too large", "a gap", "too many"],
-)
-def test_portions_are_of_limited_size_and_without_gaps(sizes: dict[int, int], portions: list[list[int]]) -> None:
-    records = [record(offset, size) for offset, size in sizes.items()]
-    assert [[one.offset for one in portion] for portion in in_portions(records, 10, 3)] == portions
 
 
 def in_order(events: list[Event]) -> Awaitable[None]:
@@ -95,28 +73,6 @@ def test_work_on_one_partition_is_done_in_order_and_on_at_most_so_many_at_once()
     asyncio.run(asyncio.wait_for(run(), LIMIT_SECONDS))
     assert begun == {0: [*range(0, 20, 3), *range(20, 30)], 1: [*range(1, 20, 3)], 2: [*range(2, 20, 3)]}
     assert most == AT_ONCE
-
-
-def test_what_is_under_way_is_cancelled_with_the_agent() -> None:
-    cancelled: list[int] = []
-
-    async def forever(partition: int) -> None:
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            cancelled.append(partition)
-            raise
-
-    async def run() -> None:
-        task = asyncio.ensure_future(in_order([(number, partial(forever, number)) for number in range(3)]))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        task.cancel()
-        await task
-
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(asyncio.wait_for(run(), LIMIT_SECONDS))
-    assert sorted(cancelled) == [0, 1]
 
 
 class Seconds:
