@@ -1,4 +1,4 @@
-"""`hearsay serve` as a process: killed under load, on its dashboard, and with more connections than descriptors."""
+"""`hearsay serve` as a process: killed under load, on its dashboard, and short of file descriptors."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
 from random import Random
-from socket import create_connection
 
 import pyarrow as pa
 import pytest
@@ -28,7 +26,6 @@ from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from servers.ports import free_port
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
@@ -50,7 +47,6 @@ attributes:
   - {{name: colour, values: [red, green, blue]}}
 """
 SHOWN = 40
-IDLE, DESCRIPTORS = 1100, 1024
 PATIENCE_SECONDS = 60
 LIMITS = """
 import resource
@@ -184,43 +180,3 @@ def test_a_log_that_lacks_descriptors_says_so(tmp_path: Path, monkeypatch: pytes
                 log._write([])
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
-@pytest.fixture
-def enough_descriptors() -> None:
-    """Enough for the clients of the test itself."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < 2 * IDLE:
-        pytest.skip(f"this test needs {2 * IDLE} file descriptors")
-    if soft < 2 * IDLE:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (2 * IDLE, hard))
-
-
-def test_serve_answers_beside_more_idle_connections_than_it_has_descriptors(
-    tmp_path: Path, enough_descriptors: None
-) -> None:
-    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")).replace("4s", "7d")
-    file, log, port = tmp_path / "survey.yaml", tmp_path / "serve.log", free_port()
-    file.write_text(text)
-    arguments = ["serve", str(file), "--data", str(tmp_path / "data"), "--port", str(port)]
-    command = ["sh", "-c", f'ulimit -n {DESCRIPTORS}; exec "$0" "$@"', sys.executable, "-m", "hearsay", *arguments]
-    scheme = Scheme(parse_survey(text))
-    with log.open("wb") as output, subprocess.Popen(command, stdout=output, stderr=output) as process:
-        try:
-            eventually(lambda: process.poll() is not None or "Results as they come: " in log.read_text())
-            dashboard = re.findall(r"Results as they come: (\S+)", log.read_text())[0]
-            with ExitStack() as clients:
-                for _ in range(IDLE):
-                    clients.enter_context(closing(create_connection(("127.0.0.1", port), PATIENCE_SECONDS)))
-                for report in reports_of(scheme, 3):
-                    headers = {"content-type": "application/json"}
-                    body = json.dumps({**report, "gap": "0001"}).encode()
-                    asked = urllib.request.Request(f"http://127.0.0.1:{port}/v1/reports", body, headers)
-                    with urllib.request.urlopen(asked, timeout=PATIENCE_SECONDS) as answer:
-                        assert answer.status == 201
-                with urllib.request.urlopen(dashboard, timeout=PATIENCE_SECONDS) as answer:
-                    assert answer.status == 200
-            process.terminate()
-            assert process.wait(PATIENCE_SECONDS) == 0, log.read_text()
-        finally:
-            process.kill()
