@@ -133,12 +133,6 @@ def test_a_wall_clock_survey_is_refused(day: list[str]) -> None:
     assert "cdr-sim" in error.hint
 
 
-def test_a_rule_for_an_attribute_that_there_is_not_is_refused(day: list[str]) -> None:
-    error = type_in(*day, "--choose", "cell=most").exception
-    assert isinstance(error, SurveyError)
-    assert "'cell'" in error.message and "area" in error.hint
-
-
 def test_capturing_needs_the_clock_key_of_those_who_will_count(day: list[str]) -> None:
     assert isinstance(CliRunner().invoke(app, [*day, "--capture", "captured"]).exception, SettingsError)
 
