@@ -153,18 +153,6 @@ def test_other_terms_of_a_captured_survey_are_refused(tmp_path: Path) -> None:
         DirectorySink(tmp_path, 2, scheme("minimum: 5,"))
 
 
-def test_a_directory_that_is_no_capture_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match="not a capture"):
-        send_capture(tmp_path, KeepingSink())
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    DirectorySink(tmp_path, 4, scheme())
-    (tmp_path / "00000000.arrow").write_bytes(b"not arrow")
-    with pytest.raises(ReplayError, match=r"00000000\.arrow cannot be read"):
-        send_capture(tmp_path, KeepingSink())
-
-
 def test_damage_anywhere_in_a_file_is_named_or_leaves_it_whole(tmp_path: Path) -> None:
     """Failure would look like: Arrow's own error, a crash of the process, or a record for no partition."""
     sink = DirectorySink(tmp_path, 4, scheme())
