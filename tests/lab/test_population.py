@@ -165,7 +165,6 @@ def test_a_client_with_swapped_bits_is_found() -> None:
     assert {finding.code for finding in found} == {"not-as-computed"} and all(finding.defect for finding in found)
 
 
-@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
     ("mechanism", "k", "expected"), [("l-osue", 100, 0.084), ("l-osue", 360, 0.57), ("l-grr", 100, 0.004)]
 )

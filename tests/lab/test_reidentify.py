@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearsay.terminal.console import no_step
-from lab.attacks.reidentify import Search, chosen_attributes, guessed, own_respondent, rank, seen_by_smp, without_noise
+from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, without_noise
 from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from tests.helpers.surveys import of_size, scheme_with
@@ -96,12 +96,3 @@ def test_without_noise_everybody_who_is_unique_is_found() -> None:
 def test_a_target_that_the_background_lacks_is_never_found() -> None:
     table, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
     assert rank([], strangers, table, ["a0"])[0][10].right == 0
-
-
-def test_nobody_answers_an_attribute_twice_if_the_choice_is_uniform() -> None:
-    random = np.random.default_rng(2)
-    picks, asked = chosen_attributes(random, 400, 6, "uniform")
-    assert all(len(set(column)) == 5 for column in picks.T)
-    assert all(3 <= len(subset) <= 5 for subset in asked)
-    again, _ = chosen_attributes(random, 400, 6, "non-uniform")
-    assert any(len(set(column)) < 5 for column in again.T)

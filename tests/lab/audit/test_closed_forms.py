@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -111,14 +111,6 @@ def test_a_forged_report_counts_as_the_plan_says(name: str) -> None:
     assert lying == pytest.approx(1.0), "a liar who follows the protocol counts once"
 
 
-def test_trackability_grows_with_reports_and_with_bits() -> None:
-    direct, bits = asked("l-grr", 10, eps_inf=2.0, eps_1=1.0), asked("l-osue", 40, eps_inf=2.0, eps_1=1.0)
-    assert [memo_trackability(direct.mechanism, t) for t in (1, 2, inf)] == pytest.approx([0.75, 2.26, 2.80], abs=0.01)
-    assert memo_trackability(direct.mechanism, inf) == pytest.approx(-log(direct.mechanism.first.q))  # type: ignore[union-attr]
-    found = [memo_trackability(bits.mechanism, t) or 0.0 for t in (1, 2, 5, inf)]
-    assert found == sorted(found) and found[0] > 10
-
-
 @pytest.mark.parametrize(("name", "held"), [("l-grr", None), ("l-osue", None), *(("dbitflip", d) for d in range(1, 5))])
 def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str, held: int | None) -> None:
     terms = {"eps_inf": 1.5} if held else {"eps_inf": 1.5, "eps_1": 0.7}
@@ -163,15 +155,6 @@ def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attac
                 assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
                 if figure.unit == "chance" and figure.best is not None:
                     assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure
-
-
-USES: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.5},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
-    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
-}
 
 
 def test_limits_are_compared_with_the_best_possible_figure() -> None:
