@@ -53,12 +53,6 @@ def test_batches_are_the_same_as_one_by_one(channel: Channel) -> None:
         np.testing.assert_allclose(together[place].high, alone.high)
 
 
-def test_two_values_mirror_each_other() -> None:
-    shares = estimate([70, 30], 100, SupportChannel(2, grr(2, 1.0), exclusive=True))
-    assert shares.value.sum() == pytest.approx(1)
-    assert shares.low[0] == pytest.approx(1 - shares.high[1])
-
-
 def test_all_mass_in_one_value_is_found() -> None:
     scheme = scheme_of("{name: a, range: {last: 5}, mechanism: l-osue}")
     counts, n = counts_of(scheme, "a", np.full(40_000, 3), np.repeat(np.arange(40), 1000))
@@ -82,9 +76,3 @@ def test_everybody_together_is_everybody(channel: Channel) -> None:
     everybody = estimate(counts, 1000, channel, groups=np.ones((1, 4), dtype=bool))
     assert everybody.value == pytest.approx([1])
     assert (everybody.error[0] < 1e-6) == channel.exclusive
-
-
-def test_people_are_frequencies_times_how_many_there_are() -> None:
-    people = estimate([[50, 20, 20, 10]], [100], CHANNELS[0], population=[100]).times([100])
-    assert people.value.sum() == pytest.approx(100)
-    assert (people.low < people.value).all() and (people.value < people.high).all()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -120,16 +119,6 @@ def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
     assert shares.value.sum() == pytest.approx(1)
     assert (shares.low >= 0).all() and (shares.low <= shares.value).all()
     assert (shares.value <= shares.high).all() and (shares.high <= 1).all()
-
-
-def test_the_work_is_bounded_for_the_widest_attribute() -> None:
-    """A spike takes as many steps as are allowed. About a second of processor time; the limit is for slow machines."""
-    channel = MatrixChannel(geometric(1024, 0.5).matrix)
-    counts = np.random.default_rng(5).multinomial(20_000, channel.matrix[341])
-    before = process_time()
-    shares = consistent_shares(counts, 20_000, channel)
-    assert process_time() - before < 10
-    assert shares.value.argmax() == 341
 
 
 def test_early_stopped_is_what_other_corrections_are_compared_with() -> None:
