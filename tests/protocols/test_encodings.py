@@ -95,16 +95,6 @@ def test_a_record_says_whether_devices_keep_something_for_life(name: str) -> Non
             assert (build(name, 7, budget).encoding.traits(draws) is not None) == record.lifelong
 
 
-def test_answers_show_only_what_is_held() -> None:
-    buckets = Buckets(12, 4)
-    draws = seeded_keyring(2).draws(("trait",), np.arange(50, dtype=np.uint64))
-    held = buckets.traits(draws)
-    everything = np.full((50, 1), 0b1111, dtype=np.uint8)
-    shown = np.unpackbits(buckets.finish(everything, held), axis=1, count=12, bitorder="little")
-    assert (shown.sum(axis=1) == 4).all()
-    assert np.take_along_axis(shown, np.asarray(held), axis=1).all()
-
-
 @pytest.mark.parametrize("name", CHANNELS)
 def test_a_part_of_the_joint_support_is_that_part_and_pairs_are_its_sum(name: str) -> None:
     channel = CHANNELS[name].questions[0].channel

@@ -16,7 +16,6 @@ from protocols.mechanisms import RECORDS
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.places.law import cuts, weights
 from protocols.mechanisms.record import USES, Use
-from protocols.mechanisms.rounds import Flip, grr
 from protocols.randomness.sampling import Rows, Table, digest
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -110,19 +109,6 @@ def test_another_choice_for_the_same_file_changes_the_fingerprint(monkeypatch: p
     after = Scheme(load({}))
     assert after.survey == before.survey and after.questions[0].label != before.questions[0].label
     assert after.fingerprint != before.fingerprint
-
-
-@pytest.mark.usefixtures("rebuilt")
-def test_a_machine_that_rounds_a_probability_otherwise_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint({})
-
-    def rounded_otherwise(k: int, eps: float) -> Flip:
-        flip = grr(k, eps)
-        return Flip(float(np.nextafter(flip.p, 1)), flip.q)
-
-    monkeypatch.setattr("protocols.mechanisms.builders.direct.grr", rounded_otherwise)
-    build.cache_clear()
-    assert fingerprint({}) != before
 
 
 LIBRARY_FUNCTIONS = {

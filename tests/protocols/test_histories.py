@@ -5,7 +5,6 @@ from __future__ import annotations
 from itertools import product
 from math import log, prod
 
-import numpy as np
 import pytest
 
 from protocols.mechanisms.catalogue import build
@@ -42,19 +41,6 @@ def test_the_bound_for_many_reports_lies_above_every_exact_figure(name: str) -> 
         assert loss(mechanism, t) - 1e-12 <= found <= t * second_round_loss(mechanism) + 1e-12
 
 
-def test_histories_that_return_at_other_times_are_further_apart_than_a_renaming() -> None:
-    """x, y, x against x, y, z with n linked reports a segment: what c * eps_inf does not bound."""
-    mechanism = build("l-grr", 3, BUDGET)
-
-    def apart(n: int) -> float:
-        back, on = (0,) * n + (1,) * n + (0,) * n, (0,) * n + (1,) * n + (2,) * n
-        return log(symbol_chance(mechanism, on, on) / symbol_chance(mechanism, on, back))
-
-    assert loss_of_values(mechanism, 3) == pytest.approx(3.0)
-    assert [round(apart(n), 1) for n in (5, 20)] == [5.9, 26.2]
-    assert apart(20) < any_loss(mechanism, 60)[0]
-
-
 @pytest.mark.parametrize("cap", [None, 2])
 def test_a_renaming_of_cells_loses_eps_inf_for_each_cell_even_if_values_return(cap: int | None) -> None:
     mechanism = build("l-grr", 3, BUDGET)
@@ -65,26 +51,6 @@ def test_a_renaming_of_cells_loses_eps_inf_for_each_cell_even_if_values_return(c
             for answers in product(range(3), repeat=3):
                 one, two = (symbol_chance(mechanism, answers, held(h, cap)) for h in (history, other))
                 assert log(one / two) <= loss_of_values(mechanism, cells) + 1e-12
-
-
-def test_a_renaming_of_values_whose_hashes_collide_loses_more_than_a_renaming_of_cells() -> None:
-    """Two values each, 20 reports a segment: one hash keeps the first two apart and sends the others to one cell."""
-    mechanism = build("loloha", 8, Budget(1.0, 0.5))
-    hashes = mechanism.encoding.cells
-    apart = joined = (0, 0)
-    for trait in range(mechanism.encoding.family):
-        cells = [int(hashes(np.array([value]), np.array([trait]))[0]) for value in range(4)]
-        if cells[0] != cells[1] and cells[2] == cells[3]:
-            apart, joined = (cells[0], cells[1]), (cells[2], cells[3])
-    assert apart[0] != apart[1] and joined[0] == joined[1]
-    reports = [cell for cell in apart for _ in range(20)]
-    other = [cell for cell in joined for _ in range(20)]
-    ratio = log(
-        symbol_chance(mechanism, tuple(reports), tuple(reports))
-        / symbol_chance(mechanism, tuple(reports), tuple(other))
-    )
-    assert loss_of_values(mechanism, 2) == pytest.approx(2.0)
-    assert 10 * loss_of_values(mechanism, 2) < ratio < any_loss(mechanism, 40)[0]
 
 
 @pytest.mark.parametrize("k", [2, 3])

@@ -26,15 +26,6 @@ def asked(mechanism: str, k: int, **budgets: float) -> Scheme:
     return scheme_with({**of_size(k), "mechanism": mechanism}, **budgets)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "bits"),
-    [("l-osue", (0.38, 1.18, 2.77, 9.67)), ("l-sue", (0.45, 1.65, 4.0, 14.3)), ("l-grr", (0.10, 0.12, 0.17, 0.27))],
-)
-def test_information_of_a_pair_at_two_and_one(mechanism: str, bits: tuple[float, ...]) -> None:
-    found = [pair_information(question(mechanism, k, eps_inf=2.0, eps_1=1.0)) for k in (10, 40, 100, 360)]
-    assert found == pytest.approx(bits, abs=0.035)
-
-
 def test_information_of_symbols_is_that_of_their_joint_matrix() -> None:
     prior = {"0": 0.6, "1": 0.3, "2": 0.1}
     scheme = scheme_with(

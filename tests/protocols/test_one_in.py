@@ -13,7 +13,6 @@ import pytest
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats
 from protocols.planning import plan
-from protocols.privacy.crowd import evidence
 from protocols.respondent import Respondent
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
@@ -165,18 +164,6 @@ def test_the_stated_losses_are_those_of_all_histories(case: str, one_in: int) ->
 
 
 # What links, and what a plan says
-
-
-def test_the_place_is_a_trait_of_log2_w_bits() -> None:
-    for attributes, solution in ((TWO, "smp"), (TWO, "spl")):
-        once, turns = (scheme_with(*attributes, eps=1.0, solution=solution, one_in=w) for w in (1, 8))
-        bits = [
-            evidence(s.questions, s.discloses, s.survey.longitudinal, s.survey.one_in)[0].trait_bits
-            for s in (once, turns)
-        ]
-        assert bits[1] - bits[0] == pytest.approx(3.0)
-        shown = [plan(s, devices=10_000).crowd.attributes["a"].trait_bits for s in (once, turns)]
-        assert shown[1] - shown[0] == pytest.approx(3.0)
 
 
 def test_a_plan_shows_the_window_the_error_and_the_other_ways() -> None:

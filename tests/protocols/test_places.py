@@ -19,9 +19,7 @@ from protocols.mechanisms.places.law import ANYWHERE, cuts
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.planning import plan
 from protocols.privacy import in_words
-from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey.grid import Grid
 from protocols.survey_text import format_survey, parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -155,23 +153,3 @@ def test_a_survey_of_places_is_written_and_read_again_and_its_areas_are_no_terms
     assert again == scheme.survey
     assert Scheme(again).fingerprint == scheme_with(place(geo=NEAR)).fingerprint
     assert b"x0y0" not in scheme.terms, "the names of cells follow from the grid"
-
-
-def test_a_device_has_one_memo_for_each_cell() -> None:
-    scheme = scheme_with(place(geo=NEAR, geo_inf=WIDE))
-    respondent, devices = Respondent(scheme, seeded_keyring(1)), np.arange(500, dtype=np.uint64)
-    question, cells = scheme.questions[0], np.arange(500) % 63
-    memos = respondent.memoise(question, devices, cells)
-    assert (memos == respondent.memoise(question, devices, cells)).all()
-    assert (memos != respondent.memoise(question, devices, (cells + 1) % 63)).any()
-
-
-def test_a_position_that_jitters_at_a_border_stays_in_one_cell() -> None:
-    grid = Grid.model_validate(GRID)
-    cell, random = None, np.random.default_rng(1)
-    seen = set()
-    for x, y in random.normal(1000, 30, (200, 2)):
-        cell = grid.settled(x, y, cell)
-        seen.add(cell)
-    assert len(seen) == 1
-    assert grid.settled(1000 + 700, 1000, cell) != cell

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 
@@ -14,7 +14,7 @@ from protocols.mechanisms.rounds import grr
 from protocols.planning import plan
 from protocols.privacy.presence import share_variance
 from protocols.scheme import Scheme
-from protocols.survey import Solution, Survey
+from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -80,15 +80,6 @@ def test_guarantees_are_those_of_the_survey() -> None:
     assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
     assert one_shot.for_ever.whole is None and one_shot.renaming is None
-
-
-def test_every_figure_names_its_relation() -> None:
-    for cap in (None, 1, 3):
-        promise = plan(scheme_with(of_size(4), of_size(9, "b"), memo_cap=cap, **TWO_ROUNDS)).guarantee
-        assert {loss.relation for loss in (*promise.constant.values(), promise.for_ever)} == {"constant"}
-        assert {loss.relation for loss in (promise.per_report, *promise.any.values())} == {"any"}
-        assert promise.renaming is not None and promise.renaming.relation == "renaming"
-        assert list(promise.any) == [2, 7, 10, 100]
 
 
 def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
@@ -187,10 +178,6 @@ def test_the_budget_of_presence_is_divided_so_that_shares_have_the_smallest_erro
         assert share_variance(other, question, 30, 1 / 4) > best * 0.999
 
 
-def test_without_noise_on_presence_there_is_nothing_to_show() -> None:
-    assert plan(scheme_with(of_size(4), eps=1.0)).presence is None
-
-
 def text_of(scheme: Scheme, code: str) -> str:
     return next(caution.text for caution in plan(scheme).cautions if caution.code == code)
 
@@ -272,27 +259,6 @@ def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
     survey = example(name)
     assert survey.devices is not None
     assert "link-by-answer" not in codes(Scheme(survey))
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
-def test_examples_use_the_solution_that_their_plan_finds_most_exact(name: str) -> None:
-    """At the same budgets. Where fakes come from a prior, it is one that falls like 1 / rank."""
-    terms = example(name).model_dump()
-    errors = {}
-    for solution in get_args(Solution):
-        attributes = [
-            {**a, "range": None, "prior": falling(a["values"]) if solution == "rs+rfd" else None}
-            for a in terms["attributes"]
-        ]
-        drawn = plan(Scheme(Survey.model_validate({**terms, "solution": solution, "attributes": attributes})))
-        errors[solution] = max(attribute.precision.if_nobody for attribute in drawn.attributes)
-    assert example(name).solution == min(errors, key=lambda solution: errors[solution])
-
-
-def falling(values: tuple[str, ...]) -> dict[str, float]:
-    total = sum(1 / rank for rank in range(1, len(values) + 1))
-    return {value: 1 / rank / total for rank, value in enumerate(values, start=1)}
 
 
 def test_a_long_memo_that_is_sent_is_called_identifying() -> None:

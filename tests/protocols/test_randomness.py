@@ -19,41 +19,11 @@ from protocols.mechanisms.rounds import grr
 from protocols.randomness import Keyring
 from protocols.randomness.sampling import Table, eight_bits
 from protocols.respondent import Respondent
-from tests.helpers.crowd import answers_of
 from tests.helpers.surveys import of_size, scheme_with
-
-SURVEYS = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.0},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-}
 
 
 def devices(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint64)
-
-
-@pytest.mark.parametrize("terms", SURVEYS.values(), ids=SURVEYS)
-@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
-def test_a_device_alone_answers_as_it_does_in_a_fleet(terms: dict[str, float], solution: str) -> None:
-    scheme = scheme_with(of_size(5), of_size(60, "b"), solution=solution, **terms)
-    respondent = Respondent(scheme, seeded_keyring(3))
-    values = np.arange(200) % 5
-    for question in scheme.questions:
-        together = answers_of(question, respondent, values, period=9)
-        cells = respondent.cells(question, devices(200), values)
-        memos = respondent.memoise(question, devices(200), cells)
-        for device in (0, 57, 199):
-            own, value = np.array([device], dtype=np.uint64), values[[device]]
-            memo = respondent.memoise(question, own, respondent.cells(question, own, value))
-            assert (memo[0] == memos[device]).all()
-            if scheme.survey.longitudinal:
-                alone = respondent.report(question, own, 9, memo)
-            else:
-                alone = respondent.answer_once(question, own, 9, value)
-            assert (alone[0] == together[device]).all()
-    assert respondent.sampled(devices(200))[57] == respondent.sampled(np.array([57], dtype=np.uint64))[0]
-    assert respondent.tokens(devices(200), 9)[57] == respondent.tokens(np.array([57], dtype=np.uint64), 9)[0]
 
 
 def test_a_retry_repeats_the_report_and_another_period_does_not() -> None:
@@ -188,11 +158,3 @@ def test_no_generator_but_the_keystream_is_used_where_privacy_depends_on_it() ->
             if any(name in banned or name.startswith(("random.", "numpy.random.")) for name in names):
                 offences.append(f"{path}:{node.lineno}")
     assert not offences
-
-
-def test_protocols_do_not_reach_for_seeds() -> None:
-    """The rooms above are kept away by an import contract; within the room, by this."""
-    users = [
-        path for path, tree in sources(protocols) if path.name != "simulation.py" and "seeded_keyring" in ast.dump(tree)
-    ]
-    assert not users

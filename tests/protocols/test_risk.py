@@ -8,27 +8,9 @@ import numpy as np
 import pytest
 
 from protocols.mechanisms import fitting
-from protocols.mechanisms.lifelong import Buckets
 from protocols.privacy.risk import attribute_guess, value_guess
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
-
-PLAIN: list[tuple[str, dict[str, Any]]] = [
-    *((record.name, {"eps": 1.2}) for record in fitting("one-shot")),
-    *((record.name, {"eps_inf": 1.2}) for record in fitting("memo only")),
-    *((record.name, {"eps_inf": 2.0, "eps_1": 0.9}) for record in fitting("two rounds")),
-]
-
-
-@pytest.mark.parametrize(("name", "terms"), PLAIN)
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_no_guess_of_a_value_is_better_than_said(name: str, terms: dict[str, Any], k: int) -> None:
-    for d in (1, 2, k) if name == "dbitflip" else (None,):
-        scheme = scheme_with(of_size(k, mechanism=name, parameter=d), **terms)
-        question = scheme.questions[0]
-        rows, _ = answers(question, 1, scheme.survey.longitudinal)
-        assert value_guess(question) == pytest.approx(rows.max(axis=0).sum() / k)
-        assert isinstance(question.mechanism.encoding, Buckets) == (name == "dbitflip")
 
 
 @pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
