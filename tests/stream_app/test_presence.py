@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from analytics.estimation import estimate
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap, first_reports
 from protocols.randomness import Keyring
@@ -124,38 +123,6 @@ def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times
     assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
     if scheme is GRR and not is_late:  # a late report is in no N, and bits share e2: they spend less in a single cell
         assert any(refuted(*hits, KEYS, epsilon=0.25) for hits in found), "the test refutes a smaller budget"
-
-
-Publish = Callable[[Counts, Keyring], tuple[float, ...]]
-SMALL = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, presence_epsilon: 0.1")
-
-
-def from_the_release(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
-    """The estimates as they are published."""
-    shown = build_histogram("final", SMALL, 0, release(counts, 0, SMALL, 0, None, keyring)).attribute("a")
-    return () if shown.estimate is None else tuple(shown.estimate.tolist())
-
-
-def from_exact_supports(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
-    """Noise on n only: estimates from exact frequencies, rounded to a tenth of their error."""
-    n = max(1, int(release(counts, 0, SMALL, 0, None, keyring).n["a"].sum()))
-    shares = estimate(counts["a"].supports / counts["a"].total * n, n, SMALL.questions[0].channel)
-    step = 10 ** np.floor(np.log10(shares.error / 10))
-    return tuple(np.round(np.round(shares.value / step) * step, 9).tolist())
-
-
-@pytest.mark.parametrize(("publish", "shows"), [(from_the_release, False), (from_exact_supports, True)])
-def test_estimates_that_were_seen_only_with_a_device_give_it_away_if_supports_are_exact(
-    publish: Publish, shows: bool
-) -> None:
-    """An attack that knows nothing of the method: which outputs occurred only with, or only without, the device."""
-    there = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([60]), np.array([[31, 17, 12]]))}
-    absent = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([59]), np.array([[30, 17, 12]]))}
-    rings = keyrings()
-    learnt = [{publish(world, next(rings)) for _ in range(400)} for world in (there, absent)]
-    telling = learnt[0] - learnt[1]
-    hits = [sum(publish(world, next(rings)) in telling for _ in range(400)) for world in (there, absent)]
-    assert refuted(*hits, 400, epsilon=0.1) is shows
 
 
 # The noise.

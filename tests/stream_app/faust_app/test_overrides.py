@@ -117,12 +117,6 @@ def test_the_decision_names_every_one_of_them() -> None:
     assert not missing
 
 
-def test_a_name_that_is_gone_is_named_with_its_library_and_its_use() -> None:
-    assert Used(faust.App, "_gone", "start").complaint() == (
-        "faust-streaming no longer has faust.app.base.App._gone, which we used to start"
-    )
-
-
 def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None:
     name = importlib.import_module("kafka.net.connection").log.name
     assert name.startswith("kafka.net"), (
