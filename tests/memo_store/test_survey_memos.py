@@ -22,45 +22,11 @@ from tests.memo_store.surveys import devices, respondent
 OpenMemos = Callable[[Respondent], SurveyMemos]
 
 
-def test_a_memo_is_what_the_key_decides_and_stays(open_memos: OpenMemos) -> None:
-    people, everyone = respondent(), devices(500)
-    question = people.scheme.questions[0]
-    values = np.arange(500) % 10
-    first = open_memos(people).lookup(question, everyone, values, 0)
-    again = open_memos(people).lookup(question, everyone, values, 1)
-    assert (first == people.memoise(question, everyone, values)).all()
-    assert (first == again).all()
-
-
-def test_a_later_attempt_at_a_period_does_not_take_a_newer_value(open_memos: OpenMemos) -> None:
-    people, everyone = respondent(), devices(300)
-    question = people.scheme.questions[0]
-    values = np.arange(300) % 10
-    first = open_memos(people).lookup(question, everyone[:200], values[:200], 3)
-    memos = open_memos(people)
-    again = memos.lookup(question, everyone, (values + 5) % 10, 3)
-    assert (again[:200] == first).all()
-    assert (again[200:] == people.memoise(question, everyone[200:], (values[200:] + 5) % 10)).all()
-    after = memos.lookup(question, everyone, (values + 5) % 10, 4)
-    assert (after == people.memoise(question, everyone, (values + 5) % 10)).all()
-
-
 def test_a_device_asked_for_twice_in_one_batch_gets_one_memo(open_memos: OpenMemos) -> None:
     people, twice = respondent(), np.repeat(devices(100), 2)
     question = people.scheme.questions[0]
     memo = open_memos(people).lookup(question, twice, np.tile([1, 2], 100), 0)
     assert (memo[::2] == memo[1::2]).all()
-
-
-def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memos: OpenMemos) -> None:
-    memos, everyone = open_memos(respondent(terms="grace: 9d,")), devices(3)
-    memos.presence.delivered(everyone[:1], 4)
-    memos.presence.delivered(everyone[1:2], 5)
-    assert memos.presence.status(everyone, 4).eligible.tolist() == [False, False, True]
-    memos.presence.delivered(everyone[1:2], 4)
-    assert memos.presence.status(everyone, 5).eligible.tolist() == [True, False, True], (
-        "a delivery of an earlier period changes nothing"
-    )
 
 
 @pytest.mark.parametrize("held", [0, 25, 1000])

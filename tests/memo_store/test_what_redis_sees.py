@@ -70,19 +70,6 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
     assert [needle for needle in needles if needle in store_bytes] == []
 
 
-def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> None:
-    """The period is chosen so that it spells a word."""
-    there, period = devices(96)[::3], int.from_bytes(b"when", "little")
-    with MemoStore(server.url) as store:
-        fleet = store.survey(respondent(secret=7)).fleet_presence(96)
-        fleet.delivered(there, period - 1)
-        fleet.delivered(there, period)
-        assert fleet.status(there, period + 1).gaps.tolist() == [1] * len(there)
-    store_bytes = written(server)
-    assert store_bytes.count(b"tally") == 2, "the haystack must be the right one"
-    assert [needle for needle in (b"when", bytes(16)) if needle in store_bytes] == []
-
-
 def sealed_columns(url: str, there: list[Devices]) -> list[bytes]:
     """A fleet's presence as it is stored, after each of these groups has reported in the next period."""
     with redis.Redis.from_url(url) as client, MemoStore(url) as store:
