@@ -8,8 +8,8 @@ import pytest
 from lab.evaluation.measuring import evaluate
 from lab.evaluation.methods import METHODS, Method, choose
 from lab.evaluation.scores import Infeasible, Score
-from lab.evaluation.truth import Truth, everybody_once, noisy_priors, one_period
-from producers.scenarios import Presences, scenario
+from lab.evaluation.truth import Truth, noisy_priors, one_period
+from producers.scenarios import Presences
 
 SEED = 6
 
@@ -52,25 +52,6 @@ def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     """Over periods of different sizes, one of them empty."""
     (score,) = scored(truth_of(600, 0, 1500, some=6, many=30), method, runs=30)
     assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.15)
-
-
-def test_taking_turns_costs_a_factor_of_the_turns_and_memos_take_none() -> None:
-    always, memo = (choose([name])[0] for name in ("smp[grr]", "smp[l-grr]"))
-    once, turns = scored(truth_of(20_000, some=6), always, always.taking_turns(5), eps=1.0, runs=1)
-    assert turns.expected / once.expected == pytest.approx(5, rel=0.1) and turns.guarantees.per_window is not None
-    assert memo.taking_turns(5) is memo
-
-
-@pytest.mark.long(part="statistics")
-def test_norm_sub_beats_clipping_and_the_raw_estimate_on_the_festival_week() -> None:
-    week = scenario("virtual-humans")
-    truth = Truth(
-        {name: len(values) for name, values in week.attributes.items()},
-        [everybody_once(week.presences(day) for day in range(week.periods))],
-    )
-    for score in scored(truth, "smp[allomfree]", "smp[l-osue]", "smp[l-sue]", "rs+fd[grr]"):
-        assert score.mse["norm-sub"].value < score.mse["raw"].value
-        assert 1.07 < score.mse["clip"].value / score.mse["norm-sub"].value < 1.6
 
 
 def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:

@@ -14,16 +14,14 @@ from lab.audit.closed.places import averaged
 from lab.audit.closed.which import attribute_inference
 from lab.audit.computed import change_shows, computed, memo_bits
 from lab.audit.limits import breaches, parse_limits
-from lab.audit.report import ATTACKS, Attacker
+from lab.audit.report import ATTACKS
 from protocols.errors import SettingsError
-from protocols.mechanisms import SupportChannel, Use, fitting
+from protocols.mechanisms import SupportChannel, fitting
 from protocols.privacy import attribute_guess, forged_weight, memo_trackability
 from protocols.question import Question
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, per_trait
 from tests.helpers.surveys import of_size, scheme_with
-
-NURSERY = (3, 5, 4, 4, 3, 2, 3, 3, 5)  # values of its attributes; all but the last are spread evenly
 
 
 def asked(mechanism: str, k: int, **terms: Any) -> Question:
@@ -53,17 +51,6 @@ def test_the_true_attribute_is_found_as_often_as_enumeration_says(name: str, ter
     assert attribute_inference(scheme.questions, even)[0] == pytest.approx(
         attribute_guess(scheme.questions, same=False), abs=1e-4
     )
-
-
-def test_the_nursery_data_gives_the_attribute_away_as_often_as_computed() -> None:
-    """Its class is skewed: 12,960 rows with these counts; the other eight attributes are even."""
-    skewed = np.array([4320, 2, 328, 4266, 4044]) / 12960
-    found = []
-    for eps in (1.0, 2.0, 4.0, 10.0):
-        scheme = among_fakes("grr", NURSERY, guarantee="published", eps=eps)
-        spread = {q.name: np.full(q.k, 1 / q.k) for q in scheme.questions[:-1]}
-        found.append(attribute_inference(scheme.questions, {**spread, "a8": skewed})[0])
-    assert found == pytest.approx([0.1426, 0.1494, 0.1523, 0.1527], abs=1e-4)
 
 
 def test_forged_reports_move_estimates_as_cao_et_al_print_and_as_simulated() -> None:
@@ -130,31 +117,6 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str,
     assert memo_trackability(question.mechanism, 1) == pytest.approx(largest)
     entropy = -(first[0] * np.log2(first[0])).sum()
     assert memo_bits(question) == pytest.approx(entropy)
-
-
-USES: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.5},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
-    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
-}
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("attacker", ["best", "published"])
-def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attacker) -> None:
-    for record in fitting(use):
-        prior = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
-        attributes = [of_size(3, name, mechanism=record.name, **prior) for name in "ab"]
-        scheme = scheme_with(*attributes, **USES[use])
-        known = {"a": np.array([0.6, 0.3, 0.1]), "b": np.array([0.2, 0.3, 0.5])}
-        for priors in ({}, known):
-            for figure in computed(scheme, 1000, ATTACKS, attacker, priors):
-                assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
-                if figure.unit == "chance" and figure.best is not None:
-                    assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure
 
 
 def test_limits_are_compared_with_the_best_possible_figure() -> None:
