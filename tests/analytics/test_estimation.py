@@ -8,7 +8,6 @@ import pytest
 from analytics.estimation import estimate
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.rounds import geometric, grr, oue
-from tests.helpers.crowd import counts_of, scheme_of
 
 CHANNELS: list[Channel] = [
     SupportChannel(4, grr(4, 1.0), exclusive=True),
@@ -51,14 +50,6 @@ def test_batches_are_the_same_as_one_by_one(channel: Channel) -> None:
         alone = estimate(counts[place], n[place], channel, population=n[place] + 10)
         np.testing.assert_allclose(together[place].low, alone.low)
         np.testing.assert_allclose(together[place].high, alone.high)
-
-
-def test_all_mass_in_one_value_is_found() -> None:
-    scheme = scheme_of("{name: a, range: {last: 5}, mechanism: l-osue}")
-    counts, n = counts_of(scheme, "a", np.full(40_000, 3), np.repeat(np.arange(40), 1000))
-    shares = estimate(counts, n, scheme.question("a").channel, population=n)
-    assert np.mean((shares.low[:, 3] < 1) & (shares.high[:, 3] > 1)) > 0.8
-    assert shares.value.mean(axis=0) == pytest.approx([0, 0, 0, 1, 0, 0], abs=0.05)
 
 
 def test_asking_everybody_is_surer_than_asking_some_of_them() -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from analytics.integrity import ALPHA, Closed, Integrity, flow_of, integrity_of, robust
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
-from analytics.integrity.tails import mean_limit, mean_tail
 from lab.seeded_keyrings import seeded_keyring
 from protocols.privacy import width_laws
 from protocols.question import Question
@@ -83,21 +82,6 @@ def test_few_honest_answers_of_very_many_bits_pass_and_forged_ones_are_noticed()
     each[: 1 + round(smallest * n)] = 1
     forged = Answers(n, supports, np.bincount(each, minlength=k + 1), question.channel, laws)
     assert sum_check(forged, LEVEL).p < LEVEL
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("k", [3000, 65_536])
-def test_tails_of_very_many_bits_are_those_of_a_normal_law(k: int) -> None:
-    """Chernoff's bound of a normal mean is 2 exp(-z^2 / 2)."""
-    laws, n = width_laws(asked(k, "oue", ONCE)), 40
-    mean = float(laws[0] @ np.arange(k + 1))
-    error = float(np.sqrt(laws[0] @ (np.arange(k + 1) - mean) ** 2 / n))
-    for z in (-6, -3, -0.5, 0.5, 3, 6):
-        expected = min(1.0, 2 * np.exp(-(z**2) / 2))
-        assert mean_tail(mean + z * error, n, laws[:1]) == pytest.approx(expected, rel=0.2)
-    for sign in (-1, 1):
-        limit = mean_limit(LEVEL, n, laws[:1], sign)
-        assert (limit - mean) / error == pytest.approx(sign * np.sqrt(2 * np.log(2 / LEVEL)), rel=0.01)
 
 
 def small_p_values(question: Question, n: int, periods: int) -> Counter[tuple[str, float]]:
@@ -209,9 +193,9 @@ def history(rng: np.random.Generator, horizon: int, periods: int) -> dict[int, C
     return closed
 
 
-def test_a_thousand_honest_histories_break_no_flow_and_one_forged_gap_beyond_the_slack_does() -> None:
+def test_honest_histories_break_no_flow_and_one_forged_gap_beyond_the_slack_does() -> None:
     rng, tested = np.random.default_rng(5), 0
-    for _ in range(1000):
+    for _ in range(300):
         horizon, periods = int(rng.integers(2, 6)), int(rng.integers(2, 8))
         closed = history(rng, horizon, periods)
         recent = {t: closed[t] for t in closed if t > max(closed) - horizon}
@@ -226,7 +210,7 @@ def test_a_thousand_honest_histories_break_no_flow_and_one_forged_gap_beyond_the
             again = flow_of({**recent, max(recent): Closed(gaps, n, now.refused, now.late)}, horizon)
             assert again is not None and again.broken is (broken and gap < horizon)
             tested += broken
-    assert tested > 500
+    assert tested > 150
 
 
 def test_nothing_below_the_minimum_is_shown_in_a_verdict() -> None:

@@ -102,20 +102,6 @@ def test_what_was_counted_says_whose_value_it_is(report: MobilityReport) -> None
     assert report.window(0, 23).attribute("area").counted == "first value in the window"
 
 
-def test_changes_compare_with_the_day_before_and_with_the_baseline(report: MobilityReport) -> None:
-    hour = report.window(60, 60)
-    now, then = (len(unique_devices(TOWN, t, t)) for t in (60, 36))
-    for change in (hour.change, hour.baseline):  # the baseline is that very day
-        assert change and change.percent.value == pytest.approx((now / then - 1) * 100)
-    assert hour.change and (hour.change.first, hour.change.against) == (36, "the day before")
-    area = hour.attribute("area").values
-    assert area and area.change
-    percent = area.change.percent
-    assert percent.low[0] < percent.value[0] < percent.high[0]
-    assert report.window(3, 3).change and report.window(3, 3).change.against == "the window just before"
-    assert report.window(0, 0).change is None
-
-
 def test_groups_are_the_sums_of_their_values_with_smaller_intervals_than_their_sum(report: MobilityReport) -> None:
     area = report.window(40, 40).attribute("area")
     assert area.groups and area.values

@@ -103,15 +103,6 @@ def test_intervals_cover_each_kind_of_truth_and_its_highest_value() -> None:
     assert np.mean(widths) < 0.8
 
 
-def test_the_same_counts_give_the_same_histogram() -> None:
-    channel = CHANNELS["geometric"]
-    _, counts = next(collected("two bells", channel, 1000, seed=4))
-    first, again = (consistent_shares(given, 1000, channel) for given in (counts, counts.astype(np.float64)))
-    for one, other in ((first.value, again.value), (first.low, again.low), (first.high, again.high)):
-        assert one is not None and other is not None and one.tobytes() == other.tobytes()
-    assert first.value.sum() == pytest.approx(1) and (first.value >= 0).all()
-
-
 @pytest.mark.parametrize("counts", [[1, 0, 0], [0, 2, 0], [5, 0, 5]], ids=str)
 def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
     shares = consistent_shares(counts, sum(counts), MatrixChannel(geometric(3, 1.0).matrix))

@@ -112,15 +112,3 @@ def test_steps_by_transforms_and_inside_an_area_are_steps_by_the_matrix(how: Pla
     _, counts = reported(np.full(how.k, 1 / how.k), how, 5000, 1)
     fit = fit_places(counts, how)
     assert fit.shares == pytest.approx(estimate_after(counts, how, fit.steps), abs=1e-10)
-
-
-def test_the_same_counts_give_the_same_shares() -> None:
-    _, counts = reported(town(2), channel(1.0), 3000, 2)
-    one, other = (estimate(given, 3000, channel(1.0)) for given in (counts, counts.astype(np.float64)))
-    for name in ("value", "error", "low", "high"):
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
-
-
-def test_of_no_reports_nothing_is_known() -> None:
-    nothing = estimate(np.zeros((2, CELLS)), np.array([0, 0]), channel(1.0))
-    assert np.isnan(nothing.value).all() and (nothing.high == 1).all()

@@ -39,10 +39,8 @@ def covered(share: float, count_memo: bool) -> float:
     return float(np.mean(inside))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["white", *(pytest.param(kind, marks=pytest.mark.long(part="statistics")) for kind in ("half memo", "memo only"))],
-)
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("kind", SHARES_OF_MEMO)
 def test_the_interval_of_the_truth_covers_it(kind: str) -> None:
     assert 0.93 <= covered(SHARES_OF_MEMO[kind], count_memo=True) <= 0.97
 
