@@ -80,17 +80,6 @@ def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:
     assert later.records == [(0, "kind", b"confirmed")]
 
 
-def test_a_capture_is_continued_where_it_ended(tmp_path: Path) -> None:
-    for value in (b"first", b"second"):
-        sink = DirectorySink(tmp_path, 2, scheme())
-        sink.send(1, "kind", value)
-        sink.flush()
-        sink.close()
-    later = KeepingSink(2)
-    send_capture(tmp_path, later)
-    assert [value for *_, value in later.records] == [b"first", b"second"]
-
-
 def keep(sink: DirectorySink, value: bytes) -> None:
     sink.send(0, "kind", value)
     sink.flush()

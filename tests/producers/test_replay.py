@@ -191,14 +191,6 @@ def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay
     assert {len(answers) for answers in seen.values()} == {0, 2}
 
 
-def test_a_period_larger_than_memory_is_reported_in_portions(replay: MakeReplay, tmp_path: Path) -> None:
-    events = history(200, 1)
-    sink = KeepingSink()
-    summary = replay(write(tmp_path / EVENTS, [e.row() for e in events]), sink, at_once=50).run()
-    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
-    assert summary.faults[Fault.DUPLICATE].count == len(events) - len(set(events))
-
-
 def test_periods_are_closed_in_order_and_all_at_the_end(replay: MakeReplay, tmp_path: Path) -> None:
     """Nothing happens in periods 1 to 5: they are closed with the first report that follows."""
     events = [Event("a", START, "north", 1), Event("a", START + timedelta(hours=36), "east", 1)]

@@ -39,11 +39,6 @@ def test_people_are_at_home_by_night_and_out_by_day_more_so_on_weekdays(town: Co
     assert weekday < 0.6 < 0.8 < weekend < 0.98
 
 
-def test_people_come_back_to_the_same_home_and_mostly_to_the_same_work(town: Commuters) -> None:
-    assert share_of_the_same_area(town, 3, 24 + 3) == 1
-    assert 0.7 < share_of_the_same_area(town, 11, 24 + 11) < 1
-
-
 def test_a_transition_leads_from_the_quadrant_of_the_hour_before_to_the_present_one(town: Commuters) -> None:
     def quadrant(area: NDArray[np.int64]) -> NDArray[np.str_]:
         row, column = np.divmod(area, COLUMNS)

@@ -86,6 +86,11 @@ def test_sizes_and_seeds_that_mean_nothing_are_refused_by_name(name: str, option
         scenario(name, **{option: value})
 
 
+def test_a_town_of_one_area_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="areas = 1 is too small"):
+        scenario("demand", areas=1)
+
+
 @pytest.mark.parametrize("name", SCENARIOS)
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_the_help_of_a_command_names_every_scenario(command: str, name: str) -> None:

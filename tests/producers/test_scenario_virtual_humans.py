@@ -43,13 +43,6 @@ def test_people_per_exact_set_of_days_come_out_exactly(week: VirtualHumans) -> N
     assert people_by_combination(week) == PUBLISHED["combinations"]
 
 
-def test_people_per_day_and_union_of_days_come_out_exactly(week: VirtualHumans) -> None:
-    assert len(PUBLISHED["unions"]) == 28
-    for days, people in PUBLISHED["unions"].items():
-        first, _, last = days.partition("-")
-        assert len(unique_devices(week, int(first) - 1, int(last or first) - 1)) == people, days
-
-
 def test_attribute_counts_over_all_people_come_out_exactly(week: VirtualHumans) -> None:
     assert len(PUBLISHED["attributes"]) == 6
     for attribute, counts in PUBLISHED["attributes"].items():
