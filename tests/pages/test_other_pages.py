@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
@@ -15,7 +13,7 @@ from lab.documents import learning_event
 from lab.evaluation.scores import Mean
 from lab.learning.comparing import Learnt
 from pages.about import survey_event
-from pages.events import MOST_VALUES, mobility_events, result_events
+from pages.events import MOST_VALUES, mobility_events
 from pages.shapes import parse_shapes
 from pages.static import static_page
 from producers.scenarios import scenario
@@ -58,29 +56,6 @@ def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Br
         text = page.locator("body").inner_text().lower()
     assert "devices over time" in text and "epsilon" in text
     assert "mobility" not in text and "visitor" not in text
-
-
-def test_what_is_suppressed_is_not_in_any_event() -> None:
-    history = live(town_scheme(), scenario("commuters", devices=60, periods=4, rows=3, columns=3, activity=0.2))
-    released, nothing = np.arange(1, history.scheme.survey.horizon + 1), np.zeros(0, dtype=np.int64)
-    report = publish(replace(history, ranges=[released, nothing, released, released]))
-    hidden = [window for window in report.windows if window.suppressed]
-    assert hidden
-    for told in result_events(town_scheme().survey, report):
-        for window in told["record"]["windows"]:
-            if "suppressed" in window:
-                assert set(window) == {
-                    "first",
-                    "last",
-                    "begin",
-                    "end",
-                    "kind",
-                    "suppressed",
-                    "presence_lost",
-                    "gaps",
-                    "attributes",
-                }
-                assert window["gaps"] == [] == window["attributes"]
 
 
 @pytest.mark.parametrize(
