@@ -188,27 +188,6 @@ def test_a_page_asks_for_the_token_once(
         expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
 
 
-def test_results_that_are_published_again_are_sent_once(
-    cluster: Cluster, collect: Callable[[Survey], Collection]
-) -> None:
-    colours = collect(small_survey())
-    colours.report(0, [30, 20, 10])
-    colours.close(0)
-    cluster.publish(colours)
-    cluster.published.clear()
-    cluster.publish(colours)  # a worker was killed, and its successor publishes again
-    colours.report(1, [20, 20, 20])
-    colours.close(1)
-    cluster.publish(colours)
-    with dashboard(cluster.source()) as running:
-        viewer = Viewer(running, "colours")
-        viewer.view(lambda one: "mobility/colours/1" in one.state and "live/colours" in one.state)
-        assert sorted(key for _, key in viewer.received if key.startswith("mobility")) == [
-            "mobility/colours/0",
-            "mobility/colours/1",
-        ]
-
-
 def test_the_lag_is_what_workers_have_not_counted(cluster: Cluster) -> None:
     with TopicFollower(cluster.kafka, cluster.topics) as follower:
         eventually(lambda: follower.lag() == 0)  # not before the cluster knows about groups
