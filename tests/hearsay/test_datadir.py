@@ -48,16 +48,6 @@ def test_the_store_of_new_devices_is_marked_as_new_until_the_mark_is_removed(tmp
     assert not data.new_store_mark.exists(), "the devices are not new: an empty store has lost their history"
 
 
-def test_lost_presence_is_recorded_for_later_reports(tmp_path: Path) -> None:
-    data = DataDirectory(tmp_path)
-    data.add_presence_losses("week", ())
-    assert data.presence_losses("week") == set()
-    data.add_presence_losses("week", (4,))
-    data.add_presence_losses("week", (4, 9))
-    assert DataDirectory(tmp_path).presence_losses("week") == {4, 9}
-    assert DataDirectory(tmp_path).presence_losses("month") == set()
-
-
 def test_devices_that_report_to_one_destination_cannot_report_to_another(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     data.record_destination("week", "a cluster")

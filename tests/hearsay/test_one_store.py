@@ -187,13 +187,3 @@ def test_a_directory_that_accepts_another_store_leaves_its_history_to_the_device
         assert client.hget("hearsay:{0}:epoch", "epoch") == before
         assert type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url).exit_code == 0
         assert client.hget("hearsay:{0}:epoch", "epoch") != before, "now it is the directory's own history"
-
-
-def test_a_store_that_is_emptied_during_a_run_is_the_same_store_for_the_next_run(
-    collected: Callable[..., None], redis_url: str
-) -> None:
-    collected(range(2))
-    collected(range(2, 3), meanwhile=lambda: flush(redis_url))
-    collected(range(3, 6))
-    assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3}
-    assert marked() == {(0, 2), (0, 3), (0, 4), (0, 5)}
