@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import resource
 import secrets
 import subprocess
 import sys
@@ -19,17 +17,14 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
-import pytest
 
 from hearsay.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog
-from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
-from tests.gateway.world import embedded
 from tests.helpers.eventually import eventually
 from views.local import collector
 from views.reading import Results
@@ -166,17 +161,3 @@ def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> Non
     raised, refused = said.splitlines()
     assert raised == "3896 (4096, 4096)"
     assert re.match("250 file descriptors are too few .*ulimit", refused)
-
-
-def test_a_log_that_lacks_descriptors_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with embedded(tmp_path) as log:
-        monkeypatch.setattr(log._app, "sync", lambda: os.open(os.devnull, os.O_RDONLY))
-        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-        first_free = os.dup(0)
-        os.close(first_free)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (first_free, hard))
-        try:
-            with pytest.raises(StateError, match=r"make sure there are enough file descriptors \(ulimit -n\)"):
-                log._write([])
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
