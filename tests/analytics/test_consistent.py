@@ -54,14 +54,6 @@ def test_the_weighted_projection_solves_its_quadratic_program(point: np.ndarray,
     assert distance[0] <= distance[1] + 1e-6
 
 
-@given(vectors)
-def test_every_consistent_histogram_is_a_distribution_and_leaves_distributions_alone(point: np.ndarray) -> None:
-    for consistent in (norm_sub, clip_renormalise):
-        once = consistent(point)
-        assert once.min() >= 0 and once.sum() == pytest.approx(1)
-        assert consistent(once) == pytest.approx(once)
-
-
 @pytest.mark.parametrize("matrix", [geometric(8, 0.5).matrix, SupportChannel(8, grr(8, 0.7), exclusive=True).matrix])
 def test_the_limit_of_ibu_is_the_inverse_where_that_is_a_distribution(matrix: np.ndarray) -> None:
     truth = np.random.default_rng(3).dirichlet(np.ones(8), size=5)

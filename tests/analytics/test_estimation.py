@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from analytics.estimation import estimate
 from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 from protocols.mechanisms.rounds import geometric, grr, oue
-from tests.helpers.crowd import counts_of, scheme_of
 
 CHANNELS: list[Channel] = [
     SupportChannel(4, grr(4, 1.0), exclusive=True),
@@ -55,38 +52,12 @@ def test_batches_are_the_same_as_one_by_one(channel: Channel) -> None:
         np.testing.assert_allclose(together[place].high, alone.high)
 
 
-def test_two_values_mirror_each_other() -> None:
-    shares = estimate([70, 30], 100, SupportChannel(2, grr(2, 1.0), exclusive=True))
-    assert shares.value.sum() == pytest.approx(1)
-    assert shares.low[0] == pytest.approx(1 - shares.high[1])
-
-
-def test_all_mass_in_one_value_is_found() -> None:
-    scheme = scheme_of("{name: a, range: {last: 5}, mechanism: l-osue}")
-    counts, n = counts_of(scheme, "a", np.full(40_000, 3), np.repeat(np.arange(40), 1000))
-    shares = estimate(counts, n, scheme.question("a").channel, population=n)
-    assert np.mean((shares.low[:, 3] < 1) & (shares.high[:, 3] > 1)) > 0.8
-    assert shares.value.mean(axis=0) == pytest.approx([0, 0, 0, 1, 0, 0], abs=0.05)
-
-
 def test_asking_everybody_is_surer_than_asking_some_of_them() -> None:
     channel = SupportChannel(4, oue(3.0), exclusive=False)
     errors = [
         estimate([50, 20, 20, 10], 100, channel, population=size).error.mean() for size in (100, 200, 10**6, None)
     ]
     assert errors[0] < errors[1] < errors[2] == pytest.approx(errors[3], rel=1e-3)
-
-
-@given(st.permutations(range(12)), st.integers(1, 11))
-def test_merging_in_any_order_gives_the_same_estimate(order: list[int], cut: int) -> None:
-    random = np.random.default_rng(7)
-    n = random.integers(1, 100, size=12)
-    counts = random.binomial(n[:, None], 0.3, size=(12, 4))
-    whole = estimate(counts.sum(axis=0), n.sum(), CHANNELS[1])
-    left, right = order[:cut], order[cut:]
-    merged = estimate(counts[left].sum(axis=0) + counts[right].sum(axis=0), n[left].sum() + n[right].sum(), CHANNELS[1])
-    for part in ("value", "error", "low", "high"):
-        assert (getattr(whole, part) == getattr(merged, part)).all()
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
@@ -96,18 +67,3 @@ def test_everybody_together_is_everybody(channel: Channel) -> None:
     everybody = estimate(counts, 1000, channel, groups=np.ones((1, 4), dtype=bool))
     assert everybody.value == pytest.approx([1])
     assert (everybody.error[0] < 1e-6) == channel.exclusive
-
-
-def test_people_are_frequencies_times_how_many_there_are() -> None:
-    people = estimate([[50, 20, 20, 10]], [100], CHANNELS[0], population=[100]).times([100])
-    assert people.value.sum() == pytest.approx(100)
-    assert (people.low < people.value).all() and (people.value < people.high).all()
-
-
-def test_the_votes_of_a_geometric_report_reach_only_its_neighbours() -> None:
-    """The inverse of the truncated geometric is tridiagonal; of two rounds of it, five diagonals."""
-    single, double = geometric(9, 0.8), geometric(9, 0.8).then(geometric(9, 0.5))
-    for blur, band in ((single, 1), (double, 2)):
-        votes = np.array([estimate(row, 1, MatrixChannel(blur.matrix)).value for row in np.eye(9)])
-        far = np.abs(np.subtract.outer(np.arange(9), np.arange(9))) > band
-        assert np.abs(votes[far]).max() < 1e-10

@@ -8,13 +8,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.estimation import norm_sub
-from analytics.integrity import ALPHA, Closed, Integrity, checks, flow_of, integrity_of, robust, tails
+from analytics.integrity import ALPHA, Closed, Integrity, flow_of, integrity_of, robust
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
-from analytics.integrity.tails import mean_limit, mean_tail
 from lab.seeded_keyrings import seeded_keyring
-from protocols.arrays import Floats, Whole
-from protocols.mechanisms import SupportChannel
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.respondent import Respondent
@@ -41,49 +37,6 @@ CASES = {
     "symbols": asked(30, "l-grr", LONG),
     "ordered": asked(8, "geometric", ONCE),
 }
-
-
-@pytest.mark.parametrize(("k", "mechanism", "laws"), [(30, "l-grr", 2), (8, "geometric", 5)])
-def test_the_smallest_share_is_the_first_with_an_expected_count_that_is_too_unlikely(
-    monkeypatch: pytest.MonkeyPatch, k: int, mechanism: str, laws: int
-) -> None:
-    """Also: of values with the same law, one rare count is computed."""
-    computed: list[int] = []
-
-    def rare_counts(level: float, n: int, p: Floats) -> Whole:
-        computed.append(len(p))
-        return tails.rare_counts(level, n, p)
-
-    monkeypatch.setattr(checks, "rare_counts", rare_counts)
-    question, n = asked(k, mechanism, LONG if mechanism.startswith("l-") else ONCE), 200
-    answers = honest(question, n, zipf(k), np.random.default_rng(1))
-    smallest = negativity_check(answers, LEVEL).smallest
-    assert smallest is not None and computed == [laws]
-    matrix = question.channel.matrix  # type: ignore[union-attr]
-    low, high, top = matrix.min(axis=0), matrix.max(axis=0), int(np.argmax(answers.supports))
-    seen = answers.supports / n
-    if isinstance(question.channel, SupportChannel):
-        seen = question.channel.support(norm_sub((seen - low) / question.channel.gain))
-    seen = np.clip(seen, low, high)
-    margin = checks.USUALLY * np.sqrt(n * seen * (1 - seen))
-
-    def is_noticed(forged: float) -> bool:
-        expected = n * (1 - forged) * seen
-        few = tails.at_most(np.ceil(expected + margin), n, low)
-        many = tails.at_least(np.floor(expected + n * forged - margin), n, high)
-        return 2 * k * min(np.delete(few, top).min(), many[top]) <= LEVEL
-
-    assert is_noticed(smallest * 1.000001) and not is_noticed(smallest * 0.999)
-
-
-def test_rare_counts_are_the_last_ones_below_the_level() -> None:
-    n, p = 1000, np.linspace(0, 1, 21)
-    for level in (1e-9, 0.01, 0.6):
-        counts = tails.rare_counts(level, n, p)
-        assert (counts < n).all() and (counts[p == 1] == n - 1).all() and (counts[p == 0] == -1).all()
-        some = counts >= 0
-        assert (tails.at_most(counts[some], n, p[some]) <= level).all()
-        assert (tails.at_most(counts + 1, n, p) > level).all()
 
 
 @pytest.mark.parametrize(
@@ -131,21 +84,6 @@ def test_few_honest_answers_of_very_many_bits_pass_and_forged_ones_are_noticed()
     assert sum_check(forged, LEVEL).p < LEVEL
 
 
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("k", [3000, 65_536])
-def test_tails_of_very_many_bits_are_those_of_a_normal_law(k: int) -> None:
-    """Chernoff's bound of a normal mean is 2 exp(-z^2 / 2)."""
-    laws, n = width_laws(asked(k, "oue", ONCE)), 40
-    mean = float(laws[0] @ np.arange(k + 1))
-    error = float(np.sqrt(laws[0] @ (np.arange(k + 1) - mean) ** 2 / n))
-    for z in (-6, -3, -0.5, 0.5, 3, 6):
-        expected = min(1.0, 2 * np.exp(-(z**2) / 2))
-        assert mean_tail(mean + z * error, n, laws[:1]) == pytest.approx(expected, rel=0.2)
-    for sign in (-1, 1):
-        limit = mean_limit(LEVEL, n, laws[:1], sign)
-        assert (limit - mean) / error == pytest.approx(sign * np.sqrt(2 * np.log(2 / LEVEL)), rel=0.01)
-
-
 def small_p_values(question: Question, n: int, periods: int) -> Counter[tuple[str, float]]:
     """How often a check of so many honest periods has a p-value below a limit."""
     rng, found, shares = np.random.default_rng(n), Counter[tuple[str, float]](), zipf(question.k)
@@ -162,7 +100,6 @@ def small_p_values(question: Question, n: int, periods: int) -> Counter[tuple[st
 @pytest.mark.parametrize("question", CASES.values(), ids=CASES)
 @pytest.mark.parametrize("n", [60, 5000])
 def test_the_p_values_of_honest_periods_are_at_least_as_large_as_they_claim(question: Question, n: int) -> None:
-    """In 400 periods of each; 10,000 of each in `python -m tests.lab`."""
     for (name, limit), times in small_p_values(question, n, 400).items():
         assert times <= 400 * limit + 4 * np.sqrt(400 * limit), f"{name}: {times} p-values below {limit}"
 
@@ -256,9 +193,9 @@ def history(rng: np.random.Generator, horizon: int, periods: int) -> dict[int, C
     return closed
 
 
-def test_a_thousand_honest_histories_break_no_flow_and_one_forged_gap_beyond_the_slack_does() -> None:
+def test_honest_histories_break_no_flow_and_one_forged_gap_beyond_the_slack_does() -> None:
     rng, tested = np.random.default_rng(5), 0
-    for _ in range(1000):
+    for _ in range(300):
         horizon, periods = int(rng.integers(2, 6)), int(rng.integers(2, 8))
         closed = history(rng, horizon, periods)
         recent = {t: closed[t] for t in closed if t > max(closed) - horizon}
@@ -273,7 +210,7 @@ def test_a_thousand_honest_histories_break_no_flow_and_one_forged_gap_beyond_the
             again = flow_of({**recent, max(recent): Closed(gaps, n, now.refused, now.late)}, horizon)
             assert again is not None and again.broken is (broken and gap < horizon)
             tested += broken
-    assert tested > 500
+    assert tested > 150
 
 
 def test_nothing_below_the_minimum_is_shown_in_a_verdict() -> None:

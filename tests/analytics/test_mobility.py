@@ -102,20 +102,6 @@ def test_what_was_counted_says_whose_value_it_is(report: MobilityReport) -> None
     assert report.window(0, 23).attribute("area").counted == "first value in the window"
 
 
-def test_changes_compare_with_the_day_before_and_with_the_baseline(report: MobilityReport) -> None:
-    hour = report.window(60, 60)
-    now, then = (len(unique_devices(TOWN, t, t)) for t in (60, 36))
-    for change in (hour.change, hour.baseline):  # the baseline is that very day
-        assert change and change.percent.value == pytest.approx((now / then - 1) * 100)
-    assert hour.change and (hour.change.first, hour.change.against) == (36, "the day before")
-    area = hour.attribute("area").values
-    assert area and area.change
-    percent = area.change.percent
-    assert percent.low[0] < percent.value[0] < percent.high[0]
-    assert report.window(3, 3).change and report.window(3, 3).change.against == "the window just before"
-    assert report.window(0, 0).change is None
-
-
 def test_groups_are_the_sums_of_their_values_with_smaller_intervals_than_their_sum(report: MobilityReport) -> None:
     area = report.window(40, 40).attribute("area")
     assert area.groups and area.values
@@ -148,12 +134,6 @@ def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport)
     found = of_flows(window, report.asked("transition"), window.attribute("transition"))
     assert found and len(set(zip(found["origin"], found["destination"], strict=True))) == len(found["people"]) == 16
     assert of_flows(window, report.asked("area"), window.attribute("area")) is None
-
-
-def test_smoothed_shares_stand_beside_the_unbiased_ones_of_single_periods(report: MobilityReport) -> None:
-    hour, day = (report.window(*span).attribute("transition").values for span in ((20, 20), (0, 23)))
-    assert hour and hour.smoothed and hour.smoothed.error.sum() < hour.share.error.sum()
-    assert day and day.smoothed is None
 
 
 def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:
@@ -192,32 +172,9 @@ def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
     assert sum(attribute.n or 0 for attribute in window.attributes) == window.visitors.value
 
 
-def test_the_report_survives_json(report: MobilityReport) -> None:
-    text = report.model_dump_json()
-    assert MobilityReport.model_validate_json(text).model_dump_json() == text
-
-
 def test_a_window_beyond_the_horizon_is_refused(history: CountHistory) -> None:
     with pytest.raises(ValueError, match="the horizon is 48"):
         history.visitors(Window(0, 48))
-
-
-def test_a_report_on_very_many_areas_takes_no_number_for_each_two_of_them() -> None:
-    """Those would fill 3 GiB, several times over."""
-    k = 20_000
-    even = ", ".join(f"'{value}'" for value in range(0, k, 2))
-    scheme = Scheme(
-        parse_survey(
-            f"""{{id: cells, start: 2026-01-05T00:00:00Z, period: 1h, eps_inf: 3, eps_1: 2, attributes: [
-                {{name: area, role: area, range: {{last: {k - 1}}}, groups: {{even: [{even}]}}}}]}}"""
-        )
-    )
-    n = {"area": by_gap(np.array([[100_000]]))}
-    supported = scheme.questions[0].channel.support(np.full(k, 1 / k)) * 100_000
-    report = mobility_report(CountHistory(scheme, 0, n, {"area": by_gap(supported[None, None])}))
-    area = report.windows[0].attribute("area")
-    assert area.groups and area.groups.share.value == pytest.approx(0.5, abs=0.01)
-    assert area.ranking and len(area.ranking.places) == 5
 
 
 def test_a_value_is_not_compared_with_a_window_that_nobody_answered_in(history: CountHistory) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 import numpy as np
 import pytest
@@ -104,15 +103,6 @@ def test_intervals_cover_each_kind_of_truth_and_its_highest_value() -> None:
     assert np.mean(widths) < 0.8
 
 
-def test_the_same_counts_give_the_same_histogram() -> None:
-    channel = CHANNELS["geometric"]
-    _, counts = next(collected("two bells", channel, 1000, seed=4))
-    first, again = (consistent_shares(given, 1000, channel) for given in (counts, counts.astype(np.float64)))
-    for one, other in ((first.value, again.value), (first.low, again.low), (first.high, again.high)):
-        assert one is not None and other is not None and one.tobytes() == other.tobytes()
-    assert first.value.sum() == pytest.approx(1) and (first.value >= 0).all()
-
-
 @pytest.mark.parametrize("counts", [[1, 0, 0], [0, 2, 0], [5, 0, 5]], ids=str)
 def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
     shares = consistent_shares(counts, sum(counts), MatrixChannel(geometric(3, 1.0).matrix))
@@ -120,16 +110,6 @@ def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
     assert shares.value.sum() == pytest.approx(1)
     assert (shares.low >= 0).all() and (shares.low <= shares.value).all()
     assert (shares.value <= shares.high).all() and (shares.high <= 1).all()
-
-
-def test_the_work_is_bounded_for_the_widest_attribute() -> None:
-    """A spike takes as many steps as are allowed. About a second of processor time; the limit is for slow machines."""
-    channel = MatrixChannel(geometric(1024, 0.5).matrix)
-    counts = np.random.default_rng(5).multinomial(20_000, channel.matrix[341])
-    before = process_time()
-    shares = consistent_shares(counts, 20_000, channel)
-    assert process_time() - before < 10
-    assert shares.value.argmax() == 341
 
 
 def test_early_stopped_is_what_other_corrections_are_compared_with() -> None:

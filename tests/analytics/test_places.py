@@ -101,35 +101,14 @@ def test_stopping_early_is_nearer_to_the_truth_than_the_reports_and_than_going_o
 
 def estimate_after(counts: np.ndarray, how: PlanarChannel, steps: int) -> Floats:
     """Expectation-maximisation written out, with the whole matrix."""
-    shares, matrix = np.full(CELLS, 1 / CELLS), how.matrix
+    shares, matrix = np.full(how.k, 1 / how.k), how.matrix
     for _ in range(steps):
         shares = shares * (matrix @ (counts / counts.sum() / (shares @ matrix)))
     return np.asarray(shares)
 
 
-def test_steps_by_transforms_are_steps_by_the_matrix() -> None:
-    how = channel(1.2, 0.6)
-    _, counts = reported(town(1), how, 5000, 1)
+@pytest.mark.parametrize("how", [channel(1.2, 0.6), inside_area(1.2)], ids=["whole", "inside"])
+def test_steps_by_transforms_and_inside_an_area_are_steps_by_the_matrix(how: PlanarChannel) -> None:
+    _, counts = reported(np.full(how.k, 1 / how.k), how, 5000, 1)
     fit = fit_places(counts, how)
     assert fit.shares == pytest.approx(estimate_after(counts, how, fit.steps), abs=1e-10)
-
-
-def test_inside_an_area_steps_are_those_of_its_matrix() -> None:
-    how = inside_area(1.2)
-    _, counts = reported(np.full(len(INSIDE), 1 / len(INSIDE)), how, 5000, 1)
-    fit, shares = fit_places(counts, how), np.full(len(INSIDE), 1 / len(INSIDE))
-    for _ in range(fit.steps):
-        shares = shares * (how.matrix @ (counts / counts.sum() / (shares @ how.matrix)))
-    assert fit.shares == pytest.approx(shares, abs=1e-10)
-
-
-def test_the_same_counts_give_the_same_shares() -> None:
-    _, counts = reported(town(2), channel(1.0), 3000, 2)
-    one, other = (estimate(given, 3000, channel(1.0)) for given in (counts, counts.astype(np.float64)))
-    for name in ("value", "error", "low", "high"):
-        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
-
-
-def test_of_no_reports_nothing_is_known() -> None:
-    nothing = estimate(np.zeros((2, CELLS)), np.array([0, 0]), channel(1.0))
-    assert np.isnan(nothing.value).all() and (nothing.high == 1).all()

@@ -222,20 +222,6 @@ def test_published_intervals_hold_the_truth_and_are_narrower(terms: str) -> None
     assert np.mean(held) >= 0.93 and np.mean(narrower) < 0.97
 
 
-def test_the_first_period_and_longer_windows_have_no_smoothed_shares() -> None:
-    def smoothed(report: MobilityReport) -> set[tuple[int, bool]]:
-        shares = [(w, a.values) for w in report.windows for a in w.attributes if a.values]
-        return {(w.last - w.first + 1, values.smoothed is not None) for w, values in shares}
-
-    exact, noised = (_published(f"eps: 2, horizon: 24{more}") for more in ("", ", presence_epsilon: 1"))
-    assert smoothed(exact[0]) == {(1, False)}
-    assert smoothed(exact[1]) == {(1, True)}
-    assert smoothed(exact[23]) == {(1, True), (24, False)}
-    assert smoothed(noised[0]) == {(1, False)}
-    assert smoothed(noised[23]) == {(1, True)}, "longer windows have no answers"
-    assert all("Smoothed" in " ".join(reports[0].notes) for reports in (exact, noised))
-
-
 def test_a_suppressed_period_does_not_show_in_later_smoothed_shares() -> None:
     scheme = scheme_of("{name: a, values: [x, y], mechanism: grr}", "eps: 2, horizon: 3, minimum: 100")
 

@@ -22,7 +22,6 @@ from protocols.scheme import Scheme
 from tests.clients.cases import PERSON
 from tests.clients.libraries import LIBRARIES, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
-from tests.clients.vectors import FILE, changed
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}
@@ -69,15 +68,6 @@ def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only
         terms[0], clock.day = scheme_with(of_size(9), eps_inf=20, eps_1=19).terms, 1
         device.send(running.address, "test", VALUES)
     assert {json.loads(report)["fingerprint"] for report in running.posted} == {CAPPED.fingerprint}
-
-
-def test_hostile_terms_get_nothing_over_http(tmp_path: Path, library: str) -> None:
-    hostile = json.loads(FILE.read_text())["hostile"]
-    refusals = [change for change in hostile["changes"] if change["refused"]]
-    assert len(refusals) > 25
-    for change in refusals:
-        terms = changed(hostile["terms"][change["terms"]], change)
-        _gets_nothing(library, tmp_path, answering(200, terms), change["refused"])
 
 
 def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow(tmp_path: Path, library: str) -> None:

@@ -43,6 +43,8 @@ ALERTS = [
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
+CASES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "monitoring" / "alerts.test.yaml").read_text())["tests"]
+NAMES = [rule["alert"] for rule in ALERTS]
 
 
 def pods() -> Iterator[tuple[str, dict[str, Any]]]:
@@ -285,10 +287,17 @@ def test_every_alert_says_what_happened_and_what_to_do() -> None:
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
 
 
-def test_the_dashboards_panels_do_not_overlap() -> None:
-    taken: set[tuple[int, int]] = set()
-    for panel in DASHBOARD["panels"]:
-        at = panel["gridPos"]
-        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
-        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
-        taken |= cells
+@pytest.mark.parametrize("alert", NAMES)
+def test_an_alert_has_a_case_where_it_fires_and_one_where_it_does_not(alert: str) -> None:
+    for does in ("fires", "does not fire"):
+        found = [case for case in CASES if case["name"] == f"{alert} {does}"]
+        assert found, f"write a case {f'{alert} {does}'!r} in deploy/monitoring/alerts.test.yaml"
+        for case in found:
+            (asked,) = case["promql_expr_test"]
+            assert asked["expr"] == f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
+            assert case["input_series"], "an alert that never sees a number proves nothing"
+            assert [sample["value"] for sample in asked["exp_samples"]] == ([1] if does == "fires" else [])
+
+
+def test_no_case_is_of_an_alert_that_does_not_exist() -> None:
+    assert {case["name"].split()[0] for case in CASES} == set(NAMES)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import secrets
 import ssl
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -14,12 +17,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from servers.kafka_jars import cache_directory
 from servers.ports import free_port
-from tests.deploy_test.kubernetes_programs import programs
 from tests.deploy_test.workplace import StepFailed, Workplace
 
 START_SECONDS = 180.0
 SECONDS = 120.0
+KUBERNETES_VERSION = "1.34.3"
+KEPT = f"kubernetes-{KUBERNETES_VERSION}"
+"""Their name in the cache."""
+PROGRAMS = ("kube-apiserver", "kubectl")
+BUILD_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -147,3 +155,55 @@ def _wait(ready: Callable[[], bool], processes: list[subprocess.Popen[bytes]], d
             logs = "\n".join(path.read_text(errors="replace")[-800:] for path in sorted(directory.glob("*.log")))
             raise StepFailed(f"the API server is not ready after at most {START_SECONDS:.0f} seconds:\n{logs}")
         time.sleep(0.2)
+
+
+def place_of(name: str) -> Path:
+    """Where something is kept, whether it is there or not. Its name has its version."""
+    return cache_directory() / name
+
+
+def kept(name: str, make: Callable[[Path], Path]) -> Path:
+    """A directory of the cache; `make` makes it below a directory of its own, if it is not there yet."""
+    directory = place_of(name)
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    with (directory.parent / f"{name}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not directory.is_dir():
+            with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
+                make(Path(scratch)).rename(directory)
+    return directory
+
+
+def programs(place: Workplace) -> Path:
+    """The directory with the programs, built (many minutes of a processor) if they are not there yet."""
+
+    def build(scratch: Path) -> Path:
+        _build(place, scratch)
+        return scratch / "programs"
+
+    return kept(KEPT, build)
+
+
+def _build(place: Workplace, scratch: Path) -> None:
+    module = f"k8s.io/kubernetes@v{KUBERNETES_VERSION}"
+    (scratch / "go.mod").write_text("module kubernetes\n")
+    found = json.loads(place.run("go", "mod", "download", "-json", module, within=BUILD_SECONDS, cwd=scratch))
+    definition = Path(found["GoMod"]).read_text()
+    go = re.findall(r"^go .*$", definition, re.MULTILINE)[0]
+    parts = sorted(set(re.findall(r"^\s*(?:replace )?(k8s\.io/\S+) => \./staging/", definition, re.MULTILINE)))
+    replaced = "".join(f"\t{part} => {part} v0{KUBERNETES_VERSION[1:]}\n" for part in parts)
+    (scratch / "go.mod").write_text(
+        f"module kubernetes\n\n{go}\n\nrequire k8s.io/kubernetes v{KUBERNETES_VERSION}\n\nreplace (\n{replaced})\n"
+    )
+    version = "k8s.io/component-base/version"
+    facts = {"gitVersion": f"v{KUBERNETES_VERSION}", "gitMajor": "1", "gitMinor": KUBERNETES_VERSION.split(".")[1]}
+    stamped = " ".join(f"-X {version}.{name}={value}" for name, value in facts.items())
+    packages = [f"k8s.io/kubernetes/cmd/{program}" for program in PROGRAMS]
+    (scratch / "programs").mkdir()
+    place.run(
+        *("nice", "go", "build", "-mod=mod", "-trimpath", f"-ldflags=-s -w {stamped}", "-o", scratch / "programs"),
+        *packages,
+        within=BUILD_SECONDS,
+        cwd=scratch,
+        environment={"CGO_ENABLED": "0", "GOFLAGS": "-buildvcs=false"},
+    )

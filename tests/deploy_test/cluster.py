@@ -13,7 +13,7 @@ from pathlib import Path
 
 from servers.ports import free_port
 from tests.deploy_test import image, podman
-from tests.deploy_test.stand_ins import stand_in
+from tests.deploy_test.podman import stand_in
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace
 
 PROJECT = "hearsay-deploy-test"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import shutil
 import sys
@@ -19,18 +20,21 @@ from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, existing, read_topic
 from stream_app.local import LocalStore
-from tests.deploy_test import gateway
 from tests.deploy_test.cluster import Cluster, cluster
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
+from tests.helpers.gateways import reports_of
 from tests.helpers.published import read_finals
-from tests.helpers.recount import histograms_of, recount
+from tests.helpers.recount import histograms_of, logged, recount
 from tests.helpers.traffic import Record, traffic
-from tests.stream_app.worlds import KEY, SCHEME
+from tests.stream_app.worlds import KEY, SCHEME, Reports
 from views.results import HISTOGRAMS, MOBILITY
 
 REPORTS, PERIODS, DEVICES = 60_000, 6, 600
 COUNT_SECONDS = 300.0
 SCRAPE_SECONDS = 120.0
+OVER_HTTP, IN_A_REQUEST = 4000, 100
+PATIENCE_SECONDS = 180.0
+Sent = set[tuple[int, int]]  # period and token
 
 
 def step(place: Workplace) -> str:
@@ -45,7 +49,7 @@ def step(place: Workplace) -> str:
         running.up("worker", "gateway", "prometheus")
         state = ("--state", "/var/lib/hearsay/gateway.state")
         running.compose("exec", "-T", "gateway", "hearsay", "gateway", "keys", "new", *state)
-        taken = gateway.report(running, token)
+        taken = report_over_http(running, token)
         counted = collect(running, taken)
         demo(running)
         scraped = prometheus(running)
@@ -61,7 +65,7 @@ def new_token(running: Cluster) -> str:
     return str(json.loads(made)["token"])
 
 
-def collect(running: Cluster, taken: gateway.Sent) -> int:
+def collect(running: Cluster, taken: Sent) -> int:
     """Send more reports and everything else while a worker is killed; returns how many reports the finals have."""
     kafka = KafkaSettings(bootstrap=running.bootstrap)
     topics = existing(kafka)
@@ -74,7 +78,7 @@ def collect(running: Cluster, taken: gateway.Sent) -> int:
     send(kafka, topics, log[half:])
     running.start_again(victim)
     wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
-    gateway.all_there(kafka, topics, taken)
+    all_there(kafka, topics, taken)
     expected = recount(kafka, topics)
     finals = read_finals(kafka, topics)
     wanted = {FinalKey(*key): final for key, final in histograms_of(expected).items()}
@@ -196,3 +200,45 @@ def wait(condition: Callable[[], bool], within: float, what: str) -> None:
         if time.monotonic() > deadline:
             raise StepFailed(f"still no {what} after {within:.0f} seconds")
         time.sleep(0.5)
+
+
+def report_over_http(running: Cluster, token: str) -> Sent:
+    """Send reports, a hundred in a request, and the same again until they are confirmed; kill the gateway meanwhile."""
+    (container,) = running.containers("gateway")
+    require(post(running, "a wrong one", [])[0] == 401, "a gateway takes reports without a token that it knows")
+    every = list(reports_of(Random(11), OVER_HTTP))
+    requests = [every[at : at + IN_A_REQUEST] for at in range(0, OVER_HTTP, IN_A_REQUEST)]
+    taken: Sent = set()
+    for number, reports in enumerate(requests):
+        if number == len(requests) // 2:
+            running.kill(container)
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (answer := post(running, token, reports))[0] != 201:
+            if answer[0] not in (0, 503) or time.monotonic() > deadline:
+                raise StepFailed(f"the gateway answers {answer} instead of 201")
+            if running.state(container) != "running":
+                running.start_again(container)
+            time.sleep(0.2)
+        taken |= {(int(each["period"], 16), int(each["token"], 16)) for each in reports}
+    return taken
+
+
+def all_there(kafka: KafkaSettings, topics: Topics, taken: Sent) -> None:
+    """Every confirmed report is on the reports topic; the recount of the topic shows that it counts once."""
+    events = (event for partition in logged(kafka, topics) for event in partition.values())
+    there = {(event.period, row.token) for event in events if isinstance(event, Reports) for row in event.rows}
+    require(len(taken) == OVER_HTTP and taken <= there, f"{len(taken - there)} reports that were confirmed are missing")
+
+
+def post(running: Cluster, token: str, reports: list[dict[str, object]]) -> tuple[int, str]:
+    """The status of an answer and its text; 0 if there was none."""
+    address = f"http://127.0.0.1:{running.ports['gateway']}/v1/reports"
+    headers = {"content-type": "application/json", "authorization": f"Bearer {token}"}
+    request = urllib.request.Request(address, json.dumps(reports).encode(), headers)
+    try:
+        with urllib.request.urlopen(request, timeout=20) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(errors="replace")
+    except (OSError, http.client.HTTPException) as error:
+        return 0, str(error)

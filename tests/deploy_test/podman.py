@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import os
+import shutil
 import time
 from pathlib import Path
 
-from tests.deploy_test.workplace import StepFailed, Workplace
+from servers.kafka_jars import DEPLOY as KAFKA
+from servers.kafka_jars import kafka_jars
+from tests.deploy_test.workplace import ROOT, StepFailed, Workplace
 
 BASE = "localhost/base:bookworm"
 BUILD_SECONDS = 1800.0
 SECONDS = 120.0
 CA = Path("/etc/ssl/certs/ca-certificates.crt")
-
 # Where the machine forbids raising limits, podman's own defaults fail; and crun cannot use hybrid cgroups.
 CONTAINERS_CONF = """
 [containers]
@@ -33,6 +35,7 @@ driver = "overlay"
 graphroot = "{directory}/storage"
 runroot = "{directory}/run"
 """
+IMAGES = ROOT / "tests" / "deploy_test" / "images"
 
 
 def prepare(place: Workplace) -> None:
@@ -101,3 +104,16 @@ def healthy(place: Workplace, container: str, within: float) -> None:
             logs = place.tried("podman", "logs", "--tail=15", container, within=SECONDS)
             raise StepFailed(f"{container} was not healthy within {within:.0f} seconds:\n{logs.stdout}{logs.stderr}")
         time.sleep(1)
+
+
+def stand_in(place: Workplace, name: str) -> str:
+    """The image that stands in for one, built once in a run."""
+    if name not in place.made:
+        context = place.path("contexts", name)
+        context.mkdir(exist_ok=True)
+        if name == "kafka":
+            shutil.copytree(kafka_jars(), context / "jars", dirs_exist_ok=True)
+            shutil.copy(KAFKA / "log4j2.xml", context)
+            shutil.copy(IMAGES / "kafka.sh", context)
+        place.made[name] = build(place, IMAGES / f"{name}.Containerfile", f"localhost/{name}:test", context)
+    return place.made[name]

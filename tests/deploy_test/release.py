@@ -12,8 +12,7 @@ from pathlib import Path
 import yaml
 
 from tests.deploy_test import image, podman
-from tests.deploy_test.cache import place_of
-from tests.deploy_test.kubernetes_programs import KEPT
+from tests.deploy_test.api_server import KEPT, place_of
 from tests.deploy_test.workplace import DEPLOY, ROOT, StepFailed, Workplace, require
 from tests.helpers.minimum_versions import too_old_in_bill
 

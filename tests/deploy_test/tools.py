@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.deploy_test.cache import place_of
-from tests.deploy_test.kubernetes_programs import KEPT
+from tests.deploy_test.api_server import KEPT, place_of
 
 PODMAN_PROGRAMS = ("/usr/lib/podman", "/usr/libexec/podman", "/usr/local/lib/podman", "/usr/local/libexec/podman")
 

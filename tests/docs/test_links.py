@@ -1,14 +1,24 @@
-"""Links lead somewhere, and every page can be found from the README."""
+"""Links lead somewhere, every page is found from the README, and the Python that pages show computes what they say."""
 
 from __future__ import annotations
 
+import doctest
 import re
 from collections.abc import Iterator
+
+import pytest
 
 from tests.docs.pages import INLINE, ROOT, Page, pages
 
 ROOMS = "protocols servers memo_store analytics producers stream_app hearsay lab deploy docs bench tests"
 PLACE = re.compile(rf"({'|'.join(ROOMS.split())})/[\w./-]*")
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+LONG = {"docs/forecasting.md": pytest.mark.long(part="pages")}
+SHOWING = [
+    pytest.param(page, marks=LONG.get(str(page), ()))
+    for page in pages()
+    if any(block.language == "python" for block in page.blocks)
+]
 
 
 def test_links_lead_somewhere() -> None:
@@ -47,3 +57,16 @@ def test_every_page_can_be_found_from_the_readme() -> None:
             page = Page(path)
             todo += [(path.parent / link.partition("#")[0]).resolve() for link in page.links if link[0] != "#"]
     assert [str(page) for page in pages() if page.path not in found] == []
+
+
+@pytest.mark.parametrize("page", SHOWING, ids=str)
+def test_examples_compute_what_the_page_says(page: Page) -> None:
+    names: dict[str, object] = {}
+    said: list[str] = []
+    for block in page.blocks:
+        if block.language == "python":
+            parsed = doctest.DocTestParser().get_doctest(block.text, names, str(page), str(page.path), block.line - 1)
+            assert parsed.examples, f"{page}, line {block.line}: no example; begin with >>>"
+            doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(parsed, out=said.append, clear_globs=False)
+            names |= parsed.globs
+    assert not said, "".join(said)

@@ -1,4 +1,4 @@
-"""What operators look up is complete: every metric, reason, exit code, setting and topic."""
+"""What operators look up is complete: metrics, reasons, exit codes, settings, topics, steps and roles."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from hearsay.terminal import exits
 from protocols.wire import Reason
 from servers.settings import DashboardSettings, KafkaSettings, LimitSettings, RedisSettings, Settings
 from stream_app.faust_app import crash
-from stream_app.faust_app import monitoring as metrics
-from stream_app.kafka import Topics
+from stream_app.faust_app.monitoring import metrics
+from stream_app.kafka import Topics, roles
+from tests.deploy_test.__main__ import STEPS
 from tests.docs.pages import ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()
+DEPLOYING = (ROOT / "docs" / "deploying.md").read_text()
 
 
 def documented(names: set[str]) -> set[str]:
@@ -69,3 +71,30 @@ def test_every_setting_is_documented() -> None:
 def test_every_topic_is_documented() -> None:
     names = {topic.name for topic in Topics().all()}
     assert documented(names) == names
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The rows of the table under a heading, by the name in their first cell."""
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", DEPLOYING, re.MULTILINE | re.DOTALL)
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:3] == "| `"
+    ]
+    return {first.strip("`"): rest for first, *rest in cells}
+
+
+def test_every_step_is_described() -> None:
+    assert list(rows("What is run, and how")) == list(STEPS)
+
+
+def test_every_role_is_described_with_what_it_reads_and_writes() -> None:
+    topics = Topics()
+    short = {topic.name: topic.name.removeprefix(f"{topics.prefix}.") for topic in topics.all()}
+    short |= dict.fromkeys((topics.counting_changelog, topics.merging_changelog), "changelogs")
+    described = rows("Who may do what")
+    assert list(described) == [role.name for role in roles(topics)]
+    for role in roles(topics):
+        for operation, cell in zip(("Read", "Write"), described[role.name][1:], strict=True):
+            rights = [right for right in role.rights if right.resource == "topic" and operation in right.operations]
+            allowed = {short[right.name] for right in rights}
+            named = {re.sub(r" \(.*\)", "", name) for name in cell.split(", ") if name}
+            assert named == allowed or (named == {"everything"} and allowed == set(short.values())), role.name

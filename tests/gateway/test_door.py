@@ -12,7 +12,7 @@ from gateway.door.canonical import Forms
 from gateway.door.gathering import cut_rows
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from protocols.wire import FRAME, REPORT, Frame, Reject, ReportRow
+from protocols.wire import FRAME, REPORT, Frame, ReportRow
 from protocols.wire.report import read_report
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
@@ -164,10 +164,3 @@ def test_rate_limits_forget_the_longest_silent() -> None:
         assert limit.wait(str(number), float(number)) == 0
     assert len(limit) == 100
     assert limit.wait("999", 999.5) == 0.5
-
-
-def test_reading_never_raises() -> None:
-    forms = learnt(*EXAMPLES)
-    for body in (b"", b"[", b"]", b"\n", b"[]", b"{}", bytes(1000), b"[" * 100):
-        assert forms.read(body) is forms.read_many(body, True) is forms.read_many(body, False) is None
-    assert isinstance(read_report(b"", KNOWN.get), Reject)

@@ -106,15 +106,9 @@ def test_what_is_malformed_too_large_or_wrongly_encoded_is_refused_with_a_reason
         b"GET http://a@localhost/live HTTP/1.1\r\nhost: localhost\r\n\r\n": (400, "malformed"),
         b"GET http://evil.example/live HTTP/1.1\r\nhost: localhost\r\n\r\n": (421, "misdirected"),
         b"GET /live HTTP/1.1\r\nhost: localhost\r\ncontent-length: 1\r\n\r\na": (413, "too-large"),
-        b"GET /live HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n": (
-            413,
-            "too-large",
-        ),
+        b"GET /live HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n": (413, "too-large"),
         HEAD + b"content-length: 99999999999\r\n\r\n": (413, "too-large"),
-        HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunk * 9: (
-            413,
-            "too-large",
-        ),
+        HEAD + b"transfer-encoding: chunked\r\n\r\n" + chunk * 9: (413, "too-large"),
         b"GET / HTTP/1.1\r\nx: " + b"a" * 70_000 + b"\r\n\r\n": (431, "too-large"),
         b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nx: y\r\n\r\n": (431, "too-large"),
         b"GET / HTTP/1.1\r\n" + b"".join(b"x%d: y\r\n" % i for i in range(5000)): (431, "too-large"),

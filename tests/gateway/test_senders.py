@@ -12,14 +12,14 @@ import pytest
 from typer.testing import CliRunner
 
 from gateway.door import Credential, Rate, credential_line, read_credentials
-from gateway.door.credentials import credential_token, digest_of
+from gateway.door.credentials import digest_of
 from gateway.http import tls_context
 from gateway.service import Senders
 from hearsay.commands.operations.gateway import app
 from hearsay.serving.exposure import Exposure, TokenFile
 from hearsay.serving.running import linked_figures
 from protocols.errors import SettingsError
-from protocols.wire import REPORT, ReportHeader, encode_frame
+from protocols.wire import REPORT, encode_frame
 from stream_app.local import LocalStore
 from tests.gateway.test_routes import frame_of
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, report, scheme, serving
@@ -59,15 +59,6 @@ def test_a_credential_counts_once_in_a_survey_and_period_through_any_gateway(tmp
         now.value += 2 * 86_400
     with closing(LocalStore.existing(tmp_path)) as store:
         assert [final.n for final in Results(store).histograms("buttons")] == [3, 1, 0]
-
-
-def test_tokens_of_a_credential_are_a_keyed_function_and_nothing_else() -> None:
-    phone, other = Credential("a", "device"), Credential("b", "device")
-    headers = [ReportHeader(*about) for about in (("s", "f", 0), ("s", "f", 1), ("s", "g", 0), ("t", "f", 0))]
-    keys = [key for header in headers if (key := key_of(header)) is not None]
-    tokens = {credential_token(key, each) for key in [*keys, bytes(32)] for each in (phone, other)}
-    assert len(tokens) == 10 and {len(token) for token in tokens} == {8}
-    assert credential_token(keys[0], phone) in tokens
 
 
 def test_devices_do_not_report_where_only_a_source_knows_the_time() -> None:

@@ -170,12 +170,6 @@ def test_the_chain_goes_forward_only_and_keeps_one_hour(tmp_path: Path) -> None:
     assert file.erase(now(), others).chain == others.chain
 
 
-def test_two_keys_of_one_period_are_of_two_chains() -> None:
-    other = OVER.keys[0].model_copy(update={"key": KEY})
-    with pytest.raises(StateError, match="another chain"):
-        OVER.merged(KeyState(keys=(other,)))
-
-
 def test_after_two_hours_credentials_wait_for_an_import_and_edges_do_not(tmp_path: Path) -> None:
     now = Moment(NOON + 58 * 60)
     up, down = begun(tmp_path / "up", now), begun(tmp_path / "down", now)

@@ -1,42 +1,36 @@
-"""The data directory keeps its secrets once and for all."""
+"""Data directories: what is in them, whose it is, where commands look for them, and those of the release before."""
 
 from __future__ import annotations
 
 import fcntl
 import os
 import stat
+import subprocess
+import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner, Result
 
+from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import embedded
 from producers.replay.choosing import event_type
 from producers.replay.run import Totals
 from producers.replay.spool import Spool
 from producers.sinks import DirectorySink
-from protocols.errors import SettingsError
+from protocols.errors import HearsayError, ResultsError, ScenarioError, ServerUnavailable, SettingsError
 from servers.private_files import lock_directory, private_directory
 from servers.settings import Settings
 from tests.producers.populations import Alternating, scheme
 
 
-def test_a_secret_is_made_once_and_kept(tmp_path: Path) -> None:
-    first = DataDirectory(tmp_path / "data").clock_key()
-    assert len(first) == 32
-    assert DataDirectory(tmp_path / "data").clock_key() == first
-
-
-def test_a_secret_is_readable_by_its_owner_only(tmp_path: Path) -> None:
-    DataDirectory(tmp_path).fleet_keyring()
-    assert (tmp_path / "fleet.key").stat().st_mode & 0o777 == 0o600
-
-
-def test_each_purpose_has_its_own_secret(tmp_path: Path) -> None:
+def test_a_secret_is_made_once_and_each_purpose_has_its_own(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
-    assert data.clock_key() != data.presence_key()
+    assert data.clock_key() == DataDirectory(tmp_path).clock_key() != data.presence_key()
 
 
 def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
@@ -52,16 +46,6 @@ def test_the_store_of_new_devices_is_marked_as_new_until_the_mark_is_removed(tmp
     data.new_store_mark.unlink()
     data.fleet_keyring()
     assert not data.new_store_mark.exists(), "the devices are not new: an empty store has lost their history"
-
-
-def test_lost_presence_is_recorded_for_later_reports(tmp_path: Path) -> None:
-    data = DataDirectory(tmp_path)
-    data.add_presence_losses("week", ())
-    assert data.presence_losses("week") == set()
-    data.add_presence_losses("week", (4,))
-    data.add_presence_losses("week", (4, 9))
-    assert DataDirectory(tmp_path).presence_losses("week") == {4, 9}
-    assert DataDirectory(tmp_path).presence_losses("month") == set()
 
 
 def test_devices_that_report_to_one_destination_cannot_report_to_another(tmp_path: Path) -> None:
@@ -86,9 +70,9 @@ def test_a_note_that_is_damaged_is_refused_and_not_taken_for_none(tmp_path: Path
     assert (tmp_path / file).read_text() == left
 
 
-@pytest.fixture(params=[0o000, 0o022, 0o077], ids=oct)
-def _umask(request: pytest.FixtureRequest) -> Iterator[None]:
-    before = os.umask(request.param)
+@pytest.fixture
+def _umask() -> Iterator[None]:
+    before = os.umask(0)
     yield
     os.umask(before)
 
@@ -162,3 +146,103 @@ def test_a_directory_that_is_replaced_while_it_is_locked_is_locked_again(
         lock_directory(directory)
     os.close(held)
     os.close(lock_directory(directory))
+
+
+ARCHIVE = Path(__file__).parent / "landing.tar.xz"
+
+
+@pytest.mark.parametrize("arguments", [("report",), ("memo", "stats"), ("demo", "--devices", "60")], ids=" ".join)
+def test_a_data_directory_of_the_release_before_opens_or_says_what_to_do(
+    arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Failure would look like: a traceback, or numbers from a state that is read as something else than it was."""
+    data = tmp_path / "landing"
+    with tarfile.open(ARCHIVE) as archive:
+        archive.extractall(data, filter="data")
+    done = subprocess.run(
+        [sys.executable, "-m", "hearsay", *arguments, "--data", str(data)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert done.returncode in (0, 1), done.stderr
+    assert done.returncode == 0 or "hint:" in done.stderr
+    if done.returncode == 0 and arguments == ("report",):
+        assert done.stdout.count("2017-06-0") >= 6, "the days of the demo"
+
+
+SURVEY = """
+id: buttons
+start: 2026-01-01T00:00:00Z
+period: 1d
+eps_inf: 4
+eps_1: 2
+clock: source
+attributes:
+  - {name: colour, values: [red, green]}
+"""
+RUN = ("run", "survey.yaml", "--devices", "40", "--periods", "1")
+
+
+@pytest.fixture
+def _survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("survey.yaml").write_text(SURVEY)
+
+
+def type_in(*words: str) -> Result:
+    return CliRunner().invoke(app, words, env={"HEARSAY_CLOCK_KEY": "5e" * 32})
+
+
+def refused(error: type[HearsayError], *words: str) -> str:
+    result = type_in(*words)
+    assert isinstance(result.exception, error), result.output
+    return f"{result.exception.message}: {result.exception.hint}"
+
+
+@pytest.mark.usefixtures("_survey")
+def test_a_run_is_read_where_it_was_written() -> None:
+    assert "no results in hearsay-data" in refused(ResultsError, "report")
+    done = type_in(*RUN)
+    assert done.exit_code == 0, done.exception
+    assert "Next: hearsay report buttons\n" in done.output and "hearsay-data/buttons/reports" in done.output
+    for words in (["report"], ["report", "buttons"], ["memo", "stats"]):
+        assert type_in(*words).exit_code == 0, words
+    assert "here: buttons" in refused(ResultsError, "report", "other")
+    Path("hearsay-data/others/collector").mkdir(parents=True)
+    assert "give the id of one: buttons, others" in refused(ResultsError, "report")
+    assert type_in("report", "buttons").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (ServerUnavailable, ("--kafka", "127.0.0.1:1")),
+        (ScenarioError, ("--scenario", "virtual-humans")),
+        (HearsayError, ("--scenario", "nothing")),
+    ],
+)
+@pytest.mark.usefixtures("_survey")
+def test_a_refused_run_leaves_nothing_behind(error: type[HearsayError], words: tuple[str, ...]) -> None:
+    refused(error, *RUN, *words)
+    assert [path.name for path in Path().iterdir()] == ["survey.yaml"]
+
+
+@pytest.mark.usefixtures("_survey")
+def test_a_run_that_was_refused_late_leaves_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its memo store cannot be reached, after the collector was opened."""
+    monkeypatch.setenv("HEARSAY_REDIS_URL", "redis://127.0.0.1:1")
+    refused(HearsayError, *RUN)
+    assert [path.name for path in Path().iterdir()] == ["survey.yaml"]
+    monkeypatch.delenv("HEARSAY_REDIS_URL")
+    assert type_in(*RUN, "--seed", "7").exit_code == 0
+
+
+@pytest.mark.usefixtures("_survey")
+def test_what_other_surveys_left_stays() -> None:
+    Path("hearsay-data").mkdir()
+    Path("hearsay-data/notes").touch()
+    refused(ServerUnavailable, *RUN, "--kafka", "127.0.0.1:1")
+    assert [path.name for path in Path("hearsay-data").iterdir()] == ["notes"]

@@ -17,13 +17,11 @@ from hearsay.library.results import read_results
 from hearsay.running.collecting import embedded
 from hearsay.running.simulating import populate
 from memo_store.store import MemoStore
-from protocols.errors import HistoryLost, SettingsError
-from protocols.respondent import Respondent
+from protocols.errors import SettingsError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from servers.settings import load
 from stream_app.local import LocalStore
-from tests.memo_store.surveys import devices
 from views.reading import Results
 
 SURVEY = (
@@ -189,43 +187,3 @@ def test_a_directory_that_accepts_another_store_leaves_its_history_to_the_device
         assert client.hget("hearsay:{0}:epoch", "epoch") == before
         assert type_in("memo", "accept-loss", "--data", "data", "--yes", url=redis_url).exit_code == 0
         assert client.hget("hearsay:{0}:epoch", "epoch") != before, "now it is the directory's own history"
-
-
-def test_a_store_that_is_emptied_during_a_run_is_the_same_store_for_the_next_run(
-    collected: Callable[..., None], redis_url: str
-) -> None:
-    collected(range(2))
-    collected(range(2, 3), meanwhile=lambda: flush(redis_url))
-    collected(range(3, 6))
-    assert DataDirectory(Path("data")).presence_losses("cdr") == {2, 3}
-    assert marked() == {(0, 2), (0, 3), (0, 4), (0, 5)}
-
-
-def test_a_loss_that_another_process_has_noticed_reaches_the_results(
-    collected: Callable[..., None], redis_url: str
-) -> None:
-    """The other one works on the same devices in the same store; it may be gone when this directory reports again."""
-    collected(range(2))
-    with MemoStore(redis_url) as store:
-        memos = store.survey(Respondent(Scheme(parse_survey(UNCAPPED)), DataDirectory(Path("data")).fleet_keyring()))
-        flush(redis_url)
-        memos.presence.status(devices(3), 1)
-    collected(range(2, 6))
-    assert {1, 2} <= DataDirectory(Path("data")).presence_losses("cdr")
-    assert marked() == {(0, 1), (0, 2), (0, 3), (0, 4), (0, 5)}
-
-
-def test_a_capped_survey_stops_if_its_store_went_back_in_time_between_two_runs(
-    collected: Callable[..., None], redis_url: str
-) -> None:
-    with MemoStore(redis_url) as store:
-        store.accept_loss()
-    collected(range(1), CAPPED)
-    with redis.Redis.from_url(redis_url) as client:
-        copy = {key: client.dump(key) for key in client.scan_iter()}
-        collected(range(1, 2), CAPPED)
-        client.flushall()
-        for key, value in copy.items():
-            client.restore(key, 0, value)
-    with pytest.raises(HistoryLost):
-        collected(range(2, 3), CAPPED)

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 
 from hearsay.commands.plan import plan
 from hearsay.terminal import console
-from protocols.errors import SurveyError
 
 SURVEY = """
 {id: s, title: Colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: rs+fd,
@@ -87,23 +86,12 @@ def test_the_devices_are_the_surveys_unless_they_are_given(tmp_path: Path) -> No
     assert "80 devices" in CliRunner().invoke(app, [str(path), "--devices", "80"], catch_exceptions=False).output
 
 
-def test_a_title_in_brackets_is_a_title(tmp_path: Path) -> None:
-    path = tmp_path / "survey.yaml"
-    path.write_text(SURVEY.replace("Colours", "'Colours [beta] [/x]'"))
-    assert "Colours [beta] [/x]" in CliRunner().invoke(app, [str(path)], catch_exceptions=False).output
-
-
 def test_programs_get_json(survey: str) -> None:
     shown = CliRunner().invoke(app, [survey, "--json", "--error", "0.02"], catch_exceptions=False)
     drawn = json.loads(shown.stdout)
     assert drawn["error"] == 0.02
     assert [attribute["mechanism"] for attribute in drawn["attributes"]] == ["grr", "oue-z"]
     assert drawn["guarantee"]["per_report"]["whole"] == pytest.approx(1)
-
-
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
-        CliRunner().invoke(app, [str(tmp_path / "nowhere.yaml")], catch_exceptions=False)
 
 
 def test_people_see_what_noise_on_presence_costs(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The truth of windows is counted in one pass, with the result of counting each window on its own."""
+"""The truth of windows is that of counting each window on its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from analytics.windows import Window
 from hearsay.running.simulating import count_windows
-from producers.scenarios import Presences, Scenario, scenario
+from producers.scenarios import Scenario, scenario
 from tests.helpers.scenario_truth import unique_devices, unique_histogram
 
 PERIODS = 20
@@ -29,16 +29,3 @@ def test_every_window_has_the_truth_of_a_count_of_its_own(town: Scenario, window
         assert list(truth.people) == list(town.attributes)
         for name, people in truth.people.items():
             assert np.array_equal(people, unique_histogram(town, name, window.first, window.last))
-
-
-def test_each_period_is_simulated_once(town: Scenario, monkeypatch: pytest.MonkeyPatch) -> None:
-    simulated: list[int] = []
-    presences = type(town).presences
-
-    def counted(self: Scenario, period: int) -> Presences:
-        simulated.append(period)
-        return presences(self, period)
-
-    monkeypatch.setattr(type(town), "presences", counted)
-    count_windows(town, OVERLAPPING)
-    assert simulated == list(range(PERIODS))

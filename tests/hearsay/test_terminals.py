@@ -1,4 +1,4 @@
-"""Every terminal gets text that it can show and nothing that it would obey."""
+"""Every terminal gets text that it can show and nothing that it would obey; a log gets lines about progress."""
 
 from __future__ import annotations
 
@@ -120,9 +120,12 @@ def test_limits_of_the_machine_get_a_sentence_and_what_to_do(
     assert hint in capsys.readouterr().err
 
 
-def test_a_full_disk_for_the_output_is_named(survey: Path) -> None:
-    with Path("/dev/full").open("wb") as full:
-        command = [sys.executable, "-m", "hearsay", "plan", str(survey)]
-        shown = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
-    assert shown.returncode == REFUSED
-    assert "No space left on device" in shown.stderr and "Traceback" not in shown.stderr
+def test_a_log_gets_a_line_every_few_seconds_and_none_about_what_is_done_soon(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "err", console.Console(highlight=False))
+    times = iter([0.0, 1.0, 6.0, 6.0, 8.0, 12.0, 12.0])
+    step = console.Lines(lambda: next(times))
+    for done in (100, 2_000, 3_000, 4_000):
+        step(done, 5_000, "day 3")
+    assert capsys.readouterr().out.splitlines() == ["day 3: 2,000 of 5,000", "day 3: 4,000 of 5,000"]

@@ -1,17 +1,21 @@
-"""The local broker is a real one: what it acknowledged survives whatever happens to its process."""
+"""The local broker and its program files: found again, refused where they must be, and fetched once."""
 
 from __future__ import annotations
 
-from itertools import islice
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from protocols.errors import ServerError, ServerUnavailable
+from servers import kafka_jars as jars
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import read_topic
+
+ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
 
 
 def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:
@@ -20,37 +24,10 @@ def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:
     producer.close()
 
 
-def consume(broker: KafkaBroker, topic: str, count: int) -> list[bytes]:
-    consumer = KafkaConsumer(
-        bootstrap_servers=broker.bootstrap, auto_offset_reset="earliest", consumer_timeout_ms=30_000
-    )
-    consumer.assign([TopicPartition(topic, 0)])
-    values = [record.value for record in islice(consumer, count)]
-    consumer.close()
-    return values
-
-
 def make_topic(broker: KafkaBroker, topic: str) -> None:
     admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
     admin.create_topics({topic: {"num_partitions": 1}}, wait_for_metadata=True)
     admin.close()
-
-
-@pytest.mark.long(part="cluster")
-def test_acknowledged_records_survive_a_kill_and_a_restart_at_the_same_address(kafka: KafkaBroker) -> None:
-    make_topic(kafka, "survives")
-    address, pid = kafka.bootstrap, kafka.pid
-    produce(kafka, "survives", b"before")
-    kafka.kill()
-    assert (kafka.running, kafka.pid) == (False, None)
-    kafka.start()
-    assert kafka.bootstrap == address
-    assert kafka.pid != pid
-    produce(kafka, "survives", b"after the kill")
-    kafka.stop()
-    kafka.start()
-    produce(kafka, "survives", b"after the stop")
-    assert consume(kafka, "survives", 3) == [b"before", b"after the kill", b"after the stop"]
 
 
 def test_a_broker_is_found_again_by_its_directory_and_a_second_one_there_is_refused(kafka: KafkaBroker) -> None:
@@ -98,3 +75,29 @@ def test_reading_a_topic_ends_when_its_broker_goes_away(
             list(records)
     finally:
         kafka.start()
+
+
+@pytest.mark.long(part="kills")
+def test_two_processes_that_ask_at_once_get_the_same_complete_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEARSAY_CACHE", str(tmp_path))
+    asking = [subprocess.Popen([sys.executable, "-c", ASK], stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    answers = [process.communicate(timeout=300)[0].strip() for process in asking]
+    assert answers == [str(jars.jars_directory())] * 2
+    assert any(jars.jars_directory().glob(f"kafka-clients-{jars.kafka_version()}.jar"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        jars.jars_directory().name,
+        f"{jars.jars_directory().name}.lock",
+    ]
+
+
+@pytest.mark.long(part="kills")
+def test_a_fetch_that_fails_leaves_nothing_behind_and_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tmp_path / "pom.xml"
+    broken.write_text(jars.POM.read_text().replace("kafka_2.13", "kafka_0.0"))
+    monkeypatch.setattr(jars, "POM", broken)
+    monkeypatch.setenv("HEARSAY_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(ServerError, match=r"could not fetch Kafka(?s:.*)kafka_0\.0"):
+        jars.kafka_jars()
+    assert not jars.jars_directory().exists()

@@ -12,6 +12,7 @@ import pytest
 from kafka import KafkaProducer
 from playwright.sync_api import Browser, Page, expect
 
+from hearsay.reports.serving import Published
 from pages.dashboard import Source
 from protocols.survey import Survey
 from servers.kafka_broker import KafkaBroker
@@ -19,14 +20,10 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, TopicFollower, Topics, publish
 from tests.helpers.browser import open_browser
 from tests.helpers.collecting import Collection, collecting, small_survey
-from tests.helpers.dashboard_process import dashboard_process
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
 from tests.helpers.tabs import tab
 from views.reading import Results
-
-HOSTILE = ("<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright\u2066 to left")
-LONG = "<b>long</b> " * 800 + "&amp;"
 
 
 @dataclass
@@ -48,7 +45,9 @@ class Cluster:
         self.producer.flush(30)
 
     def source(self) -> Source:
-        return Source(lambda: TopicFollower(self.kafka, self.topics))
+        """As `hearsay dashboard --kafka` has it."""
+        published = Published([], None, self.kafka.bootstrap)
+        return Source(published.follow, (), published.describe)
 
     @property
     def results(self) -> KafkaMessages:
@@ -56,9 +55,13 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics]) -> Iterator[Cluster]:
+def cluster(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Cluster]:
     producer = KafkaProducer(**kafka_settings.client_options(), acks="all", enable_idempotence=True)
-    yield Cluster(kafka_settings, fresh_topics(partitions=2, merge_partitions=1), producer)
+    topics = fresh_topics(partitions=2, merge_partitions=1)
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
+    yield Cluster(kafka_settings, topics, producer)
     producer.close()
 
 
@@ -134,39 +137,6 @@ def test_tables_show_what_is_on_the_topics_and_provisional_becomes_final_in_plac
 
 
 @pytest.mark.long(part="cluster")
-def test_a_page_recovers_when_the_dashboard_was_killed_and_two_tabs_show_the_same(
-    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser, tmp_path: Path
-) -> None:
-    colours = collect(small_survey())
-    colours.report(0, [30, 20, 10])
-    colours.close(0)
-    cluster.publish(colours)
-    arguments = ["colours", "--kafka", cluster.kafka.bootstrap]
-    with (
-        dashboard_process(tmp_path / "log", *arguments, HEARSAY_KAFKA_PREFIX=cluster.topics.prefix) as process,
-        tab(browser) as (first, _),
-        tab(browser) as (second, _),
-    ):
-        for page in (first, second):
-            page.goto(process.address)
-            page.locator("tr[data-survey=colours] a").click()
-            expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
-            wait_for(page, devices=["60"])
-        process.kill()
-        for page in (first, second):
-            expect(page.locator(".live [data-state]")).to_have_attribute("data-state", "connecting")
-            assert column(page, "devices") == ["60"], "what is shown stays"
-        colours.report(1, [20, 20, 20])
-        colours.close(1)
-        cluster.publish(colours)
-        process.start()
-        for page in (first, second):
-            wait_for(page, devices=["60", "60"])
-            expect(page.locator(".live [data-state]")).to_have_attribute("data-state", "live")
-        assert process.end() == 0
-
-
-@pytest.mark.long(part="cluster")
 def test_a_page_says_that_the_broker_is_gone_and_goes_on_when_it_is_back_without_loss_or_repetition(
     kafka: KafkaBroker, cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
 ) -> None:
@@ -201,32 +171,6 @@ def test_a_page_says_that_the_broker_is_gone_and_goes_on_when_it_is_back_without
         assert viewer.resets <= 1, "one at the beginning"
 
 
-def test_the_overview_shows_how_surveys_are_doing_and_hostile_names_are_text(
-    cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
-) -> None:
-    hostile = small_survey("hostile", values=HOSTILE).model_copy(update={"title": LONG[:10_000]})
-    colours, other = collect(small_survey()), collect(hostile)
-    for one in (colours, other):
-        one.report(0, [30, 20, 10])
-        one.close(0)
-        one.report(0, [45, 0, 0])  # late
-        one.report(1, [25, 0, 0])
-        cluster.publish(one)
-    with dashboard(cluster.source()) as running, tab(browser) as (page, _):
-        page.goto(running.address)
-        line = page.locator("tr[data-survey=hostile]")
-        expect(line.locator("a")).to_contain_text("<b>long</b>")
-        expect(line.locator("[data-cell=last]")).to_contain_text("60 reports")
-        expect(line.locator("[data-cell=open]")).to_contain_text("20 reports so far")
-        expect(line.locator("[data-cell=refused]")).to_contain_text("late: 40")
-        expect(line.locator("[data-cell=lag]")).to_have_text("0")
-        expect(page.locator("tr[data-survey]")).to_have_count(2)
-        line.locator("a").click()
-        expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
-        expect(page.locator("h1")).to_have_text(hostile.title)
-        assert page.locator("h1 b, main img, main script").count() == 0
-
-
 def test_a_page_asks_for_the_token_once(
     cluster: Cluster, collect: Callable[[Survey], Collection], browser: Browser
 ) -> None:
@@ -242,27 +186,6 @@ def test_a_page_asks_for_the_token_once(
         assert page.evaluate("document.cookie") == "", "scripts do not see it"
         page.goto(f"{running.address}?survey=colours")
         expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
-
-
-def test_results_that_are_published_again_are_sent_once(
-    cluster: Cluster, collect: Callable[[Survey], Collection]
-) -> None:
-    colours = collect(small_survey())
-    colours.report(0, [30, 20, 10])
-    colours.close(0)
-    cluster.publish(colours)
-    cluster.published.clear()
-    cluster.publish(colours)  # a worker was killed, and its successor publishes again
-    colours.report(1, [20, 20, 20])
-    colours.close(1)
-    cluster.publish(colours)
-    with dashboard(cluster.source()) as running:
-        viewer = Viewer(running, "colours")
-        viewer.view(lambda one: "mobility/colours/1" in one.state and "live/colours" in one.state)
-        assert sorted(key for _, key in viewer.received if key.startswith("mobility")) == [
-            "mobility/colours/0",
-            "mobility/colours/1",
-        ]
 
 
 def test_the_lag_is_what_workers_have_not_counted(cluster: Cluster) -> None:

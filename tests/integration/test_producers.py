@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import random
-import subprocess
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from threading import Thread
 
 import pytest
@@ -19,9 +15,9 @@ from protocols.respondent import Respondent
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
-from tests.helpers.sinks import KeepingSink, rows_by_token
-from tests.helpers.topics import read_topic
-from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, counted, scheme
+from tests.helpers.sinks import KeepingSink
+from tests.helpers.topics import read_records
+from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 MakeTopics = Callable[..., Topics]
 OpenMemos = Callable[[Respondent], SurveyMemos]
@@ -49,7 +45,7 @@ def test_the_topic_holds_what_was_sent_through_broker_restarts(
     outages[1].join(timeout=120)
     sink.close()
     assert len(sent.records) > 100
-    assert read_topic(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
+    assert read_records(kafka_settings, topic) == sorted(sent.records, key=lambda record: record[0])
 
 
 class Watched(KafkaSink):
@@ -87,7 +83,7 @@ def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again
     sink.send(1, "kind", b"again")
     sink.flush()
     sink.close()
-    assert read_topic(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
+    assert read_records(kafka_settings, topic) == [(0, "kind", b"in time"), (1, "kind", b"again")]
 
 
 def test_what_kafka_python_will_not_take_is_not_delivered_either(
@@ -112,53 +108,3 @@ def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 1)
     with pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:1 does not answer.*HEARSAY_KAFKA"):
         KafkaSink(KafkaSettings(bootstrap="127.0.0.1:1"), "reports")
-
-
-FLEET = """
-import sys
-from memo_store.store import MemoStore
-from producers.simulation import Simulation
-from producers.sinks.kafka import KafkaSink
-from protocols.respondent import Respondent
-from servers.settings import KafkaSettings
-from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
-
-survey, world = scheme("solution: spl,"), Alternating(4000, 4)
-broker, topic, url = sys.argv[1:]
-sink = KafkaSink(KafkaSettings(bootstrap=broker), topic)
-with MemoStore(url) as store:
-    memos = store.survey(Respondent(survey, KEYRING))
-    fleet = Simulation(memos, sink, world, CLOCK_KEY, rows_per_frame=20)  # many moments to kill it
-    fleet.run(progress=lambda reported: print(reported.done, flush=True))
-"""
-
-
-@pytest.mark.long(part="kills")
-def test_a_fleet_killed_at_random_and_run_again_loses_nobody_and_doubles_nobody(
-    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, redis_url: str, tmp_path: Path
-) -> None:
-    """Failure would look like: a token missing from the topic, one token with two reports, or a wrong count."""
-    survey, world = scheme("solution: spl,"), Alternating(4000, 4)
-    topics, rng = fresh_topics(partitions=3), random.Random(8)
-    command = [sys.executable, "-W", "ignore", "-c", FLEET, kafka_settings.bootstrap, topics.reports, redis_url]
-    killed = 0
-    while True:
-        fleet = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert fleet.stdout is not None
-        with fleet, fleet.stdout:
-            flushes = rng.randrange(1, 12)
-            for _ in zip(range(flushes), fleet.stdout, strict=False):
-                pass
-            if killed < 4:
-                fleet.kill()
-                killed += 1
-            else:
-                fleet.stdout.read()
-                assert fleet.wait(timeout=120) == 0
-                break
-    sink = KeepingSink(3, records=read_topic(kafka_settings, topics.reports))
-    respondent = Respondent(survey, KEYRING)
-    there = [world.presences(period).devices for period in range(world.periods)]
-    expected = {(p, int(t)) for p, devices in enumerate(there) for t in respondent.tokens(devices, p)}
-    assert set(rows_by_token(sink.frames(survey))) == expected
-    assert counted(sink, survey, tmp_path) == [len(devices) for devices in there]

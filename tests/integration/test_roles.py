@@ -1,33 +1,57 @@
-"""The roles of a cluster on a real broker: each can do its work, and what it may not is refused by name."""
+"""A broker that wants TLS, a certificate and a password, and the roles of its users: what each may do, and may not."""
 
 from __future__ import annotations
 
+import gc
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kafka import KafkaAdminClient
+from kafka.admin import (
+    ACL,
+    ACLOperation,
+    ACLPermissionType,
+    ResourcePattern,
+    ResourceType,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
 from typer.testing import CliRunner
 
 from hearsay.cli import app
 from lab.worker_process import workers
 from producers.sinks import KafkaSink
-from protocols.errors import NotAllowed
+from protocols.errors import NotAllowed, ServerUnavailable
+from servers.kafka_broker import KafkaBroker
+from servers.kafka_clients import opened
+from servers.ports import free_port
 from servers.settings import KafkaSettings, load
-from stream_app.kafka import Role, Topics, allowed, create, publish, read_topic, roles
+from stream_app.kafka import Role, Topics, allowed, check_rights, create, existing, publish, read_topic, roles
+from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.secured import Secured, grant
 from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
-
 TOPICS = Topics("roles", partitions=2, merge_partitions=1)
 ROLES = {role.name: role for role in roles(TOPICS)}
 As = Callable[[str], KafkaSettings]
+USER, PASSWORD = "fleet", "correct horse"
+"""Of a user that may do everything."""
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+    """A running broker that takes nobody without a certificate and a password."""
+    with secured_for_a_while(tmp_path_factory.mktemp("secured")) as running:
+        yield running
 
 
 @pytest.fixture(scope="module")
@@ -85,40 +109,18 @@ def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of
         assert report["survey"] == "s"
 
 
-@pytest.mark.parametrize(
-    ("user", "may_not", "topic"),
-    [
-        ("gateway", "Read", TOPICS.reports),
-        ("edge", "Write", TOPICS.surveys),
-        ("edge", "Write", TOPICS.partials),
-        ("publisher", "Write", TOPICS.reports),
-        ("analyst", "Read", TOPICS.reports),
-        ("analyst", "Write", TOPICS.reports),
-        ("dashboard", "Read", TOPICS.deadletters),
-        ("dashboard", "Write", TOPICS.named("live")),
-        ("worker", "Write", TOPICS.surveys),
-        ("operator", "Write", TOPICS.surveys),
-    ],
-)
-def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(
-    user: str, may_not: str, topic: str, as_user: As
-) -> None:
-    kafka = as_user(user)
-    seen = "Describe" if may_not == "Read" and not ROLES[user].may("Describe", topic) else may_not
+def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As) -> None:
     send(as_user("gateway"), TOPICS, [Reports(0, (Row(1),))])  # so that there is something to read
-    with pytest.raises(NotAllowed, match=f"does not allow user '{user}' to: {seen} topic {topic}"):
-        if may_not == "Read":
-            list(read_topic(kafka, topic))
-        else:
-            sink = KafkaSink(kafka, topic)
-            sink.send(0, "kind", b"value")
-            sink.flush()
-
-
-def test_a_survey_that_an_edge_may_not_publish_names_the_right(as_user: As) -> None:
-    other = SCHEME.survey.model_copy(update={"id": "unpublished"})
+    with pytest.raises(NotAllowed, match=f"does not allow user 'analyst' to: Describe topic {TOPICS.reports}"):
+        list(read_topic(as_user("analyst"), TOPICS.reports))
+    with pytest.raises(NotAllowed, match=f"does not allow user 'gateway' to: Read topic {TOPICS.reports}"):
+        list(read_topic(as_user("gateway"), TOPICS.reports))
+    with pytest.raises(NotAllowed, match=f"user 'publisher' to: Write topic {TOPICS.reports}"):
+        sink = KafkaSink(as_user("publisher"), TOPICS.reports)
+        sink.send(0, "kind", b"value")
+        sink.flush()
     with pytest.raises(NotAllowed, match=f"user 'edge' to: Write topic {TOPICS.surveys}"):
-        publish(as_user("edge"), TOPICS, other)
+        publish(as_user("edge"), TOPICS, SCHEME.survey.model_copy(update={"id": "unpublished"}))
 
 
 def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_path: Path) -> None:
@@ -143,3 +145,178 @@ def test_the_cluster_gives_every_role_the_rights_of_the_table_and_no_others(role
     for right, operations in allowed(kafka, everywhere).items():
         given = {operation for operation in operations or () if operation in ("Read", "Write")}
         assert given == {word for word in ("Read", "Write") if role.may(word, right.name, right.resource)}, right
+
+
+@pytest.fixture
+def settings(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
+    """What an operator sets to reach a broker that takes nobody without a certificate and a password."""
+    for name, value in secured.environment().items():
+        monkeypatch.setenv(name, value)
+    return load().kafka
+
+
+def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
+    plain = settings.model_copy(update={"sasl_mechanism": "PLAIN"})
+    create(plain, Topics("plain", partitions=1, merge_partitions=1))
+    sink = KafkaSink(plain, "plain.reports")
+    sink.send(0, "kind", b"value")
+    sink.close()
+    assert [record.value for record in read_topic(plain, "plain.reports")] == [b"value"]
+
+
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Whoever is refused hears of it soon. kafka-python forgets sockets whose handshake fails; the test drops them."""
+    monkeypatch.setattr("servers.kafka_clients.FIRST_SECONDS", 1.0)
+    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 3)
+    monkeypatch.setattr("stream_app.kafka.topics.ANSWER_SECONDS", 3)
+    yield
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
+@pytest.mark.usefixtures("settings", "_impatient")
+@pytest.mark.parametrize(
+    ("changed", "complaint"),
+    [
+        ({"SASL_PASSWORD": "wrong horse"}, "connection of user 'fleet' .*_PASSWORD"),
+        ({"SASL_PASSWORD": "wrong horse", "SASL_MECHANISM": "PLAIN"}, "connection of user 'fleet' .*_PASSWORD"),
+        ({"SECURITY": "PLAINTEXT"}, "closes the connection .*HEARSAY_KAFKA_SECURITY"),
+        ({"SSL_CA": "stranger.pem"}, "certificates do not fit: .*CERTIFICATE_VERIFY_FAILED.*HEARSAY_KAFKA_SSL_CA"),
+    ],
+)
+@pytest.mark.parametrize("knock", [lambda kafka: KafkaSink(kafka, "reports"), existing], ids=["sender", "collector"])
+def test_who_is_not_let_in_is_told_why(
+    knock: Callable[[KafkaSettings], object],
+    changed: dict[str, str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Authority(tmp_path, "stranger")
+    for name, value in changed.items():
+        monkeypatch.setenv(f"HEARSAY_KAFKA_{name}", value)
+    with pytest.raises(ServerUnavailable, match=complaint) as refused:
+        knock(load().kafka)
+    assert "horse" not in str(refused.value)
+
+
+@dataclass(frozen=True)
+class Secured:
+    """A running broker of this kind, and the certificates of its clients."""
+
+    broker: KafkaBroker
+    authority: Authority
+    client: tuple[Path, Path]  # certificate and key
+
+    def environment(self, user: str = USER) -> dict[str, str]:
+        """What a user sets to reach it."""
+        certificate, key = self.client
+        return {
+            "HEARSAY_KAFKA_BOOTSTRAP": self.broker.settings["listeners"].split(",")[1].removeprefix("SECURE://"),
+            "HEARSAY_KAFKA_SECURITY": "SASL_SSL",
+            "HEARSAY_KAFKA_SASL_USERNAME": user,
+            "HEARSAY_KAFKA_SASL_PASSWORD": PASSWORD,
+            "HEARSAY_KAFKA_SSL_CA": str(self.authority.certificate),
+            "HEARSAY_KAFKA_SSL_CERTIFICATE": str(certificate),
+            "HEARSAY_KAFKA_SSL_KEY": str(key),
+        }
+
+    def settings(self, user: str = USER) -> KafkaSettings:
+        """The same, as the settings that are made of it."""
+        given = {name.removeprefix("HEARSAY_KAFKA_").lower(): text for name, text in self.environment(user).items()}
+        return KafkaSettings.model_validate(given)
+
+    def knows(self, user: str, role: Role | None = None) -> bool:
+        """Whether a user can log in, and has the rights of a role: a broker learns of both a little later."""
+        try:
+            opened(KafkaAdminClient, self.settings(user), 10).close()
+            if role is not None:
+                check_rights(self.settings(user), role)
+        except (ServerUnavailable, NotAllowed):
+            return False
+        return True
+
+
+@contextmanager
+def secured_for_a_while(directory: Path) -> Iterator[Secured]:
+    """A broker with one user, who may do everything, for the time of the block."""
+    authority = Authority(directory / "certificates")
+    broker = secured_broker(directory / "kafka", authority)
+    try:
+        add_user(broker.start())
+        running = Secured(broker, authority, authority.issue("client"))
+        eventually(lambda: running.knows(USER))
+        yield running
+    finally:
+        broker.stop()
+
+
+def secured_broker(directory: Path, authority: Authority) -> KafkaBroker:
+    """The local broker with a second door: the first stays open for the broker itself and for whoever adds users."""
+    certificate, key = authority.issue("broker")
+    keys = certificate.with_suffix(".pem")
+    keys.write_bytes(key.read_bytes() + certificate.read_bytes())
+    port, secure, controller = free_port(), free_port(), free_port()
+    door = "listener.name.secure"
+    return KafkaBroker(
+        directory,
+        port=port,
+        settings={
+            "listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure},CONTROLLER://127.0.0.1:{controller}",
+            "advertised.listeners": f"CLIENT://127.0.0.1:{port},SECURE://127.0.0.1:{secure}",
+            "listener.security.protocol.map": "CLIENT:PLAINTEXT,SECURE:SASL_SSL,CONTROLLER:PLAINTEXT",
+            "controller.quorum.voters": f"1@127.0.0.1:{controller}",
+            "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+            "super.users": f"User:ANONYMOUS;User:{USER}",
+            f"{door}.ssl.keystore.type": "PEM",
+            f"{door}.ssl.keystore.location": str(keys),
+            f"{door}.ssl.truststore.type": "PEM",
+            f"{door}.ssl.truststore.location": str(authority.certificate),
+            f"{door}.ssl.client.auth": "required",
+            f"{door}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+            f"{door}.scram-sha-512.sasl.jaas.config": (
+                "org.apache.kafka.common.security.scram.ScramLoginModule required;"
+            ),
+            f"{door}.plain.sasl.jaas.config": (
+                f'org.apache.kafka.common.security.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+            ),
+        },
+    )
+
+
+def add_user(broker: KafkaBroker, name: str = USER) -> None:
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    admin.alter_user_scram_credentials([UserScramCredentialUpsertion(name, ScramMechanism.SCRAM_SHA_512, PASSWORD)])
+    admin.close()
+
+
+def grant(broker: KafkaBroker, role: Role) -> None:
+    """Add a user of this name with the rights of a role."""
+    add_user(broker, role.name)
+    resources = {"topic": ResourceType.TOPIC, "group": ResourceType.GROUP}
+    acls = [
+        ACL(
+            f"User:{role.name}",
+            "*",
+            ACLOperation[acl_name(operation)],
+            ACLPermissionType.ALLOW,
+            ResourcePattern(resources[right.resource], right.name),
+        )
+        for right in role.rights
+        for operation in right.operations
+    ]
+    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
+    created = admin.create_acls(acls)
+    admin.close()
+    assert len(created["succeeded"]) == len(acls) and not created["failed"]
+
+
+def acl_name(operation: str) -> str:
+    """An operation as kafka-python spells it.
+
+    >>> acl_name("DescribeConfigs")
+    'DESCRIBE_CONFIGS'
+    """
+    return "".join(f"_{letter}" if letter.isupper() else letter.upper() for letter in operation).removeprefix("_")

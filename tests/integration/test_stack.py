@@ -13,7 +13,6 @@ import redis
 from typer.testing import CliRunner
 
 from hearsay.commands.operations import stack as stack_command
-from hearsay.commands.operations import topics as topics_command
 from hearsay.running.stack import Stack
 from protocols.errors import ServerError
 from servers import kafka_jars as jars
@@ -90,23 +89,6 @@ def test_the_logs_are_shown_with_their_places(stack: Stack) -> None:
     assert code == 0
     assert [len(lines) for lines in shown.values()] == [3, 3]
     assert list(shown) == [str(stack.kafka.log_file), str(stack.redis.log_file)]
-
-
-def test_topics_are_made_and_checked_on_the_cluster_of_the_settings(
-    stack: Stack, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HEARSAY_SETTINGS", str(stack.settings_file))
-    made = run(topics_command.app, "create", "--prefix", "mine", "--partitions", "3", "--retention-days", "7", "--json")
-    assert made[0] == 0
-    assert "mine.reports" in json.loads(made[1])["created"]
-    assert run(topics_command.app, "check", "--prefix", "mine", "--retention-days", "7")[0] == 0
-    code, output = run(topics_command.app, "check", "--prefix", "mine", "--json")
-    assert code == 1
-    assert {(found["topic"], found["setting"]) for found in json.loads(output)} == {
-        ("mine.reports", "retention.ms"),
-        ("mine.partials", "retention.ms"),
-        ("mine.deadletters", "retention.ms"),
-    }
 
 
 def test_down_stops_both_may_be_repeated_and_up_returns_to_the_same_addresses(stack: Stack) -> None:

@@ -117,22 +117,6 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
 
 
 @pytest.mark.long(part="cluster")
-def test_a_worker_that_loses_its_broker_while_it_starts_waits_or_ends_and_counts_when_it_is_started_again(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    send(kafka_settings, topics, [crowd(0, 500), Tick(0)])
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: bool(worker.logged("starting")))
-        kafka.kill()
-        eventually(lambda: bool(worker.logged("waiting for the broker")) or not worker.running)
-        kafka.start()
-        if not worker.running:  # Faust's own clients do not wait
-            worker.start()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
-        assert worker.leave() == 0
-
-
-@pytest.mark.long(part="cluster")
 def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:

@@ -29,7 +29,7 @@ MakeTopics = Callable[..., Topics]
 Headers = list[tuple[str, bytes | None]]
 Payload = tuple[bytes | None, Headers]
 
-PAYLOADS = 30_000
+PAYLOADS = 8_000
 PARTITIONS = 4
 
 

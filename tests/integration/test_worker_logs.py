@@ -1,9 +1,11 @@
-"""Workers and a reports topic that is not the log it was: made again, cut, with gaps, with partitions added."""
+"""Workers and topics that are not what they were: made again, deleted, cut, with gaps, with partitions added."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -27,7 +29,6 @@ from views.reading import Results
 from views.results import HISTOGRAMS
 
 MakeTopics = Callable[..., Topics]
-
 EMPTY = 50_000
 """Records without anything in a batch."""
 
@@ -140,28 +141,6 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
 
 
-@pytest.mark.long(part="cluster")
-def test_partitions_that_are_added_close_no_period_and_are_said(
-    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    """Failure would look like: a final without the reports in the partition that nobody counts."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
-        worker.wait_until_ready()
-        send(kafka_settings, topics, [crowd(0, 1, 100)])
-        admin = KafkaAdminClient(**kafka_settings.client_options())
-        admin.create_partitions({topics.reports: 4})
-        admin.close()
-        send(kafka_settings, topics, [crowd(0, 100, 200), Tick(0)])  # to the partitions that are counted
-        eventually(lambda: worker.metric("hearsay_reports_total") == 199)
-        eventually(lambda: shows(worker, "partitions"))
-        assert not worker.ready
-        worker.leave()
-        assert read_finals(kafka_settings, topics) == {}
-        worker.start()
-        eventually(lambda: not worker.running)
-    assert f"topic {topics.reports} has 4 partitions, but its state has 2" in worker.log.read_text()
-
-
 def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -245,3 +224,106 @@ def send_keyed(kafka: KafkaSettings, topics: Topics, events: list[Event]) -> Non
 
 def offsets(kafka: KafkaSettings, topics: Topics) -> list[int]:
     return [record.offset for record in read_topic(kafka, topics.reports) if record.partition == 0]
+
+
+TWO = ("--partitions", "2", "--merge-partitions", "1")
+
+
+def delete(kafka: KafkaSettings, topic: str) -> None:
+    admin = KafkaAdminClient(**kafka.client_options())
+    admin.delete_topics([topic])
+    eventually(lambda: topic not in admin.list_topics())
+    admin.close()
+
+
+def why_it_ended(worker: WorkerProcess) -> str:
+    """Libraries may log something after it."""
+    return str(worker.logged("this worker ends; start it again")[-1]["error"])
+
+
+@pytest.mark.long(part="cluster")
+def test_a_topic_that_is_deleted_is_named_by_the_worker_that_reads_it_and_by_every_next_one(
+    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    """Failure would look like: advice to make the topic with other partitions, or a worker that counts it as new."""
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
+        send(kafka_settings, topics, [crowd(0, 1, 100)])
+        eventually(lambda: caught_up(kafka_settings, topics))
+        assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
+        delete(kafka_settings, topics.reports)
+        eventually(lambda: not worker.running)
+        assert f"topic {topics.reports} was deleted" in why_it_ended(worker)
+        worker.log.write_text("")
+        worker.start()
+        eventually(lambda: not worker.running)
+        said = worker.log.read_text()
+        assert f"topic {topics.reports} was deleted: the state" in said
+        assert f"hearsay topics create --prefix {topics.prefix} {' '.join(TWO)}" in said.replace("\n", " ")
+        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
+        worker.log.write_text("")
+        worker.start()
+        eventually(lambda: shows(worker, "another"))
+    checked = hearsay(kafka_settings, topics, "topics", "check", "--json")
+    assert checked.returncode == 1
+    assert [found["setting"] for found in json.loads(checked.stdout)] == [f"the log of partition {p}" for p in (0, 1)]
+    doctor = hearsay(kafka_settings, topics, "doctor", "--json")
+    (broker,) = [found for found in json.loads(doctor.stdout)["findings"] if found["what"] == "broker"]
+    assert doctor.returncode == 1 and "deleted and made again" in broker["found"]
+
+
+def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
+    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    """Failure would look like: a worker that is ready, knows no new survey, and asks thousands of times a second."""
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
+        send(kafka_settings, topics, [crowd(0, 1, 100)])
+        eventually(lambda: caught_up(kafka_settings, topics))
+        delete(kafka_settings, topics.surveys)
+        eventually(lambda: not worker.running)
+        assert f"topic {topics.surveys} was deleted" in why_it_ended(worker)
+        assert hearsay(kafka_settings, topics, "topics", "create").returncode == 0
+        worker.start()
+        eventually(lambda: "the state counts survey 's', which is not published" in worker.log.read_text())
+        worker.leave()
+        publish(kafka_settings, topics, SCHEME.survey)
+        assert recover(kafka_settings, topics, "--survey", "s").returncode == 0
+        worker.start().wait_until_ready()
+        send(kafka_settings, topics, [Tick(0)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+    (final,) = Results(KafkaMessages(kafka_settings, topics)).histograms("s")
+    assert final.n == 99
+
+
+@pytest.mark.long(part="cluster")
+def test_the_way_on_after_partitions_were_added_from_its_first_step_to_its_last(
+    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
+) -> None:
+    """Failure would look like: a final that lacks the reports of the added partitions, and does not say so."""
+    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
+        send(kafka_settings, topics, [crowd(0, 1, 100), Tick(0), crowd(1, 1, 100)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+        admin = KafkaAdminClient(**kafka_settings.client_options())
+        admin.create_partitions({topics.reports: 4})
+        admin.close()
+        send(kafka_settings, replace(topics, partitions=4), [crowd(1, 100, 200), Tick(1)])  # half to the added ones
+        eventually(lambda: worker.metric("hearsay_reports_total") == 99 + 99 + 50)
+        eventually(lambda: shows(worker, "partitions"))
+        assert not worker.ready
+        assert worker.leave() == 0
+        assert len(read_finals(kafka_settings, topics)) == 1, "partitions that nobody counts close no period"
+        worker.start()
+        eventually(lambda: not worker.running)
+        assert f"topic {topics.reports} has 4 partitions, but its state has 2" in worker.log.read_text()
+        delete(kafka_settings, topics.reports)
+        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
+        done = recover(kafka_settings, topics, "--lost", "25")  # in each of two partitions
+        assert done.returncode == 0, done.stderr
+        worker.start().wait_until_ready()
+        send(kafka_settings, topics, [crowd(1, 201, 211), Tick(1)])
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
+        assert worker.leave() == 0
+    assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
+    results = Results(KafkaMessages(kafka_settings, topics))
+    assert [final.n for final in results.histograms("s")] == [99, 99 + 50 + 10]
+    live = results.live("s")
+    assert live is not None and sum(loss.reports for loss in live.lost if 1 in loss.periods) == 50

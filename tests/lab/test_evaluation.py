@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from lab.evaluation import measuring
 from lab.evaluation.measuring import evaluate
 from lab.evaluation.methods import METHODS, Method, choose
 from lab.evaluation.scores import Infeasible, Score
-from lab.evaluation.truth import Truth, everybody_once, noisy_priors, one_period
-from producers.scenarios import Presences, scenario
+from lab.evaluation.truth import Truth, noisy_priors, one_period
+from producers.scenarios import Presences
 
 SEED = 6
 
@@ -53,43 +52,6 @@ def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     """Over periods of different sizes, one of them empty."""
     (score,) = scored(truth_of(600, 0, 1500, some=6, many=30), method, runs=30)
     assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.15)
-
-
-def test_taking_turns_costs_a_factor_of_the_turns_and_memos_take_none() -> None:
-    always, memo = (choose([name])[0] for name in ("smp[grr]", "smp[l-grr]"))
-    once, turns = scored(truth_of(20_000, some=6), always, always.taking_turns(5), eps=1.0, runs=1)
-    assert turns.expected / once.expected == pytest.approx(5, rel=0.1) and turns.guarantees.per_window is not None
-    assert memo.taking_turns(5) is memo
-
-
-def test_exact_l_grr_beats_the_published_one_which_wastes_its_budget() -> None:
-    (ours,) = choose(["smp[l-grr]"])
-    exact, published = scored(truth_of(20_000, region=37), ours, ours.as_published(), eps=1.0, runs=1)
-    assert published.expected / exact.expected > 25
-    assert exact.guarantees.per_report.whole == pytest.approx(0.5)
-    assert published.guarantees.per_report.whole == pytest.approx(0.09, abs=0.005)
-
-
-@pytest.mark.long(part="statistics")
-def test_norm_sub_beats_clipping_and_the_raw_estimate_on_the_festival_week() -> None:
-    week = scenario("virtual-humans")
-    truth = Truth(
-        {name: len(values) for name, values in week.attributes.items()},
-        [everybody_once(week.presences(day) for day in range(week.periods))],
-    )
-    for score in scored(truth, "smp[allomfree]", "smp[l-osue]", "smp[l-sue]", "rs+fd[grr]"):
-        assert score.mse["norm-sub"].value < score.mse["raw"].value
-        assert 1.07 < score.mse["clip"].value / score.mse["norm-sub"].value < 1.6
-
-
-def test_allomfree_is_as_good_as_the_better_of_its_parts_for_every_attribute() -> None:
-    truth = truth_of(4000, few=3, many=30)
-    both, grr, osue = scored(truth, "smp[allomfree]", "smp[l-grr]", "smp[l-osue]", runs=40)
-    assert both.mechanisms == {"few": "l-grr", "many": "l-osue"}
-    # The same mechanism with other draws, because each method is a survey of its own.
-    assert both.by_attribute["few"]["raw"] == pytest.approx(grr.by_attribute["few"]["raw"], rel=0.5)
-    assert both.by_attribute["many"]["raw"] == pytest.approx(osue.by_attribute["many"]["raw"], rel=0.15)
-    assert both.expected < min(grr.expected, osue.expected)
 
 
 def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
@@ -138,12 +100,3 @@ def test_runs_differ_and_the_same_keyring_gives_the_same_figures() -> None:
     once, again = (scored(truth, "smp[oue]", runs=3)[0] for _ in range(2))
     assert once.record() == again.record()
     assert once.mse["raw"].error > 0
-
-
-def test_figures_do_not_depend_on_how_many_devices_are_taken_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    truth = truth_of(500, a=3, b=4)
-    at_once = scored(truth, "spl[l-osue]", "rs+fd[l-grr]", runs=2)
-    monkeypatch.setattr(measuring, "ROWS", 64)
-    assert [score.record() for score in scored(truth, "spl[l-osue]", "rs+fd[l-grr]", runs=2)] == [
-        score.record() for score in at_once
-    ]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hearsay.terminal.console import no_step
-from lab.attacks.reidentify import Search, chosen_attributes, guessed, own_respondent, rank, seen_by_smp, without_noise
+from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, without_noise
 from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
 from tests.helpers.surveys import of_size, scheme_with
@@ -93,23 +93,6 @@ def test_without_noise_everybody_who_is_unique_is_found() -> None:
     assert rank(guessed(seen, np.random.default_rng(0)), targets, table, NAMES)[0][10].share == 1.0
 
 
-def test_without_answers_only_luck_is_left() -> None:
-    table = people(500)
-    targets = {name: column[:50] for name, column in table.items()}
-    hits, crowds = rank([], targets, table, NAMES)
-    assert hits[1].share == pytest.approx(1 / 500) and hits[10].share == pytest.approx(10 / 500)
-    assert set(crowds) == {250.0}
-
-
 def test_a_target_that_the_background_lacks_is_never_found() -> None:
     table, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
     assert rank([], strangers, table, ["a0"])[0][10].right == 0
-
-
-def test_nobody_answers_an_attribute_twice_if_the_choice_is_uniform() -> None:
-    random = np.random.default_rng(2)
-    picks, asked = chosen_attributes(random, 400, 6, "uniform")
-    assert all(len(set(column)) == 5 for column in picks.T)
-    assert all(3 <= len(subset) <= 5 for subset in asked)
-    again, _ = chosen_attributes(random, 400, 6, "non-uniform")
-    assert any(len(set(column)) < 5 for column in again.T)

@@ -79,13 +79,6 @@ def test_the_library_draws_the_same_records_as_the_command(data: Path, tmp_path:
         hearsay.synthesize(data, window=(7, 7))
 
 
-def test_a_window_and_a_seed_are_followed(data: Path, tmp_path: Path) -> None:
-    path = tmp_path / "records.csv"
-    first, again = (about(data, f"--period 0 --seed 1 --out {path}") for _ in range(2))
-    assert first == again and (first["first_period"], first["last_period"]) == (0, 0)
-    assert about(data, f"--window 0:1 --out {path}")["last_period"] == 1
-
-
 def test_a_file_of_another_kind_is_refused(data: Path, tmp_path: Path) -> None:
     assert isinstance(call(data, f"--out {tmp_path}/records.xlsx").exception, SettingsError)
 

@@ -48,19 +48,6 @@ def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore, monkeypatc
     assert set(ledger_of(quick, everyone).values["area"].tolist()) == {1}
 
 
-def test_no_device_exceeds_its_cap_in_a_quarter_of_changing_values(store: MemoStore) -> None:
-    """A failure would be a device with four entries, or with four different memos among its answers."""
-    people, everyone = respondent(k=10, terms="memo_cap: 3,"), devices(2_000)
-    memos, question = store.survey(people), people.scheme.questions[0]
-    draw = np.random.default_rng(7)
-    answers = np.zeros((len(everyone), question.k), dtype=bool)
-    for period in range(90):
-        memo = memos.lookup(question, everyone, draw.integers(0, question.k, len(everyone)), period)
-        answers[np.arange(len(everyone)), memo] = True
-    assert answers.sum(axis=1).max() <= 3
-    assert set(ledger_of(memos, everyone).values["area"].tolist()) == {3}
-
-
 def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
     people, everyone = respondent(terms="memo_cap: 2, solution: rs+fd,", second=True), devices(500)
     memos = store.survey(people)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import redis
-from redis.connection import UnixDomainSocketConnection
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -128,41 +127,4 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     other = look_up(store.survey(people(1)), 7, 2)
     assert look_up(memos, 8, 1) == held
     assert look_up(memos, 8, 2) == other != held
-    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
-
-
-class Counting(UnixDomainSocketConnection):
-    """A connection that counts its batches."""
-
-    batches = 0
-
-    def send_packed_command(self, command: Any, check_health: bool = True) -> None:
-        Counting.batches += 1
-        super().send_packed_command(command, check_health)
-
-
-def batches_needed(redis_url: str) -> list[int]:
-    """Of lookups: new, existing, committed by this process, new."""
-    path = redis_url.removeprefix("unix://").partition("?")[0]
-    pool = redis.ConnectionPool(connection_class=Counting, path=path)
-    with redis.Redis(connection_pool=pool) as client, MemoStore(client) as store:
-        memos = store.survey(people(None))
-        counts = []
-        for value, period in ((1, 0), (1, 1), (2, 1), (2, 2)):
-            before = Counting.batches
-            look_up(memos, value, period)
-            counts.append(Counting.batches - before)
-    return counts
-
-
-def test_memos_that_exist_cost_three_batches_and_new_ones_one_more(hasty_redis_url: str) -> None:
-    """Watermark, commits, records; and new memos."""
-    assert batches_needed(hasty_redis_url) == [4, 3, 2, 4]
-
-
-def test_of_many_new_memos_only_the_first_batch_is_searched_for(
-    hasty_redis_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    parts = 4
-    monkeypatch.setattr("memo_store.entries.CHUNK", -(-len(EVERYONE) // parts))
-    assert batches_needed(hasty_redis_url) == [3 + parts, 2 + parts, 1 + parts, 3 + parts]
+    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"

@@ -40,17 +40,6 @@ def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: Redi
         assert again.gaps.tolist() == table.presence.status(EVERYONE, 9).gaps.tolist()
 
 
-def test_delivering_again_or_an_earlier_period_changes_nothing(redis_url: str) -> None:
-    with MemoStore(redis_url) as store:
-        memos = store.survey(respondent(terms="grace: 9d,"))
-        fleet = memos.fleet_presence(40)
-        for period in (3, 3, 2, 3):
-            fleet.delivered(EVERYONE[:10], period)
-        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 30
-        assert not fleet.status(EVERYONE[:10], 3).eligible.any()
-        assert fleet.status(EVERYONE[:10], 4).gaps.tolist() == [1] * 10
-
-
 def test_a_second_writer_is_refused(redis_url: str) -> None:
     with MemoStore(redis_url) as store:
         memos = store.survey(respondent())
@@ -97,16 +86,6 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Pat
             assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
     finally:
         server.stop()
-
-
-def test_columns_that_alone_were_deleted_are_written_again(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        fleet = memos.fleet_presence(40)
-        fleet.delivered(EVERYONE[:20], 0)
-        client.delete(columns_key(client))
-        fleet.delivered(EVERYONE[20:], 1)
-        assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
 
 
 def test_a_fleet_may_grow(redis_url: str) -> None:

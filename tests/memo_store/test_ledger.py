@@ -58,15 +58,6 @@ def test_each_value_costs_what_its_solution_says(store: MemoStore, terms: str, s
     assert "relation renaming" in ledger.meaning
 
 
-def test_a_value_met_again_costs_nothing(store: MemoStore) -> None:
-    memos = store.survey(respondent(k=2))
-    live(memos, 10)
-    ledger = ledger_of(memos, EVERYONE)
-    assert set(ledger.values["area"].tolist()) == {2}
-    assert ledger.spent == pytest.approx(4.0)
-    assert set(ledger.reports.tolist()) == {10}
-
-
 def test_one_shot_reports_add_up_and_saying_delivered_twice_does_not(store: MemoStore) -> None:
     memos = store.survey(respondent(budgets="eps: 0.5"))
     live(memos, 4)
@@ -125,13 +116,6 @@ def test_stats_show_spending_and_devices_at_their_cap_without_any_key(store: Mem
     assert [area.quantile(share) for share in (0.5, 0.7, 0.71, 1.0)] == pytest.approx([1, 1, 2, 2])
     assert found.history_confirmed and found.memory > 0 and found.keys > 0
     assert found.durability.append_only
-
-
-def test_fleets_with_other_keys_are_told_apart(store: MemoStore) -> None:
-    for secret in (1, 2):
-        live(store.survey(respondent(secret=secret)), 1)
-    assert [survey.devices for survey in store.stats().surveys] == [1000, 1000]
-    assert [question.devices for question in store.stats().questions] == [1000, 1000]
 
 
 def test_the_statistics_of_an_empty_store_are_empty_and_leave_it_empty(hasty_redis_url: str) -> None:

@@ -5,24 +5,20 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
 import pytest
 import redis
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from structlog.testing import capture_logs
 
 from memo_store.connection.link import RIGHTS
 from memo_store.store import MemoStore
 from protocols.errors import HearsayError, ServerError, SettingsError, StoreError, StoreUnavailable
 from servers.ports import free_port
-from servers.redis_server import RedisServer, programs
+from servers.redis_server import RedisServer
 from servers.settings import RedisSettings
+from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
 from tests.memo_store.surveys import devices, respondent
 
@@ -49,13 +45,6 @@ def test_everything_works_on_every_redis_there_is(tmp_path: Path, redis_executab
             assert works(store)
     finally:
         server.stop()
-
-
-def test_there_is_a_valkey_and_a_redis_to_try() -> None:
-    found = {program.release.name for program in programs()}
-    assert "Valkey" in found, "it is embedded"
-    if "Redis" not in found:
-        pytest.skip("this machine has no Redis: install redis-server to try both")
 
 
 def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(tmp_path: Path) -> None:
@@ -146,32 +135,14 @@ def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Pa
         server.stop()
 
 
-def make_certificate(directory: Path) -> dict[str, Path]:
-    """A certificate of our own for this machine."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])
-    builder = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(datetime.now(UTC) - timedelta(days=1))
-        .not_valid_after(datetime.now(UTC) + timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    )
-    files = {"certificate": directory / "redis.crt", "key": directory / "redis.key"}
-    files["certificate"].write_bytes(builder.sign(key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM))
-    files["key"].write_bytes(
-        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    )
-    return files
-
-
 def test_tls_by_settings(tmp_path: Path, redis_executable: Path) -> None:
-    files, port = make_certificate(tmp_path), free_port()
+    authority, port = Authority(tmp_path), free_port()
+    certificate, key = authority.issue("redis")
     options = {
         "tls-port": str(port),
-        "tls-cert-file": str(files["certificate"]),
-        "tls-key-file": str(files["key"]),
-        "tls-ca-cert-file": str(files["certificate"]),
+        "tls-cert-file": str(certificate),
+        "tls-key-file": str(key),
+        "tls-ca-cert-file": str(authority.certificate),
         "tls-auth-clients": "no",
     }
     try:
@@ -181,7 +152,7 @@ def test_tls_by_settings(tmp_path: Path, redis_executable: Path) -> None:
             raise
         pytest.skip("this server was built without TLS")
     try:
-        settings = RedisSettings(url=f"rediss://localhost:{port}/0", ssl_ca=files["certificate"])
+        settings = RedisSettings(url=f"rediss://127.0.0.1:{port}/0", ssl_ca=authority.certificate)
         assert settings.url is not None
         with MemoStore(settings.url, **settings.client_options()) as store:
             assert works(store)

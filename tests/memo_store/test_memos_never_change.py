@@ -142,14 +142,3 @@ def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
             open_memos(capped)
         store.accept_loss()
         assert np.count_nonzero(before != open_memos(capped).lookup(question, EVERYONE, VALUES, 1)) == 0
-
-
-def test_two_fleets_on_two_stores_with_one_secret_have_the_same_memos(redis_url: str) -> None:
-    people = respondent(k=100)
-    question = people.scheme.questions[0]
-    with MemoStore(redis_url) as one, MemoStore(redis_url.replace("db=0", "db=1")) as other:
-        here = one.survey(people).lookup(question, EVERYONE, VALUES, 0)
-        there = other.survey(people).lookup(question, EVERYONE, VALUES, 0)
-        strangers = other.survey(respondent(k=100, secret=2)).lookup(question, EVERYONE, VALUES, 0)
-    assert (here == there).all()
-    assert (here != strangers).any(axis=1).mean() > 0.99

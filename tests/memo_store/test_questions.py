@@ -17,8 +17,7 @@ from protocols.errors import StoreError
 from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import Unsteady, devices
+from tests.memo_store.surveys import devices, unsteady
 
 EVERYONE = devices(2000)
 FOODS = ["soup", "bread", "an apple", "rice", "tea"]
@@ -41,10 +40,6 @@ def asking(
         f"[{{name: {name}, mechanism: {mechanism}, values: [{', '.join(foods)}]}}{more}]}}"
     )
     return Respondent(Scheme(parse_survey(text)), seeded_keyring(1))
-
-
-def unsteady(steady: Respondent) -> Unsteady:
-    return Unsteady(steady.scheme, steady.keyring)
 
 
 def memos_of(memos: SurveyMemos, said: Any, period: int, name: str = "food") -> Any:

@@ -8,15 +8,13 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
-import redis
 
-from memo_store.connection.layout import SHARDS
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
 from memo_store.survey_state import SurveyState
-from protocols.errors import FingerprintChanged, HistoryLost, StoreError
+from protocols.errors import FingerprintChanged, StoreError
 from protocols.respondent import Respondent
 from tests.helpers.another_release import never_choose
 from tests.memo_store.ledgers import ledger_of
@@ -25,93 +23,11 @@ from tests.memo_store.surveys import devices, respondent
 OpenMemos = Callable[[Respondent], SurveyMemos]
 
 
-def test_a_memo_is_what_the_key_decides_and_stays(open_memos: OpenMemos) -> None:
-    people, everyone = respondent(), devices(500)
-    question = people.scheme.questions[0]
-    values = np.arange(500) % 10
-    first = open_memos(people).lookup(question, everyone, values, 0)
-    again = open_memos(people).lookup(question, everyone, values, 1)
-    assert (first == people.memoise(question, everyone, values)).all()
-    assert (first == again).all()
-
-
-def test_each_value_has_its_own_memo_and_going_back_finds_the_old_one(open_memos: OpenMemos) -> None:
-    people, everyone = respondent(k=100), devices(300)
-    question = people.scheme.questions[0]
-    memos = open_memos(people)
-    there, elsewhere = np.full(300, 7), np.full(300, 8)
-    looked_up = [memos.lookup(question, everyone, where, p) for p, where in enumerate((there, elsewhere, there))]
-    assert (looked_up[0] == looked_up[2]).all()
-    assert (looked_up[0] != looked_up[1]).any(axis=1).mean() > 0.9
-
-
-def test_a_later_attempt_at_a_period_does_not_take_a_newer_value(open_memos: OpenMemos) -> None:
-    people, everyone = respondent(), devices(300)
-    question = people.scheme.questions[0]
-    values = np.arange(300) % 10
-    first = open_memos(people).lookup(question, everyone[:200], values[:200], 3)
-    memos = open_memos(people)
-    again = memos.lookup(question, everyone, (values + 5) % 10, 3)
-    assert (again[:200] == first).all()
-    assert (again[200:] == people.memoise(question, everyone[200:], (values[200:] + 5) % 10)).all()
-    after = memos.lookup(question, everyone, (values + 5) % 10, 4)
-    assert (after == people.memoise(question, everyone, (values + 5) % 10)).all()
-
-
 def test_a_device_asked_for_twice_in_one_batch_gets_one_memo(open_memos: OpenMemos) -> None:
     people, twice = respondent(), np.repeat(devices(100), 2)
     question = people.scheme.questions[0]
     memo = open_memos(people).lookup(question, twice, np.tile([1, 2], 100), 0)
     assert (memo[::2] == memo[1::2]).all()
-
-
-def test_nobody_asked_for_is_nobody_answered(open_memos: OpenMemos) -> None:
-    people = respondent()
-    question, memos = people.scheme.questions[0], open_memos(people)
-    nobody = devices(0)
-    assert (
-        memos.lookup(question, nobody, np.empty(0, dtype=np.int64), 0).dtype == question.mechanism.encoding.memo.dtype
-    )
-    assert len(memos.presence.status(nobody, 0).gaps) == 0
-    memos.presence.delivered(nobody, 0)
-
-
-def test_gaps_follow_what_was_delivered(open_memos: OpenMemos) -> None:
-    memos, everyone = open_memos(respondent()), devices(3)
-    assert memos.presence.status(everyone, 0).gaps.tolist() == [7, 7, 7], "never is the horizon"
-    memos.presence.delivered(everyone[:2], 0)
-    memos.presence.delivered(everyone[:1], 1)
-    assert memos.presence.status(everyone, 3).gaps.tolist() == [2, 3, 7]
-    assert memos.presence.status(everyone, 300).gaps.tolist() == [7, 7, 7]
-
-
-def test_a_device_reports_once_in_a_period_and_never_in_an_earlier_one(open_memos: OpenMemos) -> None:
-    memos, everyone = open_memos(respondent(terms="grace: 9d,")), devices(3)
-    memos.presence.delivered(everyone[:1], 4)
-    memos.presence.delivered(everyone[1:2], 5)
-    assert memos.presence.status(everyone, 4).eligible.tolist() == [False, False, True]
-    memos.presence.delivered(everyone[1:2], 4)
-    assert memos.presence.status(everyone, 5).eligible.tolist() == [True, False, True], (
-        "a delivery of an earlier period changes nothing"
-    )
-
-
-def test_a_process_that_is_alone_reads_no_record_twice(redis_url: str) -> None:
-    with MemoStore(redis_url) as store, redis.Redis.from_url(redis_url) as server:
-        presence, everyone = store.survey(respondent()).presence, devices(100)
-
-        def reads() -> int:
-            return int(server.info("commandstats")["cmdstat_hmget"]["calls"])
-
-        for period, last in ((0, 7), (1, 1), (2, 1)):
-            before = reads()
-            assert presence.status(everyone, period).gaps.tolist() == [last] * 100
-            presence.delivered(everyone, period)
-            epochs, records = 2 * SHARDS, 0 if period else SHARDS
-            assert reads() - before == epochs + records
-        presence.delivered(everyone, 2)  # again
-        assert presence.status(everyone, 4).gaps.tolist() == [2] * 100
-        assert ledger_of(store.survey(respondent()), everyone).reports.tolist() == [3] * 100
 
 
 @pytest.mark.parametrize("held", [0, 25, 1000])
@@ -168,30 +84,6 @@ def test_a_release_that_resolves_a_survey_to_other_terms_is_refused(
     with pytest.raises(FingerprintChanged) as refused:
         open_memos(respondent())
     assert "if its file is unchanged, another release" in refused.value.hint
-
-
-def test_a_wiped_store_does_not_let_other_terms_use_the_same_noise(open_memos: OpenMemos, redis_url: str) -> None:
-    """Failure would look like: of devices whose two memos differ, the second one is always the truth."""
-    everyone, values = devices(5_000), np.arange(5_000) % 2
-    memos = []
-    for budget in (1, 2):
-        with redis.Redis.from_url(redis_url) as client:
-            client.flushall()
-        people = respondent(k=2, budgets=f"eps_inf: {budget}")
-        memos.append(open_memos(people).lookup(people.scheme.questions[0], everyone, values, 0))
-    differ = memos[0] != memos[1]
-    # Two independent memos differ on 32 of 100 devices, and the second one is then the truth on 73 of 100.
-    assert abs(differ.mean() - 0.324) < 0.035
-    assert abs((memos[1] == values)[differ].mean() - 0.731) < 0.06
-
-
-def test_a_capped_survey_is_refused_until_an_operator_confirms_the_history(redis_url: str) -> None:
-    people = respondent(terms="memo_cap: 2,")
-    with MemoStore(redis_url) as store:
-        with pytest.raises(HistoryLost, match="memo accept-loss"):
-            store.survey(people)
-        store.accept_loss()
-        store.survey(people)
 
 
 def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenMemos) -> None:

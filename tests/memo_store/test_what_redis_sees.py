@@ -10,6 +10,8 @@ import pytest
 import redis
 from numpy.typing import NDArray
 
+from lab.seeded_keyrings import seeded_keyring
+from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from protocols.arrays import Devices, Values
 from protocols.errors import StoreError
@@ -23,6 +25,8 @@ from tests.memo_store.surveys import columns_key, devices, respondent
 SECRET = b"a secret that must not be stored"
 PLANTED = [f"planted-{number:03}-value" for number in range(256)]
 TELLING = np.array([0x506C616E74656431, 0x506C616E74656432, 0x0123456789ABCDEF], dtype=np.uint64)
+EVERYONE = devices(20_000)
+CELLS = np.arange(20_000) % 10
 
 
 @pytest.fixture
@@ -64,19 +68,6 @@ def test_planted_devices_values_memos_and_secrets_are_not_in_the_store(server: R
     needles = [SECRET, SECRET.hex().encode(), b"planted-", *(row.tobytes() for row in plain)]
     needles += [spelling for device in TELLING.tolist() for spelling in spellings(device)]
     assert [needle for needle in needles if needle in store_bytes] == []
-
-
-def test_who_of_a_fleet_reported_is_not_in_the_store(server: RedisServer) -> None:
-    """The period is chosen so that it spells a word."""
-    there, period = devices(96)[::3], int.from_bytes(b"when", "little")
-    with MemoStore(server.url) as store:
-        fleet = store.survey(respondent(secret=7)).fleet_presence(96)
-        fleet.delivered(there, period - 1)
-        fleet.delivered(there, period)
-        assert fleet.status(there, period + 1).gaps.tolist() == [1] * len(there)
-    store_bytes = written(server)
-    assert store_bytes.count(b"tally") == 2, "the haystack must be the right one"
-    assert [needle for needle in (b"when", bytes(16)) if needle in store_bytes] == []
 
 
 def sealed_columns(url: str, there: list[Devices]) -> list[bytes]:
@@ -183,3 +174,33 @@ def test_a_device_has_another_pseudonym_in_every_survey_and_under_every_keyring(
         field for key, table in tables(redis_url).items() if not key.endswith((b":epoch", b":state")) for field in table
     ]
     assert len(fields) == len(set(fields)) == 900
+
+
+def sealer(terms: str = "", id: str = "visits") -> Sealer:
+    return Sealer(seeded_keyring(1), id, respondent(terms=terms, id=id).scheme.fingerprint)
+
+
+def test_other_terms_under_an_id_have_the_names_of_the_id() -> None:
+    one, other, stranger = sealer(), sealer("minimum: 5,"), sealer(id="visits-2")
+    assert one.table("memos", "area") == other.table("memos", "area") != stranger.table("memos", "area")
+    assert (one.pseudonyms(EVERYONE) == other.pseudonyms(EVERYONE)).all()
+    assert not (one.pseudonyms(EVERYONE) == stranger.pseudonyms(EVERYONE)).all(axis=1).any()
+
+
+@pytest.mark.parametrize("terms", ["minimum: 5,", "memo_cap: 3,", "grace: 1h,", "calibration: published,"])
+def test_under_other_terms_all_tags_and_pads_are_independent(terms: str) -> None:
+    one, other = sealer(), sealer(terms)
+    tags = [each.tags("area", EVERYONE, CELLS) for each in (one, other)]
+    pads = [each.pads("area", EVERYONE, tags[0], 8) for each in (one, other)]
+    committed = [each.commit_pads("area", EVERYONE, 3) for each in (one, other)]
+    for mine, theirs in (tags, pads, committed):
+        assert not (mine == theirs).reshape(len(EVERYONE), -1).all(axis=1).any()
+        differing = np.unpackbits(np.ascontiguousarray(mine ^ theirs).view(np.uint8)).mean()
+        assert abs(differing - 0.5) < 0.003  # half of all bits, as between random numbers
+
+
+def test_what_was_sealed_under_other_terms_cannot_be_unsealed() -> None:
+    sealed = sealer().seal("base", b"content")
+    assert sealer().unseal("base", sealed) == b"content"
+    with pytest.raises(StoreError, match="cannot be unsealed"):
+        sealer("minimum: 5,").unseal("base", sealed)

@@ -1,79 +1,54 @@
-"""Pages of surveys without areas and of single documents; names that try to be more than names; colours."""
+"""Pages of surveys without areas, of very many values, of what a classifier learns, and of verdicts on integrity."""
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from playwright.sync_api import Browser
 
-from lab.audit.report import AuditReport, Figure, Finding
-from lab.documents import audit_event
+from hearsay.reports.files import mobility_of, open_results
+from hearsay.reports.page import write_page
+from lab.documents import learning_event
+from lab.evaluation.scores import Mean
+from lab.learning.comparing import Learnt
 from pages.about import survey_event
-from pages.events import MOST_VALUES, mobility_events, result_events
+from pages.events import MOST_VALUES, mobility_events
 from pages.shapes import parse_shapes
-from pages.static import static_page, style
+from pages.static import static_page
 from producers.scenarios import scenario
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.helpers.forging import collect
 from tests.helpers.published import publish
+from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.town import live
 from tests.pages.towns import town_scheme, town_shapes
 from tests.pages.viewing import draw_everything, problems, rows, viewing, wait_until
 
-HOSTILE = (
-    "<script>alert(1)</script>", "</script><img src=x onerror=alert(2)>", "\u202eright to left\u202d", "x" * 200,
-    "=cmd|' /C calc'!A0", "&lt;b&gt;",
-)  # fmt: skip
-
-
-def hostile_page() -> str:
-    values = ", ".join(f'"{value}"' for value in HOSTILE)
-    scheme = Scheme(
-        parse_survey(
-            f"""{{id: hostile, title: "</title><script>alert(3)</script>", description: "{"<b>" * 3000}",
-            start: 2026-01-05T00:00:00Z, period: 1d, horizon: 7, eps_inf: 4, eps_1: 2, attributes: [
-            {{name: feature, values: [{values}], groups: {{"<i>group</i>": ["&lt;b&gt;", "{"x" * 200}"]}}}}]}}"""
-        )
-    )
-    used = scenario("telemetry", devices=400, periods=10, attributes={"feature": HOSTILE})
-    report = publish(live(scheme, used))
-    return static_page(scheme.survey.title, [survey_event(scheme.survey, notes=report.notes), *mobility_events(report)])
+VALUES = 1_000
+DEVICES, PERIODS, FORGED = 600, 5, 200
 
 
 @pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("pages") / "hostile.html"
-    file.write_text(hostile_page(), encoding="utf-8")
+def telemetry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    values = ("search", "export", "share")
+    scheme = Scheme(
+        parse_survey(
+            f"""{{id: features, start: 2026-01-05T00:00:00Z, period: 1d, horizon: 7, eps_inf: 4, eps_1: 2, attributes: [
+            {{name: feature, values: [{", ".join(values)}], groups: {{out: [export, share]}}}}]}}"""
+        )
+    )
+    report = publish(live(scheme, scenario("telemetry", devices=400, periods=10, attributes={"feature": values})))
+    file = tmp_path_factory.mktemp("pages") / "telemetry.html"
+    events = [survey_event(scheme.survey, notes=report.notes), *mobility_events(report)]
+    file.write_text(static_page("Features", events), encoding="utf-8")
     return file
 
 
-def test_hostile_names_are_text_everywhere(browser: Browser, hostile: Path) -> None:
-    with viewing(browser, hostile, "#filter.feature=<img src=x onerror=alert(4)>&survey=<b>") as page:
-        draw_everything(page)
-        assert page.locator("h1").inner_text() == "</title><script>alert(3)</script>"
-        assert page.title() == "</title><script>alert(3)</script>"
-        page.evaluate("location.hash = '#at=feature-over-time'")
-        wait_until(page, "document.querySelectorAll('#feature-over-time .cell').length > 0")
-        named = {row["value"] for row in rows(page, "feature-over-time")}
-        assert named == set(HOSTILE)
-        page.wait_for_selector("#feature-over-time td")
-        assert set(page.locator("#feature-over-time td.name").all_inner_texts()) >= set(HOSTILE[:2])
-        assert page.locator("main img, main b > b, main script").count() == 0
-        assert page.evaluate("document.documentElement.scrollWidth") <= 1280
-    with viewing(browser, hostile, width=390) as page:
-        draw_everything(page)
-        assert page.evaluate("document.documentElement.scrollWidth") <= 390
-
-
-def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Browser, hostile: Path) -> None:
-    with viewing(browser, hostile) as page:
+def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Browser, telemetry: Path) -> None:
+    with viewing(browser, telemetry) as page:
         draw_everything(page)
         for summary in page.locator("summary").all():
             if summary.is_visible():
@@ -81,75 +56,6 @@ def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Br
         text = page.locator("body").inner_text().lower()
     assert "devices over time" in text and "epsilon" in text
     assert "mobility" not in text and "visitor" not in text
-
-
-def figure(**given: Any) -> Figure:
-    return Figure(**{"target": "<b>", "knows": "<i>&", "reports": 1, "luck": 0.5, **given})
-
-
-def test_an_audit_is_a_page_of_the_same_kind(browser: Browser, tmp_path: Path) -> None:
-    report = AuditReport(
-        survey="buttons", fingerprint="f", solution="smp", mechanisms={"a": "l-grr"}, crowd=1000, attacker="best",
-        alpha=0.01, seed=0, breaches=("guess is above <limit>",), findings=(Finding(code="found", text="<u>this</u>"),),
-        figures=(
-            figure(attack="guess", unit="chance", measured=0.61, low=0.58, high=0.64, best=0.62, trials=1000),
-            figure(attack="link", unit="bits", luck=0.0, best=2.5),
-            figure(attack="epsilon", unit="nats", best=2.0, reports=None),
-        ),
-    )  # fmt: skip
-    file = tmp_path / "audit.html"
-    file.write_text(static_page("Audit", [audit_event(report)]), encoding="utf-8")
-    with viewing(browser, file, width=820) as page:
-        assert problems(page) == []
-        text = page.locator("main").inner_text()
-        (shown,) = rows(page, "attack-guess")
-    assert "Above its limit. guess is above <limit>" in text and "<u>this</u>" in text
-    assert "2.500 bits" in text and "2.000" in text
-    assert (shown["attack"], shown["best"], shown["target"]) == (0.61, 0.62, "<b>")
-
-
-def test_a_large_attribute_is_cut_to_its_most_frequent_values() -> None:
-    names = [f"v{place}" for place in range(MOST_VALUES + 50)]
-    scheme = Scheme(
-        parse_survey(
-            f"""{{id: many, start: 2026-01-05T00:00:00Z, period: 1d, eps_inf: 6, eps_1: 5,
-            attributes: [{{name: a, values: [{", ".join(names)}]}}]}}"""
-        )
-    )
-    used = scenario("telemetry", devices=500, periods=2, attributes={"a": tuple(names)})
-    report = publish(live(scheme, used))
-    first, _ = mobility_events(report)
-    (part,) = first["record"]["windows"][0]["attributes"]
-    whole = report.windows[0].attribute("a").values
-    assert whole is not None
-    assert (
-        len(part["places"]) == len(part["values"]["share"]["value"]) == len(part["values"]["consistent"]) == MOST_VALUES
-    )
-    assert part["values"]["share"]["value"] == whole.share.value[part["places"]].tolist()
-    assert min(part["values"]["share"]["value"]) >= sorted(whole.share.value)[50]
-
-
-def test_what_is_suppressed_is_not_in_any_event() -> None:
-    history = live(town_scheme(), scenario("commuters", devices=60, periods=4, rows=3, columns=3, activity=0.2))
-    released, nothing = np.arange(1, history.scheme.survey.horizon + 1), np.zeros(0, dtype=np.int64)
-    report = publish(replace(history, ranges=[released, nothing, released, released]))
-    hidden = [window for window in report.windows if window.suppressed]
-    assert hidden
-    for told in result_events(town_scheme().survey, report):
-        for window in told["record"]["windows"]:
-            if "suppressed" in window:
-                assert set(window) == {
-                    "first",
-                    "last",
-                    "begin",
-                    "end",
-                    "kind",
-                    "suppressed",
-                    "presence_lost",
-                    "gaps",
-                    "attributes",
-                }
-                assert window["gaps"] == [] == window["attributes"]
 
 
 @pytest.mark.parametrize(
@@ -169,38 +75,75 @@ def test_shapes_that_cannot_be_drawn_are_refused_with_a_sentence(text: str, said
         parse_shapes(text, town_scheme().survey, "town.geojson")
 
 
-def test_the_file_of_areas_is_no_part_of_the_terms() -> None:
-    survey = town_scheme().survey
-    assert survey.areas == "town.geojson"
-    assert Scheme(survey.model_copy(update={"areas": None})).fingerprint == town_scheme().fingerprint
+def test_a_page_of_many_values_has_the_most_frequent_first_and_says_of_how_many(
+    browser: Browser, tmp_path: Path
+) -> None:
+    """Failure would look like: the smallest values of a range, called the most frequent; or names of other values."""
+    survey = parse_survey(
+        "{id: many, start: 2026-01-05T00:00:00Z, period: 1d, eps: 4, "
+        f"attributes: [{{name: page, range: {{first: -70, last: {7 * VALUES - 73}, step: 7}}, mechanism: olh}}]}}"
+    )
+    values = {attribute.name: attribute.values for attribute in survey.attributes}
+    report = publish(live(Scheme(survey), scenario("telemetry", devices=500, periods=1, attributes=values)))
+    shares = report.windows[0].attributes[0].values
+    assert shares is not None
+    most = values["page"][int(shares.share.value.argmax())]
+    file = tmp_path / "many.html"
+    events = [survey_event(survey, notes=report.notes), *mobility_events(report)]
+    assert events[0]["record"]["attributes"][0].keys() >= {"range"} and most not in str(events)
+    file.write_text(static_page("Many", events), encoding="utf-8")
+    with viewing(browser, file) as tab:
+        shown = rows(tab, "page-window")
+        assert f"The page has the {MOST_VALUES} most frequent of 1,000 values." in tab.inner_text("body")
+        tab.locator("#page-over-time input[name='filter.page']").fill(most)
+        wait_until(tab, "document.querySelectorAll('#page-over-time .chart svg').length === 1")
+        (left,) = rows(tab, "page-over-time")
+    devices = [row["devices"] for row in shown]
+    assert len(devices) == MOST_VALUES and devices == sorted(devices, reverse=True)
+    assert {row["value"] for row in shown} < set(values["page"])
+    assert left["value"] == shown[0]["value"] == most
+
+
+def test_numbers_that_a_browser_cannot_tell_apart_are_sent_as_names() -> None:
+    ends = {"first": 2**60, "last": 2**60 + 1}
+    (attribute,) = survey_event(scheme_with({"name": "a", "range": ends}, eps=1).survey)["record"]["attributes"]
+    assert attribute["values"] == [str(end) for end in ends.values()] and "range" not in attribute
 
 
 @pytest.mark.long(part="browser")
-def test_text_can_be_read_on_every_shade_in_both_themes() -> None:
-    light, dark = style().split("prefers-color-scheme: dark")[:2]
-    for theme in (light, dark.partition("\n}")[0]):
-        colours = dict(re.findall(r"--([\w-]+): (#[0-9a-f]{6})", theme))
-        pairs = [(f"h{at}", f"i{at}") for at in range(9)]
-        pairs += [(f"t{at}", "turn-end" if at in (0, 8) else "turn-ink") for at in range(9)]
-        pairs += [(ground, ink) for ground in ("paper", "ground") for ink in ("ink", "soft", "accent", "warm")]
-        pairs += [("bar", "bar-ink"), ("alarm", "ink"), ("accent", "paper")]
-        for ground, ink in pairs:
-            assert contrast(colours[ground], colours[ink]) >= 4.5, (
-                ground,
-                ink,
-                contrast(colours[ground], colours[ink]),
-            )
-        for at in range(8):
-            assert contrast(colours["paper"], colours[f"s{at}"]) >= 3, f"s{at}"
+def test_the_page_shows_every_way_to_learn_by_budget(browser: Browser, tmp_path: Path) -> None:
+    figures = {"accuracy": Mean(0.8, 0.01), "auc": Mean(0.85, float("nan")), "parity_gap": Mean(float("nan"), 0.0)}
+    learnt = [Learnt("majority class", None, None, figures), Learnt("crosses", 1.0, 0.5, figures)]
+    facts = {
+        "source": "people.csv", "label": "<i>income</i>", "sensitive": "town", "attributes": {"town": 3}, "alpha": 0.5,
+        "people": 700, "tried_on": 300, "runs": 2,
+    }  # fmt: skip
+    page = tmp_path / "learning.html"
+    page.write_text(static_page("Learning", [learning_event(facts, learnt)]), encoding="utf-8")
+    with viewing(browser, page) as shown:
+        draw_everything(shown)
+        assert "<i>income</i>" in shown.locator("h1").inner_text()
+        assert shown.locator("#learnt-by-budget svg").count() >= 1
+        assert [row["source"] for row in rows(shown, "learnt-by-budget")] == ["majority class", "crosses"]
+        shown.get_by_label("Figure").select_option("parity_gap")
+        draw_everything(shown)
+        assert problems(shown) == []
 
 
-def contrast(one: str, other: str) -> float:
-    """As WCAG 2 defines it."""
-    low, high = sorted(map(luminance, (one, other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def luminance(colour: str) -> float:
-    parts = [int(colour[at:to], 16) / 255 for at, to in pairwise((1, 3, 5, 7))]
-    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+@pytest.mark.long(part="browser")
+def test_forged_devices_that_arrive_as_new_leave_the_band_of_what_is_usual(browser: Browser, tmp_path: Path) -> None:
+    """Everybody reports in every period, so nobody is new after the first one, until reports are forged."""
+    terms = {"eps_inf": 4.0, "eps_1": 2.0, "clock": "source", "horizon": 3}
+    scheme = scheme_with(of_size(12, "many", mechanism="l-osue"), id="forged", **terms)
+    collect(tmp_path, scheme, DEVICES, PERIODS, forged=FORGED)
+    with open_results("forged", tmp_path, None) as (results, _):
+        file = tmp_path / "page.html"
+        write_page(file, scheme.survey, mobility_of(results, "forged"))
+    with viewing(browser, file) as page:
+        arrivals, verdicts = rows(page, "arrivals"), rows(page, "integrity")
+        page.wait_for_selector("#arrivals svg .odd")
+    assert [row["verdict"] for row in verdicts] == ["consistent"] * (PERIODS - 1) + ["contradicted"]
+    assert [(row["period"], row["new"], row["outside"]) for row in arrivals] == [
+        *((period, 0, False) for period in range(1, PERIODS - 1)),
+        (PERIODS - 1, FORGED, True),
+    ]

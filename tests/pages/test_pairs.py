@@ -14,7 +14,7 @@ from analytics.mobility import MobilityReport, tables, with_truth
 from analytics.windows import Window
 from hearsay.running.simulating import count_windows
 from pages.about import survey_event
-from pages.events import MOST_PAIRS, mobility_events
+from pages.events import mobility_events
 from pages.static import static_page
 from producers.scenarios import Scenario, scenario
 from protocols.scheme import Scheme
@@ -113,8 +113,3 @@ def test_tables_have_a_column_for_each_attribute_and_rows_for_groups(report: Mob
     whole = dict(zip([(row["row"], row["column"]) for row in values], part.values.share.value, strict=True))
     rolled = next(row["share"] for row in groups if (row["row"], row["column"]) == ("grown", "hills"))
     assert rolled == pytest.approx(sum(whole[a, b] for a in ("middle", "old") for b in ("west", "east")), abs=1e-3)
-
-
-def test_a_page_takes_as_many_pairs_as_can_be_read(report: MobilityReport) -> None:
-    (event,) = [event for event in mobility_events(report) if event["record"]["period"] == 1]
-    assert "places" not in event["record"]["windows"][0]["attributes"][2] and MOST_PAIRS > 900

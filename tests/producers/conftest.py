@@ -13,11 +13,7 @@ from producers.replay import Options, Replay
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from tests.helpers.sinks import KeepingSink
-from tests.producers.events import (
-    OPTIONS,
-    MakeReplay,
-    survey,
-)
+from tests.producers.events import OPTIONS, MakeReplay, survey
 from tests.producers.populations import CLOCK_KEY, KEYRING
 
 

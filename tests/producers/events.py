@@ -26,7 +26,6 @@ from tests.producers.populations import KEYRING
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 AREAS = ("north", "south", "east", "west")
-DWELL = ("0-9", "10-19", "20-29")
 RULES = {"area": Rule.MOST, "dwell": Rule.FIRST}
 COLUMNS = ColumnMapping("msisdn", "at", {"area": "cell", "dwell": "minutes"})
 OPTIONS = Options(COLUMNS, timedelta(hours=2), RULES, until=START + timedelta(days=30))

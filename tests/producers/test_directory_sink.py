@@ -44,14 +44,6 @@ def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path, capt
     assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
 
 
-def test_a_capture_that_was_sent_is_not_sent_again(tmp_path: Path, capture: Capture) -> None:
-    capture(DirectorySink(tmp_path, 4, scheme()))
-    send_capture(tmp_path, KeepingSink())
-    again = KeepingSink()
-    assert send_capture(tmp_path, again).records == 0
-    assert again.records == []
-
-
 def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, capture: Capture) -> None:
     direct, failing = KeepingSink(), KeepingSink(fail_after=12)
     capture(direct)
@@ -86,17 +78,6 @@ def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:
     later = KeepingSink(2)
     send_capture(tmp_path, later)
     assert later.records == [(0, "kind", b"confirmed")]
-
-
-def test_a_capture_is_continued_where_it_ended(tmp_path: Path) -> None:
-    for value in (b"first", b"second"):
-        sink = DirectorySink(tmp_path, 2, scheme())
-        sink.send(1, "kind", value)
-        sink.flush()
-        sink.close()
-    later = KeepingSink(2)
-    send_capture(tmp_path, later)
-    assert [value for *_, value in later.records] == [b"first", b"second"]
 
 
 def keep(sink: DirectorySink, value: bytes) -> None:
@@ -159,18 +140,6 @@ def test_other_terms_of_a_captured_survey_are_refused(tmp_path: Path) -> None:
     DirectorySink(tmp_path, 2, scheme())
     with pytest.raises(FingerprintChanged, match="'buttons' under other terms"):
         DirectorySink(tmp_path, 2, scheme("minimum: 5,"))
-
-
-def test_a_directory_that_is_no_capture_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ReplayError, match="not a capture"):
-        send_capture(tmp_path, KeepingSink())
-
-
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
-    DirectorySink(tmp_path, 4, scheme())
-    (tmp_path / "00000000.arrow").write_bytes(b"not arrow")
-    with pytest.raises(ReplayError, match=r"00000000\.arrow cannot be read"):
-        send_capture(tmp_path, KeepingSink())
 
 
 def test_damage_anywhere_in_a_file_is_named_or_leaves_it_whole(tmp_path: Path) -> None:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import redis
 
-from memo_store.store import MemoStore
-from memo_store.survey_memos import Lookup, SurveyMemos
-from producers.reporting import FRAMES_PER_FLUSH, Reported
+from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
-from protocols.arrays import Devices, Values
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
-from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import row_faults
 from protocols.wire.frame import FINE
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
-from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, scheme
+from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, counted, scheme
 
 SPL = "solution: spl,"
 FAKES = "solution: rs+fd,"
@@ -30,6 +27,10 @@ HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell
 BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
 TURNS = (scheme("one_in: 3,", ONCE), scheme(f"one_in: 3, {SPL}", ONCE))
 MakeFleet = Callable[..., Simulation]
+OpenMemos = Callable[[Respondent], SurveyMemos]
+SURVEY = scheme("solution: spl,")
+WORLD = Alternating(120, 3)
+STEPS = {"status", "lookup", "send", "flush", "delivered"}
 
 
 @pytest.fixture
@@ -83,19 +84,6 @@ def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Sch
     for partition, frame in sink.routed(survey):
         assert (row_faults(frame, survey, partition, 3) == FINE).all()
         assert (frame.tokens[1:] > frame.tokens[:-1]).all()
-
-
-@pytest.mark.parametrize("survey", [scheme(SPL), scheme(), *TURNS], ids=["spl", "smp", "smp in turns", "spl in turns"])
-def test_how_many_confirmations_are_needed_does_not_depend_on_who_answers_what(
-    fleet: MakeFleet, survey: Scheme, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each confirmation makes the collector write its state and rebuild live results."""
-    flushes: list[KeepingSink] = []
-    monkeypatch.setattr(KeepingSink, "flush", lambda self: flushes.append(self))
-    world = Alternating(400)
-    fleet(survey, KeepingSink(), world, rows_per_frame=1).run([0])
-    portions = -(-len(world.presences(0).devices) // FRAMES_PER_FLUSH)
-    assert len(flushes) == portions + 2  # before each portion, after the last, and after the clock records
 
 
 def test_a_period_is_closed_after_its_reports_in_every_partition(fleet: MakeFleet) -> None:
@@ -152,13 +140,6 @@ def test_what_was_not_confirmed_is_reported_again_bit_for_bit(
         assert rows_by_token(both.frames(survey)) == rows_by_token(whole.frames(survey))
 
 
-def test_progress_counts_up_to_all_devices(fleet: MakeFleet) -> None:
-    seen: list[Reported] = []
-    fleet(scheme(), KeepingSink()).run([1], progress=seen.append)
-    assert [r.done for r in seen] == sorted(r.done for r in seen)
-    assert seen[-1].done == seen[-1].present == len(Alternating().presences(1).devices)
-
-
 def test_a_wish_to_stop_is_granted_after_a_portion_and_the_rest_follows_later(fleet: MakeFleet) -> None:
     survey, sink, world = scheme(SPL), KeepingSink(), Alternating(400, 2)
     present = [len(world.presences(period).devices) for period in range(2)]
@@ -168,26 +149,6 @@ def test_a_wish_to_stop_is_granted_after_a_portion_and_the_rest_follows_later(fl
     fleet(survey, sink, world, rows_per_frame=1).run()
     assert len(sink.frames(survey)) == sum(present) == len(rows_by_token(sink.frames(survey)))
     assert [len(tokens_of(sink.frames(survey), period)) for period in range(2)] == present
-
-
-class Counting(Respondent):
-    """Counts for how many devices it derives cells."""
-
-    derived = 0
-
-    def cells(self, question: Question, devices: Devices, values: Values) -> Values:
-        Counting.derived += len(devices)
-        return super().cells(question, devices, values)
-
-
-def test_cells_are_derived_once_for_each_answer(fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store does not derive them again: it is asked by cell."""
-    monkeypatch.setattr(f"{__name__}.Respondent", Counting)
-    monkeypatch.setattr(Counting, "derived", 0)
-    world = Alternating(60)
-    fleet(HASHED, KeepingSink(), world).run()
-    present = sum(len(world.presences(period).devices) for period in range(world.periods))
-    assert Counting.derived == present * len(HASHED.questions)
 
 
 @pytest.mark.parametrize("value", [-2, len(COLOURS)])
@@ -203,28 +164,6 @@ def test_a_value_outside_the_surveys_list_is_refused_before_anything_is_sent(
     with pytest.raises(ScenarioError, match="a value of 'colour' in period 0 is not one of 0 to 3"):
         fleet(survey, sink, world).run([0])
     assert sink.frames(survey) == []
-
-
-def test_at_a_cap_of_one_a_device_goes_on_reporting_the_memo_of_its_first_value(
-    fleet: MakeFleet, redis_url: str
-) -> None:
-    survey = scheme(SPL + "memo_cap: 1,", "eps_inf: 20, clock: source")  # the memo is sent
-    with MemoStore(redis_url) as store:
-        store.accept_loss()
-    sink, world = KeepingSink(), Alternating(100, 4)
-    fleet(survey, sink, world).run()
-    respondent = Respondent(survey, KEYRING)
-    rows = rows_by_token(sink.frames(survey))
-    first: dict[int, bytes] = {}
-    for period in range(world.periods):
-        day = world.presences(period)
-        memos = respondent.memoise(survey.question("colour"), day.devices, day.values["colour"])
-        for device, memo, token in zip(
-            day.devices.tolist(), memos, respondent.tokens(day.devices, period).tolist(), strict=True
-        ):
-            sent = dict(rows[period, token][1])["colour"]
-            assert sent == first.setdefault(device, memo.tobytes())
-    assert len(first) == 100
 
 
 def test_a_frame_never_gathers_the_same_devices_again(fleet: MakeFleet) -> None:
@@ -280,26 +219,66 @@ def test_a_scenario_that_does_not_fit_the_survey_is_refused(
         fleet(scheme(), KeepingSink(), world)
 
 
-@pytest.mark.parametrize("survey", TURNS, ids=["smp", "spl"])
-def test_only_answers_are_committed_and_an_answer_that_was_missed_is_not_made_up(
-    fleet: MakeFleet, survey: Scheme, monkeypatch: pytest.MonkeyPatch
+class Crash(Exception):
+    """The process is gone."""
+
+
+class Steps:
+    """Counts the steps of a fleet, and dies before or after one of them."""
+
+    def __init__(self, fatal: int, before: bool) -> None:
+        self.fatal, self.before, self.taken = fatal, before, 0
+
+    def around(self, part: Any) -> Any:
+        return _Watched(part, self)
+
+
+class _Watched:
+    def __init__(self, part: Any, steps: Steps) -> None:
+        self._part, self._steps = part, steps
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        if name == "fleet_presence":
+            return lambda devices: self._steps.around(found(devices))
+        if name not in STEPS:
+            return found
+
+        def step(*args: Any) -> Any:
+            self._steps.taken += 1
+            fatal = self._steps.taken == self._steps.fatal
+            if fatal and self._steps.before:
+                raise Crash
+            result = found(*args)
+            if fatal:
+                raise Crash
+            return result
+
+        return step
+
+
+def run(open_memos: OpenMemos, sink: KeepingSink, steps: Steps) -> None:
+    memos = steps.around(open_memos(Respondent(SURVEY, KEYRING)))
+    Simulation(memos, steps.around(sink), WORLD, CLOCK_KEY).run()
+
+
+def test_a_crash_at_any_step_is_repaired_by_running_again(
+    open_memos: OpenMemos, redis_url: str, tmp_path: Path
 ) -> None:
-    committed: list[tuple[int, int]] = []
-    commit = SurveyMemos.commit_values
-
-    def keep(memos: SurveyMemos, lookups: Sequence[Lookup], period: int) -> list[Values]:
-        committed.extend((device, period) for lookup in lookups for device in lookup.devices.tolist())
-        return commit(memos, lookups, period)
-
-    monkeypatch.setattr(SurveyMemos, "commit_values", keep)
-    sink, world = KeepingSink(), Alternating(200, 6)
-    fleet(survey, sink, world).run()
-    places = Respondent(survey, KEYRING).places(np.arange(200, dtype=np.uint64))
-    present = {(device, period) for period in range(6) for device in world.presences(period).devices.tolist()}
-    answered = {(device, period) for device, period in present if places[device] == period % 3}
-    assert set(committed) == answered
-    assert len(committed) == len(answered) * (1 if survey.discloses else 2)
-    assert sum(len(frame) for frame in sink.frames(survey) if frame.answers) == len(answered)
-    assert sum(len(frame) for frame in sink.frames(survey)) == len(present)
-    seldom = {device for device, _ in present} - {device for device, _ in answered}
-    assert seldom, "some devices were never there in their periods"
+    """Failure would look like: a token missing, one token with two reports, or a count that is not the number there."""
+    whole, all_steps = KeepingSink(), Steps(0, True)
+    run(open_memos, whole, all_steps)
+    assert all_steps.taken > 30
+    expected = [len(WORLD.presences(period).devices) for period in range(WORLD.periods)]
+    for fatal in range(1, all_steps.taken + 1):
+        for before in (True, False) if fatal % 3 == 0 else (fatal % 2 == 0,):  # both where there is time for it
+            with redis.Redis.from_url(redis_url) as client:
+                client.flushall()
+            sink = KeepingSink()
+            with pytest.raises(Crash):
+                run(open_memos, sink, Steps(fatal, before))
+            if before:  # and what was on its way is gone, too
+                del sink.records[sink.confirmed :]
+            run(open_memos, sink, Steps(0, True))
+            assert rows_by_token(sink.frames(SURVEY)) == rows_by_token(whole.frames(SURVEY))
+    assert counted(sink, SURVEY, tmp_path) == expected

@@ -1,4 +1,4 @@
-"""A replay reports what a careful person would compute from the file, whatever state the file is in."""
+"""A replay reports what a careful person would compute from the file, also if it was stopped, died, or is over."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ import pyarrow.parquet
 import pytest
 import redis
 
-from producers.replay import Rule
 from producers.replay.people import People
 from producers.replay.quality import Fault
-from protocols.errors import SurveyError
+from protocols.errors import DeliveryError, ReplayError, Stopped
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
@@ -108,17 +107,6 @@ def test_an_event_beyond_the_tolerance_is_counted_and_left_out(replay: MakeRepla
     assert reported(sink, survey(), set("abcd")) == computed([*on_time, in_time, closing])
 
 
-@pytest.mark.parametrize("rule", list(Rule))
-def test_each_rule_chooses_as_it_says(replay: MakeReplay, tmp_path: Path, rule: Rule) -> None:
-    said = ["west", "south", "south", "east", "east", "north"]
-    events = [Event("a", START + timedelta(minutes=i), area, 1) for i, area in enumerate(said)]
-    expected = {Rule.FIRST: "west", Rule.LAST: "north", Rule.MOST: "south"}[rule]  # south is listed before east
-    sink = KeepingSink()
-    options = replace(OPTIONS, rules={"area": rule})
-    replay(write(tmp_path / EVENTS, [e.row() for e in reversed(events)]), sink, options).run()
-    assert reported(sink, survey(), {"a"})[0, "a"]["area"] == AREAS.index(expected)
-
-
 def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
     replay: MakeReplay, redis_url: str, tmp_path: Path
 ) -> None:
@@ -203,14 +191,6 @@ def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay
     assert {len(answers) for answers in seen.values()} == {0, 2}
 
 
-def test_a_period_larger_than_memory_is_reported_in_portions(replay: MakeReplay, tmp_path: Path) -> None:
-    events = history(200, 1)
-    sink = KeepingSink()
-    summary = replay(write(tmp_path / EVENTS, [e.row() for e in events]), sink, at_once=50).run()
-    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
-    assert summary.faults[Fault.DUPLICATE].count == len(events) - len(set(events))
-
-
 def test_periods_are_closed_in_order_and_all_at_the_end(replay: MakeReplay, tmp_path: Path) -> None:
     """Nothing happens in periods 1 to 5: they are closed with the first report that follows."""
     events = [Event("a", START, "north", 1), Event("a", START + timedelta(hours=36), "east", 1)]
@@ -225,12 +205,80 @@ def test_periods_are_closed_in_order_and_all_at_the_end(replay: MakeReplay, tmp_
     assert story == ["report 0", "close 4", "report 6", "close 5", "close 6"]
 
 
-def test_a_survey_on_the_wall_clock_is_refused(replay: MakeReplay, tmp_path: Path) -> None:
-    with pytest.raises(SurveyError, match=r"clock: wall.*cdr-sim.*clock: source"):
-        replay(write(tmp_path / EVENTS, []), KeepingSink(), scheme=survey(extra="clock: wall"))
-
-
 def test_an_empty_file_is_an_empty_summary(replay: MakeReplay, tmp_path: Path) -> None:
     sink = KeepingSink()
     summary = replay(write(tmp_path / EVENTS, []), sink).run()
     assert (summary.rows, summary.people, summary.periods, summary.reports, sink.records) == (0, 0, 0, 0, [])
+
+
+def test_replaying_again_sends_nothing_and_says_the_same(replay: MakeReplay, tmp_path: Path) -> None:
+    path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
+    sink, again = KeepingSink(), KeepingSink()
+    first, second = replay(path, sink).run(), replay(path, again).run()
+    assert again.frames(survey()) == []
+    assert second == first
+
+
+def test_a_stopped_replay_goes_on_where_it_was(replay: MakeReplay, tmp_path: Path) -> None:
+    events = nearly_sorted(history(), timedelta(hours=2))
+    path = write(tmp_path / EVENTS, [e.row() for e in [*events, *events[-3:]]])
+    sink = KeepingSink()
+    for enough in (2, 9, 23):
+        with pytest.raises(Stopped, match="run the same command again"):
+            replay(path, sink).run(stop=lambda enough=enough: len(sink.records) >= enough)
+    summary = replay(path, sink).run()
+    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
+    assert summary.reports == len(computed(events))
+    assert summary.faults[Fault.DUPLICATE].count == 3
+
+
+def test_a_crash_is_repaired_by_running_again_even_without_the_checkpoint(replay: MakeReplay, tmp_path: Path) -> None:
+    events = history()
+    path = write(tmp_path / EVENTS, [e.row() for e in events])
+    sink = KeepingSink(fail_after=13)
+    with pytest.raises(DeliveryError):
+        replay(path, sink).run()
+    for checkpoint in (tmp_path / "workspace").glob("*.json"):
+        checkpoint.unlink()
+    sink.fail_after = None
+    replay(path, sink).run()
+    rows = rows_by_token(sink.frames(survey()))
+    assert len(rows) == len(computed(events))
+
+
+def test_the_workspace_keeps_no_events(replay: MakeReplay, tmp_path: Path) -> None:
+    path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
+    replay(path, KeepingSink()).run()
+    assert [entry.suffix for entry in (tmp_path / "workspace").rglob("*") if entry.is_file()] == [".json"]
+
+
+def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: MakeReplay, tmp_path: Path) -> None:
+    """Failure would look like: reports made from what one of them has left of the other's events."""
+    events = history(10, 1)
+    path, sink = write(tmp_path / EVENTS, [e.row() for e in events]), KeepingSink()
+
+    def start_another(*_: object) -> None:
+        with pytest.raises(ReplayError, match=r"another process is replaying .*events\.csv"):
+            replay(path, KeepingSink())
+
+    replay(path, sink).run(start_another)
+    assert reported(sink, survey(), {e.person for e in events}) == computed(events)
+    replay(path, sink).run()
+
+
+def test_people_of_another_file_whose_periods_are_closed_are_not_counted_as_reported(
+    replay: MakeReplay, tmp_path: Path
+) -> None:
+    """The store closes a period when the next one begins: of the second file, only the last period is open."""
+    here, there = (
+        write(
+            tmp_path / f"{person}.csv",
+            [Event(person, START + timedelta(hours=6 * period), "north", 1).row() for period in range(4)],
+        )
+        for person in ("here", "there")
+    )
+    sink = KeepingSink()
+    replay(here, sink).run()
+    summary = replay(there, sink).run()
+    assert (summary.reports, summary.repeats, summary.ineligible) == (1, 0, 3)
+    assert set(reported(sink, survey(), {"here", "there"})) == {*((p, "here") for p in range(4)), (3, "there")}

@@ -14,14 +14,7 @@ from lab.seeded_keyrings import seeded_keyring
 from producers.replay.people import People
 from protocols.errors import ReplayError
 from tests.helpers.sinks import KeepingSink
-from tests.producers.events import (
-    EVENTS,
-    OPTIONS,
-    START,
-    MakeReplay,
-    history,
-    write,
-)
+from tests.producers.events import EVENTS, OPTIONS, START, MakeReplay, history, write
 from tests.producers.populations import KEYRING
 
 
@@ -71,11 +64,3 @@ def test_the_same_person_is_the_same_device_under_one_key_only() -> None:
     devices = People(KEYRING).devices(persons)
     assert devices[0] == devices[2] != devices[1]
     assert devices[0] != People(seeded_keyring(9)).devices(persons)[0]
-
-
-def test_people_are_counted_in_constant_memory() -> None:
-    people = People(KEYRING)
-    for start in range(0, 200_000, 20_000):
-        people.devices(pa.array([str(i) for i in range(start, start + 25_000)]))
-    assert not people.seen.exact
-    assert abs(people.seen.count() / 205_000 - 1) < 0.02

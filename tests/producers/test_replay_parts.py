@@ -1,8 +1,8 @@
-"""The parts of a replay: pace, times, and events on their way to the end of their period."""
+"""The parts of a replay: pace, times, events on their way to the end of their period, and which of them are chosen."""
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from functools import partial
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -16,12 +16,11 @@ from producers.files.csv_events import CsvEvents
 from producers.files.text_stream import CHUNK, Utf8Stream
 from producers.files.times import BAD, moments
 from producers.replay import Pace
-from producers.replay.choosing import event_type
-from producers.replay.people import People
+from producers.replay.choosing import Events, Rule, choose, event_type, without_duplicates
+from producers.replay.people import Distinct
 from producers.replay.run import Totals
 from producers.replay.spool import Spool
 from protocols.errors import ReplayError
-from protocols.randomness import Keyring
 
 
 def test_event_time_runs_as_many_times_faster_as_asked() -> None:
@@ -100,19 +99,6 @@ def test_a_character_may_lie_across_two_pieces_of_a_file(tmp_path: Path, before:
         assert stream.read() == b"a" * before + b"\\xc3" + b"b" * CHUNK
 
 
-@pytest.mark.parametrize("number", [0, 3, 700])
-def test_the_device_of_a_person_is_the_keyed_hash_of_the_text(number: int) -> None:
-    """People return; a slice begins in the middle of a column's bytes."""
-    persons = [f"{i % 500}" + "é" * (i % 250) for i in range(number)]
-    keyring = Keyring(bytes(range(32)))
-    expected = [hashlib.blake2b(p.encode(), key=keyring.key(("person",)), digest_size=8).digest() for p in persons]
-    for offset in (0, 1):
-        people = People(keyring)
-        devices = people.devices(pa.array(["nobody"] * offset + persons, pa.string())[offset:])
-        assert devices.astype("<u8").tobytes() == b"".join(expected)
-        assert people.seen.count() == len(set(persons))
-
-
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_row_is_found_in_its_line_whether_cells_are_quoted_or_have_several_lines(tmp_path: Path, end: str) -> None:
     quoted = ['"person","time"', '"ann","now"', '"ben","now"', '"cem","now"']
@@ -163,3 +149,67 @@ def test_lines_of_a_csv_file_may_end_in_any_way(tmp_path: Path, ending: str, mar
     (batch,) = CsvEvents(path).batches(ColumnMapping("person", "time", {"area": "area"}))
     assert [batch.columns[name].to_pylist() for name in ("person", "area")] == [["anne", "ben"], ["north", "south"]]
     assert batch.rows.tolist() == [2, 3]
+
+
+def some_events(order: str, seed: int) -> Events:
+    """Many events of few devices, in few moments: with ties, unknown values and duplicates."""
+    draw, count = np.random.default_rng(seed), 600
+    events = np.empty(count, dtype=event_type(2))
+    events["row"] = np.arange(count) * 3
+    events["device"] = draw.integers(0, 40, count)
+    events["time"] = draw.integers(0, 12, count)
+    events["values"] = draw.integers(-1, 3, (count, 2))
+    if order == "sorted":
+        events["time"].sort()
+    return events if order != "shuffled" else draw.permutation(events)
+
+
+Listed = tuple[int, int, int, tuple[int, ...]]
+
+
+def listed(events: Events) -> list[Listed]:
+    rows = zip(*(events[name].tolist() for name in ("device", "time", "row", "values")), strict=True)
+    return [(device, time, row, tuple(values)) for device, time, row, values in rows]
+
+
+@pytest.mark.parametrize("order", ["sorted", "unsorted", "shuffled"])
+def test_duplicates_are_found_and_the_first_of_each_stays(order: str) -> None:
+    events = some_events(order, seed=1)
+    kept, again = without_duplicates(events)
+    first: dict[object, int] = {}
+    for device, time, row, values in sorted(listed(events), key=lambda event: event[2]):
+        first.setdefault((device, time, values), row)
+    assert set(kept["row"].tolist()) == set(first.values())
+    assert sorted([*kept["row"].tolist(), *again.tolist()]) == sorted(events["row"].tolist())
+    assert listed(kept) == sorted(listed(kept), key=lambda event: (event[0], event[1], event[3], event[2]))
+
+
+@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("order", ["sorted", "unsorted", "shuffled"])
+def test_the_value_of_a_period_is_the_one_that_the_rule_names(rule: Rule, order: str) -> None:
+    events, _ = without_duplicates(some_events(order, seed=2))
+    devices, chosen = choose(events, {"a": rule, "b": rule})
+    assert devices.tolist() == sorted(set(events["device"].tolist()))
+    for i, name in enumerate(("a", "b")):
+        for device, place in zip(devices.tolist(), chosen[name].tolist(), strict=True):
+            known = [(time, values[i]) for owner, time, _, values in listed(events) if owner == device]
+            known = [(time, value) for time, value in known if value >= 0]
+            assert place == (by_definition(rule, known) if known else -1)
+
+
+def by_definition(rule: Rule, known: list[tuple[int, int]]) -> int:
+    """Of moments and values."""
+    if rule is not Rule.MOST:
+        return (min if rule is Rule.FIRST else max)(known)[1]
+    counts = Counter(value for _, value in known)
+    return min(counts, key=lambda value: (-counts[value], value))
+
+
+def test_people_are_counted_exactly_below_the_size_and_about_right_above_it() -> None:
+    draw, few = np.random.default_rng(3), Distinct(1000)
+    numbers = draw.integers(0, 2**64, 20_000, dtype=np.uint64)
+    few.add(np.repeat(numbers[:700], 2))
+    assert (few.count(), few.exact) == (700, True)
+    for part in np.array_split(numbers, 9):
+        few.add(part)
+    assert not few.exact and abs(few.count() / 20_000 - 1) < 0.15

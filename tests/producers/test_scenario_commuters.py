@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 
 from producers.scenarios.commuters import Commuters
 from protocols.errors import ScenarioError
-from tests.helpers.scenario_truth import unique_devices
 
 MONDAY, SATURDAY = 0, 5
 DEVICES = 20_000
@@ -33,36 +32,11 @@ def share_of_the_same_area(town: Commuters, one_hour: int, other_hour: int) -> f
     return float((one == other)[(one >= 0) & (other >= 0)].mean())
 
 
-def test_areas_are_named_by_row_and_column(town: Commuters) -> None:
-    assert len(town.attributes["area"]) == ROWS * COLUMNS
-    assert town.attributes["area"][2 * COLUMNS + 3] == "r2c3"
-
-
 def test_people_are_at_home_by_night_and_out_by_day_more_so_on_weekdays(town: Commuters) -> None:
     assert share_of_the_same_area(town, 24 * MONDAY + 3, 24 * MONDAY + 4) == 1
     weekday = share_of_the_same_area(town, 24 * MONDAY + 4, 24 * MONDAY + 11)
     weekend = share_of_the_same_area(town, 24 * SATURDAY + 4, 24 * SATURDAY + 11)
     assert weekday < 0.6 < 0.8 < weekend < 0.98
-
-
-def test_people_come_back_to_the_same_home_and_mostly_to_the_same_work(town: Commuters) -> None:
-    assert share_of_the_same_area(town, 3, 24 + 3) == 1
-    assert 0.7 < share_of_the_same_area(town, 11, 24 + 11) < 1
-
-
-def test_work_is_nearer_the_centre_than_homes(town: Commuters) -> None:
-    def from_centre(hour: int) -> float:
-        row, column = np.divmod(town.presences(hour).values["area"], COLUMNS)
-        return float(np.hypot(row - (ROWS - 1) / 2, column - (COLUMNS - 1) / 2).mean())
-
-    assert from_centre(11) < from_centre(4) - 0.1
-
-
-def test_hour_day_and_week_count_different_numbers_of_devices(town: Commuters) -> None:
-    night, noon = len(town.presences(4).devices), len(town.presences(12).devices)
-    day, days = len(unique_devices(town, 0, 23)), len(unique_devices(town, 0, 71))
-    assert 0.05 * DEVICES < night < noon / 2 < 0.4 * DEVICES
-    assert noon * 1.2 < day <= days <= DEVICES
 
 
 def test_a_transition_leads_from_the_quadrant_of_the_hour_before_to_the_present_one(town: Commuters) -> None:
@@ -107,13 +81,3 @@ def test_a_grid_without_quadrants_is_refused(option: str) -> None:
 def test_a_grid_that_would_fill_the_memory_is_refused() -> None:
     with pytest.raises(ScenarioError, match="100 by 100 has too many areas"):
         Commuters(rows=100, columns=100)
-
-
-@pytest.mark.parametrize(("first", "last"), [(5, 10), (13, 22)], ids=["morning", "evening"])
-def test_on_the_way_to_work_and_back_people_are_halfway(town: Commuters, first: int, last: int) -> None:
-    home, work = areas(town, 4), areas(town, 11)
-    (home_row, home_column), (work_row, work_column) = np.divmod(home, COLUMNS), np.divmod(work, COLUMNS)
-    halfway = (home_row + work_row) // 2 * COLUMNS + (home_column + work_column) // 2
-    commuting = (home >= 0) & (work >= 0) & (halfway != home) & (halfway != work)
-    met = np.any([areas(town, hour) == halfway for hour in range(first, last + 1)], axis=0)
-    assert met[commuting].mean() > 0.3  # not all: phones are not always seen, and not all who are out are at work

@@ -80,22 +80,15 @@ def test_a_period_that_does_not_exist_is_refused(name: str, period: int) -> None
 
 
 @every_scenario
-@pytest.mark.parametrize("option", ["devices", "periods"])
-def test_sizes_that_mean_nothing_are_refused_by_name(name: str, option: str) -> None:
-    with pytest.raises(ScenarioError, match=f"{option} = 0"):
-        scenario(name, **{option: 0})
+@pytest.mark.parametrize(("option", "value"), [("devices", 0), ("periods", 0), ("devices", 10**15), ("seed", -1)])
+def test_sizes_and_seeds_that_mean_nothing_are_refused_by_name(name: str, option: str, value: int) -> None:
+    with pytest.raises(ScenarioError, match=f"{option} = {value}"):
+        scenario(name, **{option: value})
 
 
-@every_scenario
-def test_more_devices_than_anybody_simulates_are_refused(name: str) -> None:
-    with pytest.raises(ScenarioError, match="devices = 1000000000000000 is too large"):
-        scenario(name, devices=10**15)
-
-
-@every_scenario
-def test_a_negative_seed_is_refused(name: str) -> None:
-    with pytest.raises(ScenarioError, match="seed = -1"):
-        scenario(name, seed=-1)
+def test_a_town_of_one_area_is_refused() -> None:
+    with pytest.raises(ScenarioError, match="areas = 1 is too small"):
+        scenario("demand", areas=1)
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -1,8 +1,6 @@
-"""Telemetry: distributions, changes and presence as the options say, in memory that periods do not fill."""
+"""Telemetry: distributions, changes, presence and churn as the options say."""
 
 from __future__ import annotations
-
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -35,11 +33,6 @@ def test_a_value_is_drawn_anew_with_the_probability_of_change() -> None:
     assert differs.mean() == pytest.approx(0.2 * (1 - (SHARES**2).sum()), abs=0.005)
 
 
-def test_without_change_values_stay_for_ever() -> None:
-    truth = Telemetry(1_000, 10, attributes=PLAN, change=0, presence=1)
-    assert np.array_equal(truth.presences(0).values["plan"], truth.presences(9).values["plan"])
-
-
 def test_devices_are_there_with_the_probability_of_presence_independently_per_period() -> None:
     truth = Telemetry(100_000, 2, seed=3, presence=0.7)
     first, second = (truth.presences(period).devices for period in (0, 1))
@@ -47,17 +40,17 @@ def test_devices_are_there_with_the_probability_of_presence_independently_per_pe
     assert len(np.intersect1d(first, second)) / 100_000 == pytest.approx(0.49, abs=0.007)
 
 
-def test_memory_is_bounded_by_devices_not_by_periods() -> None:
-    devices = 200_000
-    tracemalloc.start()
-    try:
-        truth = Telemetry(devices, 40)
-        for period in range(40):
-            truth.presences(period)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak < 100 * devices
+def test_churned_devices_never_come_back_and_everyone_exists_at_some_time() -> None:
+    truth = Telemetry(11_000, 11, seed=3, presence=1, churn=0.02)
+    seen = np.zeros((11, 11_000), dtype=np.int64)
+    for period in range(11):
+        seen[period, truth.presences(period).devices] = 1
+    assert len(unique_devices(truth, 0, 10)) == 11_000
+    assert np.ptp(seen.sum(axis=1)) <= 1  # as many join as leave
+    beginnings_and_ends = np.count_nonzero(np.diff(seen, axis=0, prepend=0, append=0), axis=0)
+    assert (beginnings_and_ends == 2).all()
+    left = (seen[:-1] > seen[1:]).sum(axis=1) / seen[0].sum()
+    assert left == pytest.approx(0.02, abs=0.001)
 
 
 @pytest.mark.parametrize(

@@ -139,11 +139,6 @@ def test_auto_counts_all_answers_of_a_report_together() -> None:
     assert labels(*attributes, **budgets, devices=20_000) == ["l-osue", "l-osue"]
 
 
-def test_an_order_is_needed_to_keep_distances() -> None:
-    with pytest.raises(SurveyError, match="needs an order"):
-        scheme_with({"name": "a", "values": ["x", "y"], "mechanism": "geometric"}, eps=1.0)
-
-
 @pytest.mark.parametrize("eps", [1e-5, 20.0])
 def test_the_smallest_and_the_largest_budgets_are_met(eps: float) -> None:
     for record in fitting("memo only"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -45,9 +42,3 @@ def test_what_is_out_of_range_is_refused(symbols: list[int], groups: list[int]) 
 def test_bits_of_a_group_that_does_not_exist_are_refused(groups: list[int]) -> None:
     with pytest.raises(ValueError, match=r"one group of 0\.\.1"):
         count_bits(np.zeros((2, 1), dtype=np.uint8), np.array(groups), 2, 8)
-
-
-def test_nothing_is_compiled_until_something_is_counted() -> None:
-    """Importing numba takes longer than `--help` should."""
-    code = "import sys, protocols.wire; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=240).returncode == 0

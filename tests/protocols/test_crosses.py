@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from math import log2, sqrt
-from pathlib import Path
+from math import sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 
-import hearsay
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError, SurveyError
 from protocols.planning import plan
@@ -19,14 +17,11 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from tests.clients.vectors import ANY, entropy_of
-from tests.helpers.references import exact
 from tests.helpers.surveys import scheme_with
 from tests.helpers.terms import decode_terms
 
 AGE = {"name": "age", "values": ["young", "middle", "old"], "groups": {"grown": ["middle", "old"]}}
 AREA = {"name": "area", "values": ["north", "south", "west", "east"], "groups": {"poles": ["north", "south"]}}
-STARRED = {"name": "age", "values": ["a", "a*b"]}
 BOTH = {"of": ["age", "area"], "share": 0.5}
 TWO = {"eps_inf": 2.0, "eps_1": 1.0}
 
@@ -132,23 +127,6 @@ def test_auto_asks_pairs_so_that_they_do_not_link_or_they_are_refused() -> None:
     assert "a larger share" in refused.value.hint
 
 
-def test_every_new_pair_has_a_memo_and_counts_for_the_cap(tmp_path: Path) -> None:
-    """A device of one age that moves memoises a pair for each area: at the cap it holds the last one for good."""
-    pairs = [{"of": ["age", "area"], "share": 0.999, "mechanism": "grr"}]
-    scheme = scheme_with(AGE, AREA, eps_inf=20, memo_cap=2, crosses=pairs)
-    assert scheme.guarantees.values == (2, 2, 2)
-    moment, said = [scheme.survey.start], []
-    options: dict[str, Any] = {"limits": hearsay.Limits(**ANY), "entropy": entropy_of("pairs")}
-    with hearsay.Device(tmp_path / "d.db", now=lambda: moment[0].timestamp(), **options) as device:
-        device.join(scheme.terms, trust_first_use=True)
-        for area in ("north", "west", "east", "north"):
-            report = device.settle(scheme.survey.id, {"age": "young", "area": area})
-            said.append(report.says)
-            moment[0] += scheme.survey.period
-    held = ["young*north", "young*west", "young*west", "young*west"]
-    assert said == [{"age*area": (pair,)} for pair in held]
-
-
 # Age (8) by area (11) as the seventh question of 10^6 devices: 4 e^eps / (e^eps - 1)^2 * 7 / 10^6, as a root in points.
 @pytest.mark.parametrize(("eps", "points"), [(0.5, 1.05), (1.0, 0.51), (2.0, 0.23)])
 def test_the_plan_shows_the_error_of_a_pair_beside_the_even_pair(eps: float, points: float) -> None:
@@ -184,8 +162,3 @@ def test_the_proposed_shares_reach_all_wanted_errors_with_the_fewest_devices() -
         plan(scheme, wanted={"place": 0.1})
     with pytest.raises(SettingsError, match="no shares"):
         plan(scheme_with(AGE, AREA, **TWO, solution="spl"), wanted={"age": 0.1})
-
-
-def test_bits_of_a_share_are_its_logarithm() -> None:
-    (first, *_) = evidence(scheme_with({**AGE, "share": 0.1}, AREA, **TWO).questions, True, memoised=True)
-    assert first.trait_bits == pytest.approx(log2(10))

@@ -9,15 +9,30 @@ import pytest
 
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import InfeasibleError
-from protocols.mechanisms import Flip
+from protocols.mechanisms import Flip, SupportChannel
 from protocols.mechanisms.builders.hashing import PRIMES
 from protocols.mechanisms.catalogue import RECORDS, build
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Budget
+from tests.helpers.surveys import of_size, scheme_with
 
 LIFELONG = [g for g in PRIMES if Hashed(2, g).digits > 1]  # one digit would send no two values together
+K = 7
+PRIOR = [0.4, 0.2, 0.1, 0.1, 0.1, 0.06, 0.04]
+CHANNELS = {
+    **{name: scheme_with(of_size(K, mechanism=name), eps_inf=2.0, eps_1=1.0) for name in ("l-grr", "l-osue", "loloha")},
+    **{f"olh, {g}": scheme_with(of_size(K, mechanism="olh", parameter=g), eps=1.0) for g in (2, 3, 5)},
+    "dbitflip": scheme_with(of_size(K, mechanism="dbitflip", parameter=3), eps_inf=2.0),
+    **{
+        name: scheme_with(of_size(K, mechanism=name), of_size(2, "b"), eps=1.0, solution="rs+fd")
+        for name in ("grr", "oue-z", "sue-r")
+    },
+    "prior": scheme_with(
+        of_size(K, mechanism="oue-r", prior=PRIOR), of_size(2, "b", prior=[0.5, 0.5]), eps=1.0, solution="rs+rfd"
+    ),
+}
 
 
 @pytest.mark.parametrize(("k", "g"), [(2, 2), (7, 2), (7, 3), (27, 3), (30, 5)])
@@ -80,11 +95,14 @@ def test_a_record_says_whether_devices_keep_something_for_life(name: str) -> Non
             assert (build(name, 7, budget).encoding.traits(draws) is not None) == record.lifelong
 
 
-def test_answers_show_only_what_is_held() -> None:
-    buckets = Buckets(12, 4)
-    draws = seeded_keyring(2).draws(("trait",), np.arange(50, dtype=np.uint64))
-    held = buckets.traits(draws)
-    everything = np.full((50, 1), 0b1111, dtype=np.uint8)
-    shown = np.unpackbits(buckets.finish(everything, held), axis=1, count=12, bitorder="little")
-    assert (shown.sum(axis=1) == 4).all()
-    assert np.take_along_axis(shown, np.asarray(held), axis=1).all()
+@pytest.mark.parametrize("name", CHANNELS)
+def test_a_part_of_the_joint_support_is_that_part_and_pairs_are_its_sum(name: str) -> None:
+    channel = CHANNELS[name].questions[0].channel
+    assert isinstance(channel, SupportChannel)
+    random = np.random.default_rng(1)
+    for frequencies in (random.dirichlet(np.ones(K)), np.eye(K)[2], np.zeros(K)):
+        whole = channel.joint(frequencies)
+        for group in (random.random(K) < 0.5, np.ones(K, dtype=bool), np.arange(K) == 2, np.zeros(K, dtype=bool)):
+            part = whole[np.ix_(group, group)]
+            assert channel.joint(frequencies, np.flatnonzero(group)) == pytest.approx(part)
+            assert channel.pairs(frequencies, group) == pytest.approx(part.sum())

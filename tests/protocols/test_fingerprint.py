@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from typing import Any
@@ -15,10 +14,8 @@ from hearsay.survey_files import example
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import RECORDS
 from protocols.mechanisms.catalogue import build
-from protocols.mechanisms.lifelong import Buckets
 from protocols.mechanisms.places.law import cuts, weights
 from protocols.mechanisms.record import USES, Use
-from protocols.mechanisms.rounds import Flip, grr
 from protocols.randomness.sampling import Rows, Table, digest
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -98,12 +95,6 @@ def test_a_value_called_title_is_a_term() -> None:
     assert one != other
 
 
-def test_a_survey_compiled_twice_has_one_fingerprint() -> None:
-    first = fingerprint({})
-    build.cache_clear()
-    assert fingerprint({}) == first
-
-
 @pytest.fixture
 def rebuilt() -> Iterator[None]:
     """Mechanisms are built anew for the test, and again after it."""
@@ -118,19 +109,6 @@ def test_another_choice_for_the_same_file_changes_the_fingerprint(monkeypatch: p
     after = Scheme(load({}))
     assert after.survey == before.survey and after.questions[0].label != before.questions[0].label
     assert after.fingerprint != before.fingerprint
-
-
-@pytest.mark.usefixtures("rebuilt")
-def test_a_machine_that_rounds_a_probability_otherwise_has_another_fingerprint(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint({})
-
-    def rounded_otherwise(k: int, eps: float) -> Flip:
-        flip = grr(k, eps)
-        return Flip(float(np.nextafter(flip.p, 1)), flip.q)
-
-    monkeypatch.setattr("protocols.mechanisms.builders.direct.grr", rounded_otherwise)
-    build.cache_clear()
-    assert fingerprint({}) != before
 
 
 LIBRARY_FUNCTIONS = {
@@ -190,14 +168,6 @@ def _rounded_up(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
-def test_how_many_values_a_device_holds_is_in_the_tables() -> None:
-    """Nothing else in the tables of dbitflip depends on it."""
-    one, two = (Buckets(9, d) for d in (1, 2))
-    flip = Flip(0.75, 0.25)
-    assert [digest(t) for t in one.memo_tables(flip)] == [digest(t) for t in two.memo_tables(flip)]
-    assert [digest(t) for t in one.trait_tables()] != [digest(t) for t in two.trait_tables()]
-
-
 BUDGETS: dict[Use, dict[str, Any]] = {
     "one-shot": {"eps": 1.0},
     "memo only": {"eps_inf": 2.0},
@@ -238,15 +208,3 @@ def _noting(sample: Any, into: set[str]) -> Any:
         return sample(self, *arguments, **options)
 
     return noted
-
-
-def test_the_fingerprint_of_a_large_survey_takes_no_longer_than_its_tables() -> None:
-    """In processor time of this thread; the quickest of three, as Python may just collect what other tests left."""
-    taken = []
-    for _ in range(3):
-        scheme = scheme_with(of_size(60_000, mechanism="grr"), of_size(200, "b"), eps=1)
-        scheme.questions[0].tables, scheme.questions[1].tables
-        before = time.thread_time()
-        assert len(scheme.fingerprint) == 32
-        taken.append(time.thread_time() - before)
-    assert min(taken) < 0.1

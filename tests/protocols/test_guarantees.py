@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from itertools import pairwise, product
+from itertools import product
 from typing import Any
 
-import numpy as np
 import pytest
 
-from protocols.mechanisms import RECORDS, Direct, Flip, Use, fitting
-from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.rounds import MatrixRound
+from protocols.mechanisms import RECORDS, Use, fitting
 from protocols.privacy import Loss, loss_of_values
 from protocols.privacy.histories import second_round_loss
-from protocols.privacy.linked import loss
 from protocols.scheme import Scheme
 from protocols.scheme.choosing import total_variance
 from tests.helpers.enumeration import (
@@ -127,7 +123,7 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
 
 @pytest.mark.parametrize("cap", [None, 2])
 @pytest.mark.parametrize("solution", ["smp", "spl"])
-@pytest.mark.parametrize("names", [("l-grr", "l-grr"), ("l-grr", "l-osue"), ("l-sue", "l-grr"), ("loloha", "l-grr")])
+@pytest.mark.parametrize("names", [("l-grr", "l-oue"), ("l-grr", "l-osue"), ("l-sue", "l-grr"), ("loloha", "l-grr")])
 def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solution: str, cap: int | None) -> None:
     """Histories that return, cells that collide, two attributes."""
     attributes = [of_size(3, f"a{i}", mechanism=name) for i, name in enumerate(names)]
@@ -300,51 +296,8 @@ def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() ->
         assert total_variance(chosen.questions) < total_variance(rival.questions)
 
 
-def test_the_published_second_round_of_l_grr_wastes_most_of_the_budget() -> None:
-    terms: dict[str, Any] = {"eps_inf": 1.0, "eps_1": 0.5}
-    printed = scheme_with(of_size(37, mechanism="l-grr"), calibration="published", **terms).guarantees
-    assert printed.per_report.whole == pytest.approx(0.09, abs=0.005)
-    exact = scheme_with(of_size(37, mechanism="l-grr"), **terms).guarantees
-    assert exact.per_report.whole == pytest.approx(0.5, rel=1e-12)
-
-
-def test_a_retry_with_fresh_noise_would_cost_more_than_one_report() -> None:
-    """Why round 2 is derived: two draws for one period are two linked reports."""
-    promise = scheme_with(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0).guarantees
-    assert promise.constant(2).whole == pytest.approx(1.75, abs=0.005)
-
-
-def test_losses_rise_with_every_report_and_saturate_at_what_is_for_ever() -> None:
-    for terms in ({"solution": "smp"}, {"solution": "spl"}, {"solution": "rs+fd", "guarantee": "attribute"}):
-        promise = scheme_with(of_size(5), of_size(60, "b"), eps_inf=3.0, eps_1=1.0, **terms).guarantees
-        run = [promise.constant(t) for t in (1, 2, 3, 10, 1000, 100_000)]
-        assert all(a.whole < b.whole + 1e-12 for a, b in pairwise(run))
-        assert all(a.attribute < b.attribute + 1e-12 for a, b in pairwise(run))
-        assert run[-1].whole == pytest.approx(promise.for_ever.whole, rel=1e-12)
-        assert run[-1].attribute == pytest.approx(promise.for_ever.attribute, rel=1e-12)
-
-
 def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
     assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
     assert promise.constant(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.renaming is None
-
-
-def test_when_a_value_changed_is_not_protected_from_who_links() -> None:
-    """Ten reports that say x, then ten that say z: nearly impossible from one memo, likely from two."""
-    mechanism = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5).questions[0].mechanism
-    first, second = mechanism.first, mechanism.second
-    assert isinstance(first, Flip) and isinstance(second, Flip)
-    memo = np.array([first.p, first.q, first.q])  # of value 0
-    ten_times = np.array([second.p, second.q, second.q]) ** 10
-    constant = memo @ (np.roll(ten_times, 1) * np.roll(ten_times, 2))  # ten times 1, ten times 2, and the value is 0
-    changed = (np.roll(memo, 1) @ np.roll(ten_times, 1)) * (np.roll(memo, 2) @ np.roll(ten_times, 2))
-    assert np.log(changed / constant) == pytest.approx(13.27, abs=0.005)
-
-
-def test_a_matrix_is_not_taken_for_geometric_noise() -> None:
-    """Its largest ratio need not be at an end: here the middle answer separates most."""
-    middle = MatrixRound(np.array([[0.45, 0.1, 0.45], [0.2, 0.6, 0.2], [0.45, 0.1, 0.45]]))
-    with pytest.raises(TypeError, match="likelihood ratios do not rise"):
-        loss(Mechanism("middle", Direct(3), middle))

@@ -188,9 +188,3 @@ def test_with_a_name_alone_the_attack_would_find_every_truth(monkeypatch: pytest
     monkeypatch.setattr(Scheme, "memo_ids", defaultdict(lambda: "the same for all questions"))
     share, _, n = truth_where_memos_differ(2)
     assert share == 1 and n > 0.1 * len(DEVICES)
-
-
-def test_memos_do_not_change_where_no_term_does() -> None:
-    text = {"title": "Another title", "description": "For people"}
-    one, other = (drawn(scheme(terms)) for terms in (LONGITUDINAL, LONGITUDINAL | text))
-    assert all((one[what] == other[what]).all() for what in one)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import product
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import pytest
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats
 from protocols.planning import plan
-from protocols.privacy.crowd import evidence
 from protocols.respondent import Respondent
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
@@ -50,22 +49,6 @@ def test_a_device_answers_at_its_place_for_life_alone_and_among_others() -> None
         assert (among.answering(DEVICES, period) == (places == period % 5)).all()
     alone = [int(taking_turns(5).places(np.array([device], dtype=np.uint64))[0]) for device in range(20)]
     assert alone == places[:20].tolist()
-
-
-def test_any_w_consecutive_periods_have_exactly_one_answer_of_each_device() -> None:
-    people = taking_turns(6)
-    answered = np.array([people.answering(DEVICES[:500], period) for period in range(40)])
-    for first in range(len(answered) - 6):
-        assert (answered[first : first + 6].sum(axis=0) == 1).all()
-
-
-@pytest.mark.parametrize("change", [{"eps": 2.0}, {"solution": "spl"}])
-def test_under_other_terms_places_are_independent(change: dict[str, Any]) -> None:
-    one, other = (taking_turns(4, **terms).places(DEVICES) for terms in ({}, change))
-    table = np.zeros((4, 4))
-    np.add.at(table, (one, other), 1)
-    expected = len(DEVICES) / 16
-    assert abs(float(((table - expected) ** 2 / expected).sum()) - 15) < SIGMAS * sqrt(30)
 
 
 def test_the_place_is_independent_of_the_sampled_attribute_and_of_the_token() -> None:
@@ -180,34 +163,7 @@ def test_the_stated_losses_are_those_of_all_histories(case: str, one_in: int) ->
     assert answered.per_window is None
 
 
-def test_rs_fd_costs_e_prime_in_a_window_and_not_the_amplified_eps() -> None:
-    scheme = scheme_with(*HIDDEN, eps=1.0, one_in=4, solution="rs+fd", guarantee="published")
-    spent = scheme.questions[0].budget.inf
-    assert spent > 1.0
-    assert scheme.guarantees.per_window is not None
-    assert scheme.guarantees.per_window.whole == pytest.approx(spent)
-
-
-def test_windows_add_up_without_end() -> None:
-    promise = scheme_with(of_size(3, mechanism="grr"), eps=0.5, one_in=7).guarantees
-    assert [promise.any(t).whole for t in (1, 7, 8, 14, 15, 365)] == pytest.approx([0.5, 0.5, 1, 1, 1.5, 26.5])
-    assert promise.constant(inf).whole is None
-    assert promise.renaming is None
-
-
 # What links, and what a plan says
-
-
-def test_the_place_is_a_trait_of_log2_w_bits() -> None:
-    for attributes, solution in ((TWO, "smp"), (TWO, "spl")):
-        once, turns = (scheme_with(*attributes, eps=1.0, solution=solution, one_in=w) for w in (1, 8))
-        bits = [
-            evidence(s.questions, s.discloses, s.survey.longitudinal, s.survey.one_in)[0].trait_bits
-            for s in (once, turns)
-        ]
-        assert bits[1] - bits[0] == pytest.approx(3.0)
-        shown = [plan(s, devices=10_000).crowd.attributes["a"].trait_bits for s in (once, turns)]
-        assert shown[1] - shown[0] == pytest.approx(3.0)
 
 
 def test_a_plan_shows_the_window_the_error_and_the_other_ways() -> None:

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import files
-from typing import Any, get_args
+from typing import Any
 
-import numpy as np
 import pytest
 
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.mechanisms.rounds import grr
-from protocols.planning import Plan, plan
+from protocols.planning import plan
 from protocols.privacy.presence import share_variance
 from protocols.scheme import Scheme
-from protocols.survey import Solution, Survey
+from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -72,15 +71,6 @@ def test_averaging_stops_at_the_memos() -> None:
     assert precision.at_best < precision.if_nobody
 
 
-def test_a_forged_report_counts_like_its_largest_vote() -> None:
-    direct = plan(scheme_with(of_size(100, mechanism="l-grr"), **TWO_ROUNDS)).attributes[0]
-    flip = grr(100, 1.0)
-    assert direct.forged_report == pytest.approx((1 - flip.q) / (flip.p - flip.q))
-    ordered = scheme_with(of_size(6, mechanism="geometric"), eps=1.0)
-    votes = np.linalg.inv(ordered.questions[0].channel.matrix)
-    assert plan(ordered).attributes[0].forged_report == pytest.approx(votes.max())
-
-
 def test_guarantees_are_those_of_the_survey() -> None:
     scheme = scheme_with(of_size(4), of_size(9, "b"), solution="rs+fd", guarantee="attribute", memo_cap=3, **TWO_ROUNDS)
     promise = plan(scheme).guarantee
@@ -90,15 +80,6 @@ def test_guarantees_are_those_of_the_survey() -> None:
     assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
     assert one_shot.for_ever.whole is None and one_shot.renaming is None
-
-
-def test_every_figure_names_its_relation() -> None:
-    for cap in (None, 1, 3):
-        promise = plan(scheme_with(of_size(4), of_size(9, "b"), memo_cap=cap, **TWO_ROUNDS)).guarantee
-        assert {loss.relation for loss in (*promise.constant.values(), promise.for_ever)} == {"constant"}
-        assert {loss.relation for loss in (promise.per_report, *promise.any.values())} == {"any"}
-        assert promise.renaming is not None and promise.renaming.relation == "renaming"
-        assert list(promise.any) == [2, 7, 10, 100]
 
 
 def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
@@ -115,12 +96,6 @@ def test_an_ordered_attribute_shows_both_figures() -> None:
     promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
     assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
     assert promise.per_report.whole == pytest.approx(5.0)
-
-
-def test_a_plan_survives_json() -> None:
-    for terms in (TWO_ROUNDS, {"eps": 1.0}, {"eps_inf": 1.0}):
-        drawn = plan(scheme_with(of_size(4, mechanism="auto"), of_size(30, "b"), solution="rs+fd", **terms))
-        assert Plan.model_validate_json(drawn.model_dump_json()) == drawn
 
 
 CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
@@ -203,10 +178,6 @@ def test_the_budget_of_presence_is_divided_so_that_shares_have_the_smallest_erro
         assert share_variance(other, question, 30, 1 / 4) > best * 0.999
 
 
-def test_without_noise_on_presence_there_is_nothing_to_show() -> None:
-    assert plan(scheme_with(of_size(4), eps=1.0)).presence is None
-
-
 def text_of(scheme: Scheme, code: str) -> str:
     return next(caution.text for caution in plan(scheme).cautions if caution.code == code)
 
@@ -242,12 +213,6 @@ def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
     text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
     assert "up to 18, between histories that are equal up to a renaming" in text
     assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
-
-
-def test_a_plan_is_for_the_surveys_devices_unless_others_are_given() -> None:
-    survey = scheme_with(of_size(4), **TWO_ROUNDS, devices=3_000)
-    assert (plan(survey).devices, plan(survey, devices=500).devices) == (3_000, 500)
-    assert plan(scheme_with(of_size(4), **TWO_ROUNDS)).devices == 10_000
 
 
 def test_a_plan_shows_what_links_and_what_other_budgets_would_do() -> None:
@@ -294,27 +259,6 @@ def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
     survey = example(name)
     assert survey.devices is not None
     assert "link-by-answer" not in codes(Scheme(survey))
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
-def test_examples_use_the_solution_that_their_plan_finds_most_exact(name: str) -> None:
-    """At the same budgets. Where fakes come from a prior, it is one that falls like 1 / rank."""
-    terms = example(name).model_dump()
-    errors = {}
-    for solution in get_args(Solution):
-        attributes = [
-            {**a, "range": None, "prior": falling(a["values"]) if solution == "rs+rfd" else None}
-            for a in terms["attributes"]
-        ]
-        drawn = plan(Scheme(Survey.model_validate({**terms, "solution": solution, "attributes": attributes})))
-        errors[solution] = max(attribute.precision.if_nobody for attribute in drawn.attributes)
-    assert example(name).solution == min(errors, key=lambda solution: errors[solution])
-
-
-def falling(values: tuple[str, ...]) -> dict[str, float]:
-    total = sum(1 / rank for rank in range(1, len(values) + 1))
-    return {value: 1 / rank / total for rank, value in enumerate(values, start=1)}
 
 
 def test_a_long_memo_that_is_sent_is_called_identifying() -> None:

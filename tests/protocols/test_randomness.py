@@ -14,60 +14,16 @@ import memo_store
 import protocols
 from lab.seeded_keyrings import seeded_keyring
 from protocols.errors import SettingsError
-from protocols.mechanisms import Direct, Flip, fitting
-from protocols.mechanisms.encodings import Unary
-from protocols.mechanisms.rounds import geometric, grr
+from protocols.mechanisms import Direct
+from protocols.mechanisms.rounds import grr
 from protocols.randomness import Keyring
-from protocols.randomness.sampling import Rows, Table, below, eight_bits
+from protocols.randomness.sampling import Table, eight_bits
 from protocols.respondent import Respondent
-from tests.helpers.crowd import answers_of
-from tests.helpers.references import exact as exact_shares
 from tests.helpers.surveys import of_size, scheme_with
-
-SURVEYS = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.0},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-}
 
 
 def devices(count: int) -> np.ndarray:
     return np.arange(count, dtype=np.uint64)
-
-
-@pytest.mark.parametrize("terms", SURVEYS.values(), ids=SURVEYS)
-@pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
-def test_a_device_alone_answers_as_it_does_in_a_fleet(terms: dict[str, float], solution: str) -> None:
-    scheme = scheme_with(of_size(5), of_size(60, "b"), solution=solution, **terms)
-    respondent = Respondent(scheme, seeded_keyring(3))
-    values = np.arange(200) % 5
-    for question in scheme.questions:
-        together = answers_of(question, respondent, values, period=9)
-        cells = respondent.cells(question, devices(200), values)
-        memos = respondent.memoise(question, devices(200), cells)
-        for device in (0, 57, 199):
-            own, value = np.array([device], dtype=np.uint64), values[[device]]
-            memo = respondent.memoise(question, own, respondent.cells(question, own, value))
-            assert (memo[0] == memos[device]).all()
-            if scheme.survey.longitudinal:
-                alone = respondent.report(question, own, 9, memo)
-            else:
-                alone = respondent.answer_once(question, own, 9, value)
-            assert (alone[0] == together[device]).all()
-    assert respondent.sampled(devices(200))[57] == respondent.sampled(np.array([57], dtype=np.uint64))[0]
-    assert respondent.tokens(devices(200), 9)[57] == respondent.tokens(np.array([57], dtype=np.uint64), 9)[0]
-
-
-@pytest.mark.parametrize("name", [record.name for record in fitting("memo only") if record.lifelong])
-def test_what_is_for_life_is_the_same_alone_and_in_a_fleet(name: str) -> None:
-    scheme = scheme_with(of_size(20, mechanism=name), eps_inf=2.0)
-    question, respondent = scheme.questions[0], Respondent(scheme, seeded_keyring(4))
-    values = np.arange(100) % 20
-    together = answers_of(question, respondent, values)
-    one = np.array([31], dtype=np.uint64)
-    cells = respondent.cells(question, one, values[[31]])
-    alone = respondent.report(question, one, 0, respondent.memoise(question, one, cells))
-    assert (alone[0] == together[31]).all()
 
 
 def test_a_retry_repeats_the_report_and_another_period_does_not() -> None:
@@ -110,11 +66,31 @@ def test_purposes_devices_tweaks_and_lanes_share_no_bits() -> None:
     assert len(seen) == (8 + 4 + 4) * len(streams)  # a block has two halves, a device alone has 16 words of a stream
 
 
-def test_no_devices_draw_nothing() -> None:
-    nobody = seeded_keyring(1).draws(("a",), devices(0))
-    assert len(Table([0.5, 0.5]).sample(nobody)) == 0
-    assert Unary(20).memoise(np.zeros(0, dtype=np.int64), Flip(0.5, 0.3), nobody).shape == (0, 3)
-    assert len(Rows(geometric(4, 1.0).matrix).sample(np.zeros(0, dtype=np.int64), nobody)) == 0
+@pytest.mark.parametrize("count", [1, 2, 5, 13])
+@pytest.mark.parametrize("cells", [False, True], ids=["one tweak", "a tweak each"])
+def test_any_selection_of_devices_in_any_order_draws_what_each_draws_alone(count: int, cells: bool) -> None:
+    rng = np.random.default_rng(2)
+    table = Table(rng.random(50), rng.random(50))  # leaves many words that need further bits
+    low = np.uint64(1 << 40)
+    selections = [
+        np.arange(3, 3 * 2048, dtype=np.uint64),  # in a row
+        np.arange(2048, dtype=np.uint64) + np.uint64((1 << 63) + 5),
+        np.arange(2048, dtype=np.uint64)[::-1] + np.uint64((1 << 63) + 5),
+        np.arange(3, 3 * 2048, dtype=np.uint64)[rng.random(3 * 2048 - 3) < 0.7],  # many neighbours
+        rng.permutation(np.arange(2 * 2048, dtype=np.uint64)),
+        rng.integers(0, 1 << 64, 2048, dtype=np.uint64),  # no neighbours
+        np.repeat(low, 5),
+    ]
+    ring = seeded_keyring(9)
+    for devices in selections:
+        tweaks = (devices % np.uint64(11)).astype(np.int64) if cells else 4
+        own, there = 8 * (devices % np.uint64(count)).astype(np.int64), devices % np.uint64(2) == 1
+        together = table.sample(ring.draws(("a",), devices, tweaks), count, (own, there))
+        for row in (0, 1, len(devices) // 2, len(devices) - 1):
+            one = slice(row, row + 1)
+            tweak = tweaks[one] if isinstance(tweaks, np.ndarray) else tweaks
+            alone = table.sample(ring.draws(("a",), devices[one], tweak), count, (own[one], there[one]))
+            assert np.array_equal(alone[0], together[row])
 
 
 def test_a_short_secret_is_refused_and_none_is_shown() -> None:
@@ -160,26 +136,6 @@ def test_direct_answers_fit_domains_of_any_size(k: int) -> None:
     assert abs(lies.mean() / (k - 2) - 0.5) < 6 * (12 * len(lies)) ** -0.5
 
 
-def test_rows_invert_each_cumulative_sum() -> None:
-    """Against the plain way, one row at a time."""
-    matrix = geometric(9, 0.4).matrix
-    given = np.arange(5_000) % 9
-    draws = seeded_keyring(8).draws(("rows",), devices(5_000))
-    words = draws.blocks(1).view("<u8")[:, 0]
-    sums = [np.cumsum([Fraction(p) for p in row]) for row in matrix]
-    plain = [
-        next(i for i, cut in enumerate(sums[v]) if int(w) < cut / sums[v][-1] * 2**64)
-        for v, w in zip(given, words, strict=True)
-    ]
-    assert Rows(matrix).sample(given, draws).tolist() == plain
-
-
-def test_numbers_below_a_bound_are_the_upper_half_of_the_product() -> None:
-    words = seeded_keyring(6).draws(("words",), devices(1_000)).blocks(1).view("<u8")[:, 0]
-    for count in (1, 2, 3, 1_000, 2**31 - 1):
-        assert below(count, words).tolist() == [int(w) * count >> 64 for w in words]
-
-
 def sources(*rooms: object) -> Iterator[tuple[Path, ast.AST]]:
     for room in rooms:
         for path in sorted(Path(str(room.__file__)).parent.rglob("*.py")):  # type: ignore[attr-defined]
@@ -202,11 +158,3 @@ def test_no_generator_but_the_keystream_is_used_where_privacy_depends_on_it() ->
             if any(name in banned or name.startswith(("random.", "numpy.random.")) for name in names):
                 offences.append(f"{path}:{node.lineno}")
     assert not offences
-
-
-def test_protocols_do_not_reach_for_seeds() -> None:
-    """The rooms above are kept away by an import contract; within the room, by this."""
-    users = [
-        path for path, tree in sources(protocols) if path.name != "simulation.py" and "seeded_keyring" in ast.dump(tree)
-    ]
-    assert not users

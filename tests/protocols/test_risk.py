@@ -8,27 +8,9 @@ import numpy as np
 import pytest
 
 from protocols.mechanisms import fitting
-from protocols.mechanisms.lifelong import Buckets
 from protocols.privacy.risk import attribute_guess, value_guess
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
-
-PLAIN: list[tuple[str, dict[str, Any]]] = [
-    *((record.name, {"eps": 1.2}) for record in fitting("one-shot")),
-    *((record.name, {"eps_inf": 1.2}) for record in fitting("memo only")),
-    *((record.name, {"eps_inf": 2.0, "eps_1": 0.9}) for record in fitting("two rounds")),
-]
-
-
-@pytest.mark.parametrize(("name", "terms"), PLAIN)
-@pytest.mark.parametrize("k", [2, 3, 5])
-def test_no_guess_of_a_value_is_better_than_said(name: str, terms: dict[str, Any], k: int) -> None:
-    for d in (1, 2, k) if name == "dbitflip" else (None,):
-        scheme = scheme_with(of_size(k, mechanism=name, parameter=d), **terms)
-        question = scheme.questions[0]
-        rows, _ = answers(question, 1, scheme.survey.longitudinal)
-        assert value_guess(question) == pytest.approx(rows.max(axis=0).sum() / k)
-        assert isinstance(question.mechanism.encoding, Buckets) == (name == "dbitflip")
 
 
 @pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
@@ -83,27 +65,3 @@ def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carr
     best = np.max(by_sampled, axis=0).sum() / 2
     assert attribute_guess(scheme.questions, same=False) == pytest.approx(best)
     assert (best > 0.51) == gives_away
-
-
-@pytest.mark.parametrize(("name", "guess"), [("grr", 0.26), ("grr-r", 0.10), ("oue-r", 0.10)])
-def test_bare_fakes_show_the_true_attribute_however_right_the_prior_is(name: str, guess: float) -> None:
-    """Ten attributes of 20 values, whose shares fall like 1 / rank. Luck is 0.10."""
-    shares = 1 / np.arange(1, 21)
-    prior = (shares / shares.sum()).tolist()
-    attributes = [of_size(20, f"a{i}", mechanism=name, prior=prior) for i in range(10)]
-    scheme = scheme_with(*attributes, solution="rs+rfd", eps=1.0)
-    assert attribute_guess(scheme.questions, same=False) == pytest.approx(guess, abs=0.005)
-
-
-@pytest.mark.parametrize(
-    ("name", "spread", "same"),
-    [("oue-z", 0.28, 0.43), ("sue-z", 0.22, 0.38), ("oue-r", 0.10, 0.36), ("grr", 0.10, 0.44)],
-)
-def test_fakes_that_look_unlike_the_truth_give_the_sampled_attribute_away(
-    name: str, spread: float, same: float
-) -> None:
-    sizes = (8, 16, 7, 14, 6, 5, 2, 41, 2, 9)
-    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
-    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", eps=1.0)
-    assert attribute_guess(scheme.questions, same=False) == pytest.approx(spread, abs=0.005)
-    assert attribute_guess(scheme.questions, same=True) == pytest.approx(same, abs=0.005)

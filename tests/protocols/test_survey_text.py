@@ -17,8 +17,60 @@ from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import format_survey, parse_survey
 from protocols.survey_text.parsing import MOST_PROBLEMS
-from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT, NotPlain, read_yaml
-from tests.helpers.random_surveys import Data, surveys
+from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT
+
+Data = dict[str, Any]
+budgets = st.floats(0.01, 10).map(lambda eps: round(eps, 3))
+words = st.text(st.characters(exclude_categories=["Cs", "Cc", "Zl", "Zp"]), max_size=20)
+guessed = st.sampled_from(["yes", "no", "null", "~", "12:30", "010", "1.0", "-", "a: b", "#x", "{}", "''", "NaN"])
+names = guessed | words.map(lambda word: f"é{word}x")  # never empty, no space around it
+value_lists = st.lists(names, min_size=2, max_size=9, unique=True)
+keys = st.from_regex(r"[a-z][a-z0-9_]{0,8}", fullmatch=True).filter(lambda key: key not in ("token", "gap"))
+durations = st.sampled_from(["1s", "15m", "24h", "1d", "7d", "1w", "90s"])
+
+
+@st.composite
+def attributes(draw: st.DrawFn, name: str, *, prior: bool) -> Data:
+    if not prior and draw(st.booleans()):
+        span = {"first": draw(st.integers(-50, 50)), "last": 60, "step": draw(st.integers(1, 9))}
+        return {"name": name, "range": span}
+    values = draw(value_lists)
+    data: Data = {"name": name, "values": values}
+    if prior:
+        data["prior"] = dict.fromkeys(values, 1 / len(values))
+    if draw(st.booleans()):
+        data["groups"] = {draw(names): values[:2], draw(names): values[1:]}
+    return data
+
+
+@st.composite
+def surveys(draw: st.DrawFn) -> Data:
+    solution = draw(st.sampled_from(["smp", "spl", "rs+fd", "rs+rfd"]))
+    few = 2 if solution.startswith("rs") else 1
+    chosen = draw(st.lists(keys, min_size=few, max_size=3, unique=True))
+    return {
+        "id": draw(st.from_regex(r"[a-z0-9][a-z0-9._-]{0,9}", fullmatch=True)),
+        "title": draw(words),
+        "start": draw(st.sampled_from(["2026-01-01T00:00:00Z", "1999-12-31T23:59:00+05:30"])),
+        "period": draw(durations),
+        "solution": solution,
+        "horizon": draw(st.integers(1, 40)),
+        "clock": draw(st.sampled_from(["wall", "source"])),
+        "attributes": [draw(attributes(name, prior=solution == "rs+rfd")) for name in chosen],
+        **draw(terms_of_privacy()),
+    }
+
+
+@st.composite
+def terms_of_privacy(draw: st.DrawFn) -> Data:
+    kind = draw(st.sampled_from(["one-shot", "memo only", "two rounds"]))
+    eps = draw(budgets)
+    if kind == "one-shot":
+        return {"eps": eps}
+    if kind == "memo only":
+        return {"eps_inf": eps, "memo_cap": draw(st.integers(1, 9))}
+    return {"eps_inf": round(eps + draw(budgets), 3), "eps_1": eps}
+
 
 EXAMPLES = {path.name: path.read_text("utf-8") for path in (files("protocols") / "survey_text" / "examples").iterdir()}
 
@@ -115,23 +167,6 @@ def test_what_is_not_plain_yaml_is_refused(name: str) -> None:
     with pytest.raises(SurveyError) as error:
         parse_survey(text, "s.yaml")
     assert word in error.value.message
-
-
-def test_plain_yaml_knows_its_lines() -> None:
-    document = read_yaml("a:\n  - b: 1\n    c:\n      - 2\n\n      - 3\n")
-    assert document.data == {"a": [{"b": "1", "c": ["2", "3"]}]}
-    assert [document.line(path) for path in (("a",), ("a", 0, "c"), ("a", 0, "c", 1), ("a", 7), ("x",))] == [
-        1,
-        3,
-        6,
-        1,
-        None,
-    ]
-
-
-def test_plain_yaml_raises_one_kind_of_error() -> None:
-    with pytest.raises(NotPlain, match="line 1: not YAML"):
-        read_yaml("a: 'b")
 
 
 def test_of_very_many_problems_the_first_are_shown() -> None:

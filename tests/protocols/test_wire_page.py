@@ -1,7 +1,10 @@
-"""Everything on the wire can be read with nothing but docs/wire-format.md (tests/helpers/wire_page.py)."""
+"""All on the wire can be read with docs/wire-format.md alone (tests/helpers/wire_page.py); its example is true."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import json
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -12,8 +15,20 @@ import pytest
 
 from protocols.arrays.columns import Symbols
 from protocols.mechanisms.catalogue import RECORDS
+from protocols.randomness import Keyring
+from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.wire import Clock, Frame, encode_clock, encode_frame, encode_report, partition_of
+from protocols.survey_text import parse_survey
+from protocols.wire import (
+    Clock,
+    Frame,
+    decode_clock,
+    decode_report,
+    encode_clock,
+    encode_frame,
+    encode_report,
+    partition_of,
+)
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import DEADLETTERS, Output
@@ -141,3 +156,38 @@ def test_the_page_names_the_form_of_the_answers_of_every_mechanism() -> None:
     assert set(RECORDS) == wire_page.SYMBOLS | wire_page.BITS
     for name in ("FRAME", "REPORT", "CLOCK", "RESUBMITTED"):
         assert f"`{getattr(wire_page, name)}`" in PAGE
+
+
+def block(language: str, place: int = 0) -> str:
+    return re.findall(rf"```{language}\n(.*?)\n```", PAGE, re.DOTALL)[place]
+
+
+EXAMPLE = Scheme(parse_survey(block("yaml")))
+
+
+def test_the_example_is_what_a_device_sends() -> None:
+    device = Respondent(EXAMPLE, Keyring(bytes(range(32))))
+    question, alone = EXAMPLE.questions[0], np.array([0], dtype=np.uint64)
+    frame = Frame(
+        EXAMPLE.survey.id,
+        EXAMPLE.fingerprint,
+        3,
+        device.tokens(alone, 3),
+        np.array([1], dtype=np.uint16),
+        {"colour": device.answers(question, alone, 3, np.array([0]))},
+    )
+    assert encode_report(frame, EXAMPLE).decode() == block("json")
+
+
+def test_the_example_can_be_read() -> None:
+    frame = decode_report(block("json").encode(), {"buttons": EXAMPLE}.get)
+    assert isinstance(frame, Frame)
+    assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [2])
+    assert partition_of(frame.tokens, 8).tolist() == [5]
+
+
+def test_the_clock_of_the_example_can_be_made_with_the_standard_library() -> None:
+    text = block("json", 1)
+    message = b"hearsay clock\0" + b"buttons" + b"\0" + (3).to_bytes(8, "big", signed=True)
+    assert json.loads(text)["mac"] == hmac.new(bytes(32), message, hashlib.sha256).hexdigest()
+    assert decode_clock(text.encode(), bytes(32)) == Clock("buttons", 3)

@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-import numpy as np
 import pytest
 
-from memo_store.survey_memos import SurveyMemos
 from protocols.errors import SettingsError
-from protocols.respondent import Respondent
 from servers.key_files import keyring_in, secret_in
-from tests.memo_store.surveys import devices, respondent
-
-
-def test_a_device_keeps_its_memo_as_long_as_it_keeps_its_key_file(
-    tmp_path: Path, open_memos: Callable[[Respondent], SurveyMemos]
-) -> None:
-    scheme, itself = respondent(k=100).scheme, devices(1)
-    question, value = scheme.questions[0], np.array([42])
-
-    def memo(file: str, period: int) -> list[int]:
-        memos = open_memos(Respondent(scheme, keyring_in(tmp_path / file)))
-        answer: list[int] = memos.lookup(question, itself, value, period)[0].tolist()
-        return answer
-
-    assert memo("mine.key", 0) == memo("mine.key", 1)
-    assert memo("mine.key", 2) != memo("another.key", 2)
 
 
 def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:

@@ -34,14 +34,6 @@ def get(server: RedisServer, key: str) -> object:
         return connection.get(key)
 
 
-def test_what_was_written_is_there_in_the_next_block(tmp_path: Path) -> None:
-    with local(tmp_path) as server:
-        put(server, "memo", "kept")
-    assert not server.running
-    with local(tmp_path) as server:
-        assert get(server, "memo") == "kept"
-
-
 def test_it_is_durable_and_has_no_network_port(tmp_path: Path) -> None:
     with local(tmp_path) as server, client(server) as connection:
         config = connection.config_get("append*", "port", "save")

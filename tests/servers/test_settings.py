@@ -85,16 +85,6 @@ def test_secrets_are_used_but_never_shown(monkeypatch: pytest.MonkeyPatch) -> No
         assert not any(secret in shown for secret in (KEY, "sesame", "barley"))
 
 
-def test_a_secret_may_stand_in_a_file_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "key").write_text(KEY + "\n")
-    (tmp_path / "password").write_text("open sesame\n")
-    monkeypatch.setenv("HEARSAY_CLOCK_KEY_FILE", str(tmp_path / "key"))
-    monkeypatch.setenv("HEARSAY_REDIS_PASSWORD_FILE", str(tmp_path / "password"))
-    settings = load()
-    assert settings.clock_key_bytes() == bytes.fromhex(KEY)
-    assert settings.redis.client_options() == {"password": "open sesame"}
-
-
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [

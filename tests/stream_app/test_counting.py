@@ -196,14 +196,6 @@ def test_more_bad_rows_than_surely_fit_in_a_record_become_several_frames() -> No
     assert [token for frame in frames if isinstance(frame, Frame) for token in frame.tokens] == tokens.tolist()
 
 
-def test_a_single_report_counts_like_a_frame_of_one() -> None:
-    frame = decode_frame(wire(Reports(0, (Row(5, 2, 1, 6),)))[1], SURVEYS.get)
-    assert isinstance(frame, Frame)
-    worker = counter()
-    assert worker.apply(Record(0, REPORT, encode_report(frame, SCHEME))).counted == 1
-    assert worker.apply(Record(1, FRAME, wire(Reports(0, (Row(5, 2, 1, 6),)))[1])).refused == {Reason.REPEAT: 1}
-
-
 def test_single_reports_among_frames_are_counted_in_their_order() -> None:
     """Of equal tokens the first counts, whatever it came in."""
     rows = [Row(5, 2, 1, 6), Row(6, 1, 0, 1), Row(5, 1, 0, 1), Row(7, 2, 0, 6), Row(7, 1, 1, 6)]

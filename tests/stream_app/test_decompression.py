@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import struct
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -79,22 +78,6 @@ def test_a_size_that_a_snappy_block_claims_is_not_believed() -> None:
         decompressed(SNAPPY, b"\xff\xff\x3f" + b"no such data", 1 << 20)
     with pytest.raises(TooLarge):
         decompressed(SNAPPY, b"\xff\xff\xff\xff\x0f" + b"no such data", 1 << 20)
-
-
-@pytest.mark.parametrize("way", ["gzip", "snappy blocks", "lz4", "zstd"])
-@pytest.mark.parametrize("each", [b"", b"?"])
-def test_a_member_for_every_byte_takes_time_in_proportion(way: str, each: bytes) -> None:
-    """Failure would look like: a minute for some megabytes, and a consumer that sends no heartbeat meanwhile."""
-    codec, compress = WAYS[way]
-    head, member = (compress(b"")[:16], compress(each)[16:]) if codec == SNAPPY else (b"", compress(each))
-
-    def seconds(members: int) -> float:
-        data, began = head + member * members, time.process_time()
-        assert decompressed(codec, data, 1 << 20) == each * members
-        return time.process_time() - began
-
-    few, many = min(seconds(4000) for _ in range(5)), seconds(64_000)
-    assert many / 16 < 4 * few + 0.001, "16 times as many take 256 times as long"
 
 
 def test_a_gigabyte_is_not_decompressed_to_find_that_it_is_too_much() -> None:

@@ -12,7 +12,6 @@ from contextlib import suppress
 from pathlib import Path
 from random import Random
 from subprocess import PIPE, Popen, TimeoutExpired, run
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -21,8 +20,6 @@ from protocols.errors import DeliveryError, FingerprintChanged, LogError, Result
 from stream_app.finals import Final
 from stream_app.local import LocalStore, embedded
 from stream_app.local import log as local_log
-from stream_app.local import store as local_store
-from stream_app.local.log import LocalLog
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import (
@@ -189,14 +186,6 @@ def test_a_file_that_is_not_a_store_is_named(tmp_path: Path) -> None:
         LocalStore.existing(tmp_path)
 
 
-def test_a_directory_serves_one_process_at_a_time(tmp_path: Path) -> None:
-    with (
-        collector(tmp_path, [SCHEME.survey], KEY, KEY),
-        pytest.raises(StateError, match="in use by another process"),
-    ):
-        collector(tmp_path, [SCHEME.survey], KEY, KEY)
-
-
 def test_a_directory_serves_one_process_also_after_files_in_it_were_deleted(tmp_path: Path) -> None:
     """A failure would be two processes that append to one log."""
     with collector(tmp_path, [SCHEME.survey], KEY, KEY):
@@ -243,15 +232,6 @@ def test_logs_that_are_not_those_that_were_counted_are_refused(tmp_path: Path, r
     shutil.copy(tmp_path / replaced / "log" / "0.log", tmp_path / "first" / "log" / "0.log")
     with pytest.raises(LogError, match=what):
         collector(tmp_path / "first", [SCHEME.survey], KEY, KEY)
-
-
-def test_dead_letters_can_be_read(tmp_path: Path) -> None:
-    with collector(tmp_path, [SCHEME.survey], KEY, KEY) as app:
-        app.send(0, *wire(Garbage(b"not a frame")))
-        app.flush()
-        (letter,) = app.store.messages("deadletters")
-    assert letter.value == b"not a frame"
-    assert dict(letter.headers)["reason"] == b"undecodable"
 
 
 def test_a_failed_write_is_an_error_and_reopening_resumes(tmp_path: Path) -> None:
@@ -368,34 +348,3 @@ def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
     for opening in (LocalStore.existing, lambda directory: collector(directory, [SCHEME.survey], KEY, KEY)):
         with pytest.raises(StateError, match="tables of another release"):
             opening(tmp_path)
-
-
-def test_what_a_start_reads_does_not_grow_with_the_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every record of the log and every row of the store that is read is checked: so checks are counted."""
-    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
-    found = []
-    for periods in (2 * SCHEME.survey.horizon, 40):
-        directory, reads = tmp_path / str(periods), Counter[str]()
-        with collector(directory, [SCHEME.survey], KEY, KEY) as app:
-            for period in range(periods):
-                for token in range(1, 30):
-                    app.send(0, *wire(Reports(period, (Row(token),))))
-                app.send(0, *wire(Tick(period - 1)))
-                app.flush()
-        with monkeypatch.context() as counted:
-            head_at, row_sum = LocalLog._head_at, local_store._sum
-
-            def a_head(*arguments: Any, head_at: Any = head_at, reads: Counter[str] = reads, **named: Any) -> Any:
-                reads["log"] += 1
-                return head_at(*arguments, **named)
-
-            def a_row(*parts: Any, row_sum: Any = row_sum, reads: Counter[str] = reads) -> int:
-                reads["store"] += 1
-                return int(row_sum(*parts))
-
-            counted.setattr(LocalLog, "_head_at", a_head)
-            counted.setattr(local_store, "_sum", a_row)
-            collector(directory, [SCHEME.survey], KEY, KEY).close()
-        assert reads["log"] < 3 * 30
-        found.append(reads)
-    assert found[0] == found[1]

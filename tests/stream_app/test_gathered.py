@@ -11,7 +11,7 @@ from protocols.arrays import Column
 from protocols.scheme import Scheme
 from protocols.wire import Frame
 from stream_app.counting import gathered
-from stream_app.counting.counters import Counts, PeriodCounts, Statistics, add_counts, arrays_of, from_arrays
+from stream_app.counting.counters import Counts, PeriodCounts, add_counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import dense
@@ -101,8 +101,3 @@ def test_no_record_has_more_than_is_computed_for_its_survey(monkeypatch: pytest.
         largest = max(largest, counts.nbytes)
     assert gathered.ALWAYS_WAITING - 2 * ROWS < largest <= size + 1000
     assert counts.snapshot()["a"].N.shape == (HORIZON, 300), "the supports of all values, once the answers take more"
-
-
-def test_counts_without_fresh_hashes_have_the_arrays_that_they_always_had() -> None:
-    plain = Statistics(np.ones(1, dtype=np.uint16), np.ones(1, dtype=np.int64), np.ones((1, 2), dtype=np.int64))
-    assert len(arrays_of({"a": plain})) == 4

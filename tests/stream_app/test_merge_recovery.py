@@ -10,7 +10,6 @@ from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
 from stream_app.merging.merger import Merger
-from stream_app.merging.survey import Frozen
 from tests.stream_app.crashes import keep
 from tests.stream_app.merges import KEYRING, Owner, counts, finals, part, progress, results, status
 from tests.stream_app.worlds import SURVEYS
@@ -23,13 +22,6 @@ def test_a_status_that_was_not_published_before_a_crash_is_published_after_it() 
     keep(store, before.merger.flush(live=False))
     published = status(Owner(partitions=1, records=store.items()).take())
     assert (published.open, published.rejects) == ({0: 10}, {"repeat": 3})
-
-
-def test_a_final_that_was_frozen_before_a_crash_is_published_as_it_was() -> None:
-    before = Frozen(b"what was frozen before an upgrade")
-    owner = Owner(partitions=1, records=[(state_key("merge", 0, "final", "s", 0), before.encode())])
-    flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert results(flush) == {b"s/0": before.value}
 
 
 def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
@@ -47,23 +39,6 @@ def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_by
     assert len(store) == 1, "the crash comes after freezing, before publishing"
     assert merged(store.items()).stages[3] == outputs
     assert all(output.headers for output in outputs if isinstance(output, Output))
-
-
-def test_a_part_that_was_lost_is_read_again_however_often_the_reading_is_interrupted() -> None:
-    log = [encode_partial(p) for p in (part(0, 0, 1, 5), part(0, 1, 2, 7), progress(0, 3, 0), progress(1, 3, 0))]
-    store: dict[bytes, bytes] = {}
-    merger = Merger(0, 2, SURVEYS.get, KEYRING)
-    for offset in range(3):
-        merger.apply(offset, log[offset])
-    keep(store, merger.flush())
-    del store[b"merge/0/part/s/0/1"]
-    for end in (1, 2, 4):
-        merger = Merger(0, 2, SURVEYS.get, KEYRING, store.items())
-        for offset in range(merger.next_offset, end):
-            merger.apply(offset, log[offset])
-        flush = merger.flush()
-        keep(store, flush)
-    assert finals(flush) == {0: 12}
 
 
 def test_finals_that_nothing_is_made_of_again_are_deleted() -> None:

@@ -142,18 +142,6 @@ def many(names: list[str]) -> dict[str, Scheme]:
     return {name: Scheme(SURVEYS["s"].survey.model_copy(update={"id": name})) for name in names}
 
 
-def test_a_flush_writes_the_records_of_the_surveys_that_changed_and_no_others() -> None:
-    """And their parts, each once: the rest of the merge costs nothing, however many surveys it has."""
-    names = [f"s{number}" for number in range(50)]
-    owner = Owner(partitions=2, lookup=many(names).get)
-    owner.take(*(Part(name, 0, p, 1, False, counts(5)) for name in names for p in range(2)))
-    owner.merger.flush(True, True)
-    flush = owner.take(Part("s7", 0, 1, 2, False, counts(6)))
-    written = [item.key for item in flush if not isinstance(item, Output)]
-    assert written == [b"merge/0/part/s7/0/1", b"merge/0/survey/s7", b"merge/0/position"]
-    assert [item.key for item in flush if isinstance(item, Output)] == [b"s7/0", b"s7"]
-
-
 def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
     owner = Owner(partitions=1)
     owner.merger.skip(Skipped(0, 0, Why.MARKER))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 
@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from analytics.estimation import estimate
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap, first_reports
 from protocols.randomness import Keyring
@@ -126,38 +125,6 @@ def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times
         assert any(refuted(*hits, KEYS, epsilon=0.25) for hits in found), "the test refutes a smaller budget"
 
 
-Publish = Callable[[Counts, Keyring], tuple[float, ...]]
-SMALL = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, presence_epsilon: 0.1")
-
-
-def from_the_release(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
-    """The estimates as they are published."""
-    shown = build_histogram("final", SMALL, 0, release(counts, 0, SMALL, 0, None, keyring)).attribute("a")
-    return () if shown.estimate is None else tuple(shown.estimate.tolist())
-
-
-def from_exact_supports(counts: Counts, keyring: Keyring) -> tuple[float, ...]:
-    """Noise on n only: estimates from exact frequencies, rounded to a tenth of their error."""
-    n = max(1, int(release(counts, 0, SMALL, 0, None, keyring).n["a"].sum()))
-    shares = estimate(counts["a"].supports / counts["a"].total * n, n, SMALL.questions[0].channel)
-    step = 10 ** np.floor(np.log10(shares.error / 10))
-    return tuple(np.round(np.round(shares.value / step) * step, 9).tolist())
-
-
-@pytest.mark.parametrize(("publish", "shows"), [(from_the_release, False), (from_exact_supports, True)])
-def test_estimates_that_were_seen_only_with_a_device_give_it_away_if_supports_are_exact(
-    publish: Publish, shows: bool
-) -> None:
-    """An attack that knows nothing of the method: which outputs occurred only with, or only without, the device."""
-    there = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([60]), np.array([[31, 17, 12]]))}
-    absent = {"a": Statistics(np.array([1], dtype=np.uint16), np.array([59]), np.array([[30, 17, 12]]))}
-    rings = keyrings()
-    learnt = [{publish(world, next(rings)) for _ in range(400)} for world in (there, absent)]
-    telling = learnt[0] - learnt[1]
-    hits = [sum(publish(world, next(rings)) in telling for _ in range(400)) for world in (there, absent)]
-    assert refuted(*hits, 400, epsilon=0.1) is shows
-
-
 # The noise.
 
 
@@ -171,15 +138,6 @@ def test_the_same_counts_have_the_same_noise_and_other_counts_have_another() -> 
     assert (one.n["a"] != release(more, 0, GRR, 0, None, key).n["a"]).any(), "n is the same, but not its noise"
     assert (one.n["a"] != release(counts, 1, GRR, 0, None, key).n["a"]).any(), "nor with another number of late rows"
     assert (one.n["a"] != release(counts, 0, GRR, 1, None, key).n["a"]).any(), "nor in another period"
-
-
-def test_other_terms_have_other_noise() -> None:
-    counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
-    other = scheme_of(
-        "{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, horizon: 2, presence_epsilon: 1, minimum: 1"
-    )
-    assert other.presence == GRR.presence
-    assert (release(counts, 0, GRR, 0, None, key).n["a"] != release(counts, 0, other, 0, None, key).n["a"]).any()
 
 
 def test_cells_have_the_noise_that_their_scales_say() -> None:
@@ -232,17 +190,6 @@ def test_published_intervals_hold_the_truth(attribute: str, terms: str, people: 
         assert shares and shares.share.low == pytest.approx(shown.low), "histogram and report say the same"
         assert report.visitors is not None and report.visitors.value == shown.n
     assert np.mean(held) > 0.95 - 4 * np.sqrt(0.05 * 0.95 / len(held))
-
-
-def test_the_standard_deviation_of_a_hundred_shares_of_a_thousand_reports_is_two_thirds() -> None:
-    scheme = scheme_of("{name: a, range: {last: 99}, mechanism: oue}", "eps: 1, presence_epsilon: 1")
-    values = np.arange(1000) % 100
-    errors = []
-    for number, keyring in zip(range(60), keyrings(), strict=False):
-        N, n = counts_of(scheme, "a", values, np.zeros(1000, dtype=np.int64), seed=number)
-        released = release({"a": Statistics(np.array([1], dtype=np.uint16), n, N)}, 0, scheme, 0, None, keyring)
-        errors.append(np.array(build_histogram("final", scheme, 0, released).attribute("a").estimate) - 0.01)
-    assert np.std(errors) == pytest.approx(0.66, abs=0.02)
 
 
 def walkers(scheme: Scheme, periods: int, people: int, seed: int) -> list[Counts]:

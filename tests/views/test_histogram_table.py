@@ -97,19 +97,6 @@ def test_a_cross_has_a_row_for_each_pair_with_the_values_of_both_attributes() ->
     assert few.attribute("a*b").adjusted.tolist() == alone.attribute("a*b").adjusted.tolist()
 
 
-def test_the_cases_differ_in_what_they_lack() -> None:
-    """Else a table that drops suppressed rows, or fills in numbers, would pass."""
-    table = histogram_table(PUBLISHED.values())
-    missing = {(row["kind"], row["suppressed"], row["n"] is None, row["estimate"] is None) for row in table.to_pylist()}
-    assert missing == {
-        ("final", None, False, False),
-        ("final", None, False, True),
-        ("final", "minimum", True, True),
-        ("provisional", None, False, False),
-    }
-    assert table["period"].to_pylist() == [period for period in range(6) for _ in range(5)]
-
-
 def test_columns_have_the_same_types_without_any_histogram() -> None:
     none = histogram_table([])
     assert none.schema == histogram_table(PUBLISHED.values()).schema

@@ -25,7 +25,6 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from analytics.windows import Window
 from hearsay.cli import app
 from hearsay.data_directory import COLLECTOR
 from pages.about import survey_event
@@ -174,28 +173,6 @@ def statistics_by_gap() -> Control:
     return known, numbers
 
 
-def windows_that_differ_by_many() -> Control:
-    """As it was: a window is published unless it has a few more visitors than one inside it.
-
-    What a window has more than the one that ends a period sooner are visitors of its last period with longer gaps. The
-    difference of two such differences is a single cell.
-    """
-    known, numbers, _ = _of({"a": [[0, 0, 20], [5, 0, 15], [10, 1, 10]]})
-    published: dict[Window, int] = {}
-    windows = [Window(first, last) for last in range(3) for first in range(last + 1)]
-    for window in sorted(windows, key=lambda window: window.length):
-        cells = [
-            c for t in range(window.length) for c in known.select(periods={window.first + t}, gaps=range(t + 1, 4))
-        ]
-        visitors = sum(numbers[cell] for cell in cells)
-        more = [visitors - n for inner, n in published.items() if inner.inside(window)]
-        if visitors >= M and not any(0 < difference < M for difference in more):
-            published[window] = visitors
-            known.tell(Fact(cells, visitors, visitors))
-    assert len(published) == len(windows)
-    return known, numbers
-
-
 def empty_gaps_apart() -> Control:
     """A gap without reports is a range of its own, so every other range begins with a report."""
     known, numbers, _ = _of({"a": [[7, 2, 0, 8, 9]]})
@@ -246,7 +223,6 @@ def all_reports_so_far_beside_what_is_left_out() -> Control:
 
 CONTROLS: Sequence[Callable[[], Control]] = (
     statistics_by_gap,
-    windows_that_differ_by_many,
     empty_gaps_apart,
     ranges_of_each_question_beside_those_of_all,
     provisional_answers,
@@ -264,25 +240,3 @@ def test_what_publishes_more_is_found_to_leak(control: Callable[[], Control]) ->
     leaks = [fact for sets in (runs_of_gaps, between_publications) for fact in known.leaks(sets(known), [numbers])]
     assert leaks
     assert known.coarse() is None or control is two_provisional_counts
-
-
-def test_who_trusts_that_every_device_is_honest_may_know_more() -> None:
-    """Not promised: a report with a gap needs one in the period before, so gaps tell something about other periods.
-
-    Of the 8 reports of period 0, five are followed by one in period 1. Of the 10 of period 1, seven are followed by one
-    in period 2. In period 3 the gaps 2 and 3 are published together: of 5 reports, at most 3 can have each gap.
-    """
-    table = {"a": [[0, 0, 0, 8], [5, 0, 0, 5], [7, 0, 0, 7], [6, 2, 3, 6]]}
-    known, numbers, scheme = _of(table)
-    for period, released in enumerate([{1: 8}, {1: 5, 2: 5}, {1: 7, 2: 7}, {1: 6, 2: 5, 4: 6}]):
-        alone = Knowledge(known.select(periods={period}), M)
-        tell_released(alone, scheme, {"a": released})
-        assert alone.allows(numbers) and alone.coarse() is not None
-        for first, end in zip(released, [*list(released)[1:], 5], strict=True):
-            known.tell(Fact(known.select(periods={period}, gaps=range(first, end)), released[first], released[first]))
-    assert known.coarse() is not None
-    for period, reports in enumerate([8, 10, 14, 17]):
-        known.tell(Fact([c for c in known.cells if c.gap < 4 and c.period - c.gap == period], 0, reports))
-        known.tell(Fact([c for c in known.cells if c.gap < 4 and c.period < c.gap], 0, 0))
-    found = known.leaks([known.select(periods={3}, gaps={gap}) for gap in (2, 3)], [numbers])
-    assert [(fact.low, fact.high) for fact in found] == [(2, 3), (2, 3)]

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from analytics.forecasting import Forecast, Scored, Series, Structure, backtest, forecast
 from analytics.forecasting.fitting import fit
-from analytics.forecasting.series import future_noise
 
 RUNS, PERIODS, STEP, NOISE = 200, 250, 1.0, 36.0
 SHARES_OF_MEMO = {"white": 0.0, "half memo": 0.5, "memo only": 1.0}
@@ -40,10 +39,8 @@ def covered(share: float, count_memo: bool) -> float:
     return float(np.mean(inside))
 
 
-@pytest.mark.parametrize(
-    "kind",
-    ["white", *(pytest.param(kind, marks=pytest.mark.long(part="statistics")) for kind in ("half memo", "memo only"))],
-)
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("kind", SHARES_OF_MEMO)
 def test_the_interval_of_the_truth_covers_it(kind: str) -> None:
     assert 0.93 <= covered(SHARES_OF_MEMO[kind], count_memo=True) <= 0.97
 
@@ -106,15 +103,6 @@ def test_too_few_publications_are_not_calibrated_on() -> None:
     series = Series.exact("week", well_specified(1, 60))
     short = forecast(series, Structure.of([7]), 3)
     assert (short.stretch, short.calibrated, short.trained) == (1.0, 0, 60)
-
-
-def test_future_noise_has_the_season_of_past_noise() -> None:
-    day = np.array([1.0, 2.0, 9.0, 4.0])
-    noise = np.concatenate([np.full(40, 50.0), np.tile(day, 4)])
-    noise[-2] = np.nan
-    assert future_noise(noise, 4, 6).tolist() == [1, 2, 9, 4, 1, 2]
-    assert future_noise(np.full(3, np.nan), 4, 2).tolist() == [0, 0]
-    assert future_noise(np.arange(3.0), 4, 5).tolist() == [1, 0, 1, 2, 1]
 
 
 def test_far_ahead_the_deviation_is_forgotten_and_intervals_grow_with_the_level_alone() -> None:

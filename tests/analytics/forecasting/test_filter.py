@@ -1,16 +1,13 @@
-"""The filter is the Kalman filter of the model: statsmodels says the same, and so does a dense computation."""
+"""The filter is the Kalman filter of the model: statsmodels says the same."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import multivariate_normal
 
 from analytics.forecasting.filtering import log_likelihood, predict
 from analytics.forecasting.fitting import Fit, Parameters
-from analytics.forecasting.predicting import Tracked
-from analytics.forecasting.series import Series
-from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
+from analytics.forecasting.structure import FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 
 pytestmark = pytest.mark.xdist_group("statsmodels")  # whose imports take two CPU seconds
@@ -62,24 +59,7 @@ def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
     np.testing.assert_allclose(variance + irregular, theirs.forecasts_error_cov[0, 0, PERIODS:], rtol=1e-8)
 
 
-def test_the_likelihood_is_that_of_one_normal_distribution_of_all_values() -> None:
-    structure = Structure.of([5])
-    fit, t = a_fit(structure), 40
-    q, phi, irregular = fit.parameters.noise(structure)
-    x, p = fit.first_state()
-    h, noise = structure.regressors(0, t), np.linspace(1, 9, t)
-    covariance = np.diag(noise + irregular)
-    for i in range(t):
-        for j in range(t):
-            shared = np.diag(p) + min(i, j) * q
-            shared[DEVIATION] = p[DEVIATION, DEVIATION] * phi ** abs(i - j)  # it is in equilibrium
-            covariance[i, j] += (h[i] * shared * h[j]).sum()
-    values = np.random.default_rng(2).multivariate_normal(np.full(t, fit.start), covariance)
-    dense = multivariate_normal(np.full(t, fit.start), covariance).logpdf(values)
-    assert log_likelihood(values, noise + irregular, h, x, p, q, phi) == pytest.approx(dense, abs=1e-8)
-
-
-def test_a_period_at_a_time_gives_what_all_periods_at_once_give_to_the_last_bit() -> None:
+def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
     structure = Structure.of([7])
     values, noise = a_series(structure, 0)
     whole = Series("whole", values, noise, noise)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import inf, log
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -13,16 +13,15 @@ from lab.audit.closed.forging import forgery_gain, moved
 from lab.audit.closed.places import averaged
 from lab.audit.closed.which import attribute_inference
 from lab.audit.computed import change_shows, computed, memo_bits
-from lab.audit.report import ATTACKS, Attacker, breaches, parse_limits
+from lab.audit.limits import breaches, parse_limits
+from lab.audit.report import ATTACKS
 from protocols.errors import SettingsError
-from protocols.mechanisms import SupportChannel, Use, fitting
+from protocols.mechanisms import SupportChannel, fitting
 from protocols.privacy import attribute_guess, forged_weight, memo_trackability
 from protocols.question import Question
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, per_trait
 from tests.helpers.surveys import of_size, scheme_with
-
-NURSERY = (3, 5, 4, 4, 3, 2, 3, 3, 5)  # values of its attributes; all but the last are spread evenly
 
 
 def asked(mechanism: str, k: int, **terms: Any) -> Question:
@@ -52,17 +51,6 @@ def test_the_true_attribute_is_found_as_often_as_enumeration_says(name: str, ter
     assert attribute_inference(scheme.questions, even)[0] == pytest.approx(
         attribute_guess(scheme.questions, same=False), abs=1e-4
     )
-
-
-def test_the_nursery_data_gives_the_attribute_away_as_often_as_computed() -> None:
-    """Its class is skewed: 12,960 rows with these counts; the other eight attributes are even."""
-    skewed = np.array([4320, 2, 328, 4266, 4044]) / 12960
-    found = []
-    for eps in (1.0, 2.0, 4.0, 10.0):
-        scheme = among_fakes("grr", NURSERY, guarantee="published", eps=eps)
-        spread = {q.name: np.full(q.k, 1 / q.k) for q in scheme.questions[:-1]}
-        found.append(attribute_inference(scheme.questions, {**spread, "a8": skewed})[0])
-    assert found == pytest.approx([0.1426, 0.1494, 0.1523, 0.1527], abs=1e-4)
 
 
 def test_forged_reports_move_estimates_as_cao_et_al_print_and_as_simulated() -> None:
@@ -110,14 +98,6 @@ def test_a_forged_report_counts_as_the_plan_says(name: str) -> None:
     assert lying == pytest.approx(1.0), "a liar who follows the protocol counts once"
 
 
-def test_trackability_grows_with_reports_and_with_bits() -> None:
-    direct, bits = asked("l-grr", 10, eps_inf=2.0, eps_1=1.0), asked("l-osue", 40, eps_inf=2.0, eps_1=1.0)
-    assert [memo_trackability(direct.mechanism, t) for t in (1, 2, inf)] == pytest.approx([0.75, 2.26, 2.80], abs=0.01)
-    assert memo_trackability(direct.mechanism, inf) == pytest.approx(-log(direct.mechanism.first.q))  # type: ignore[union-attr]
-    found = [memo_trackability(bits.mechanism, t) or 0.0 for t in (1, 2, 5, inf)]
-    assert found == sorted(found) and found[0] > 10
-
-
 @pytest.mark.parametrize(("name", "held"), [("l-grr", None), ("l-osue", None), *(("dbitflip", d) for d in range(1, 5))])
 def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str, held: int | None) -> None:
     terms = {"eps_inf": 1.5} if held else {"eps_inf": 1.5, "eps_1": 0.7}
@@ -137,31 +117,6 @@ def test_one_device_or_two_and_changes_are_those_of_the_memos_own_law(name: str,
     assert memo_trackability(question.mechanism, 1) == pytest.approx(largest)
     entropy = -(first[0] * np.log2(first[0])).sum()
     assert memo_bits(question) == pytest.approx(entropy)
-
-
-USES: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.5},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
-    "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
-    "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
-}
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("use", USES)
-@pytest.mark.parametrize("attacker", ["best", "published"])
-def test_every_mechanism_has_figures_that_are_possible(use: Use, attacker: Attacker) -> None:
-    for record in fitting(use):
-        prior = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
-        attributes = [of_size(3, name, mechanism=record.name, **prior) for name in "ab"]
-        scheme = scheme_with(*attributes, **USES[use])
-        known = {"a": np.array([0.6, 0.3, 0.1]), "b": np.array([0.2, 0.3, 0.5])}
-        for priors in ({}, known):
-            for figure in computed(scheme, 1000, ATTACKS, attacker, priors):
-                assert figure.best is not None or figure.attack == "epsilon", "a memo that is sent has no bound"
-                if figure.unit == "chance" and figure.best is not None:
-                    assert (figure.luck or 0) - 1e-9 <= figure.best <= 1 + 1e-9, figure
 
 
 def test_limits_are_compared_with_the_best_possible_figure() -> None:
@@ -190,18 +145,3 @@ def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_le
     assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
     one_memo = averaged(place(geo_inf=WIDE), 1, memoised=True)
     assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
-
-
-@pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("inside", [None, ["x0-4y0", "x0-4y1", "x0-7y2", "x3-7y3"]], ids=["whole", "inside"])
-def test_an_audit_of_places_beside_values_computes_all_attacks(inside: list[str] | None) -> None:
-    scheme = scheme_with(
-        {"name": "place", "grid": {**GRID, "columns": 8, "rows": 6, "inside": inside}, "geo": NEAR, "geo_inf": WIDE},
-        of_size(5),
-        eps_inf=2,
-        eps_1=1,
-    )
-    figures = computed(scheme, 1000, ("guess", "place", "which", "link", "epsilon", "forge"))
-    assert {figure.attack for figure in figures} == {"guess", "place", "link", "epsilon", "forge"}
-    assert not [figure for figure in figures if figure.attack == "guess" and figure.target == "place"]
-    assert len([figure for figure in figures if figure.attack == "forge" and figure.target == "place"]) == 3

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from math import exp, inf
+from math import inf
 from typing import Any
 
 import numpy as np
 import pytest
 
-from lab.audit.closed.guessing import best_guess, guess, most_frequent, prior_guess, tuple_guess
-from protocols.mechanisms import Flip, fitting
+from lab.audit.closed.guessing import best_guess, guess, tuple_guess
+from protocols.mechanisms import fitting
 from protocols.privacy import value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -130,30 +130,3 @@ def test_a_probability_stays_one_for_many_values_and_reports() -> None:
     assert guess(question, 100, memoised=True) == pytest.approx(limit, abs=1e-6)
     fresh = guess(asked("oue", 40, eps=1.0), 100, memoised=False)
     assert fresh is not None and 0.99 < fresh <= 1
-
-
-def test_the_mode_of_draws_is_the_memo_as_often_as_simulated() -> None:
-    random, second, t, k = np.random.default_rng(1), Flip(0.4, 0.2), 7, 4
-    chances = np.array([second.p, *[second.q] * (k - 1)])
-    counts = random.multinomial(t, chances, size=100_000)
-    top = counts.max(axis=1, keepdims=True)
-    credit = np.where(counts[:, 0] == top[:, 0], 1 / (counts == top).sum(axis=1), 0.0)
-    error = credit.std() / len(credit) ** 0.5
-    assert most_frequent(t, second, k - 1, 0) == pytest.approx(credit.mean(), abs=4 * error)
-
-
-def test_values_behind_a_random_hash_are_harder_to_guess_than_printed() -> None:
-    """Of one report of local hashing: the printed approximations are .376 and .5."""
-
-    def hashed(k: int, eps: float) -> float:
-        g = max(2, round(exp(eps) + 1))
-        p = exp(eps) / (exp(eps) + g - 1)
-        return p * g / k * (1 - (1 - 1 / g) ** k) + (1 - p) * (1 - 1 / g) ** (k - 1) / k
-
-    assert hashed(74, 4.0) == pytest.approx(0.2794, abs=1e-4)
-    assert hashed(2, 1.0) == pytest.approx(0.6127, abs=1e-4)
-
-
-def test_a_prior_can_make_the_attack_useless() -> None:
-    question, prior = asked("grr", 4, eps=0.5), np.array([0.97, 0.01, 0.01, 0.01])
-    assert guess(question, 1, False, prior) == pytest.approx(prior_guess(4, prior))

@@ -86,10 +86,6 @@ def test_the_token_is_exchanged_for_a_cookie_that_scripts_and_other_sites_cannot
     assert ask(guarded, "/events", Cookie=cookie[:-1])[0] == 401
 
 
-def test_a_program_may_send_the_token_itself(guarded: Running) -> None:
-    assert ask(guarded, "/", Authorization=f"Bearer {TOKEN}")[0] == 200
-
-
 def test_a_cookie_ends(guarded: Running) -> None:
     _, headers, _ = enter(guarded, TOKEN)
     cookie = headers["set-cookie"].split("; ")[0]

@@ -45,6 +45,7 @@ def test_the_overview_fits_and_axe_finds_nothing_serious(
         page.goto(running.address)
         line = page.locator("tr[data-survey=colours]")
         expect(line.locator("[data-cell=last]")).to_contain_text("60 reports")
+        expect(line.locator("[data-cell=open]")).to_contain_text("40 reports so far")
         expect(line.locator("[data-cell=refused]")).to_contain_text("late: 20")
         expect(line.locator(".bars i")).to_have_count(5)
         expect(line.locator(".bars i.none")).to_have_count(1)

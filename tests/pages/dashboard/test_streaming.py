@@ -22,7 +22,6 @@ from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
 from tests.helpers.eventually import eventually
 from views.reading import Results
-from views.view import all_views
 
 FINALS = {"mobility/colours/0", "mobility/colours/1"}
 
@@ -84,24 +83,6 @@ def test_what_is_published_later_follows(source: Source, collection: Collection)
     assert len(ids) == len(set(ids)), "something came twice"
 
 
-def test_a_dashboard_that_is_started_again_loses_and_doubles_nothing(tmp_path: Path, collection: Collection) -> None:
-    with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
-        viewer = Viewer(running, "colours")
-        viewer.view(has("mobility/colours/0"))
-    collection.close(2)
-    with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as again:
-        viewer.running = again
-        viewer.view(has("mobility/colours/2"))
-        fresh = Viewer(again, "colours")
-        fresh.view(has("mobility/colours/2", "live/colours"))
-        viewer.view(lambda one: one.state.get("live/colours") == fresh.state["live/colours"])
-    results = {key for key in fresh.state if key.partition("/")[0] in ("mobility", "live")}
-    assert {key: viewer.state[key] for key in results} == {key: fresh.state[key] for key in results}
-    finals = [key for _, key in viewer.received if key.startswith("mobility")]
-    assert sorted(finals) == [f"mobility/colours/{period}" for period in range(3)]
-    assert viewer.resets == 0
-
-
 @pytest.mark.parametrize("last", ["0123:7", "nonsense", "41504204a69cef2d:1.2.3"])
 def test_a_position_in_something_else_begins_again(source: Source, last: str) -> None:
     with dashboard(source) as running:
@@ -142,19 +123,6 @@ def test_surveys_that_were_not_asked_for_are_not_shown(tmp_path: Path) -> None:
             viewer.view(has("status/shapes"))
             assert "status/colours" not in viewer.state
             assert "colours" not in running.source.feed._results
-
-
-def test_fifty_viewers_see_the_same(source: Source, collection: Collection) -> None:
-    with dashboard(source) as running, ThreadPoolExecutor(50) as pool:
-        viewers = [Viewer(running, "colours") for _ in range(50)]
-        viewing = [pool.submit(viewer.view, has("mobility/colours/2", "mobility/colours/0")) for viewer in viewers]
-        eventually(lambda: len(running.source.feed.viewers) == 50)
-        collection.close(2)
-        for one in viewing:
-            one.result(60)
-        finals = [[one for one in viewer.received if one[1].startswith("mobility")] for viewer in viewers]
-        assert finals == [finals[0]] * 50 and len(finals[0]) == 3
-        eventually(lambda: not running.source.feed.viewers)
 
 
 def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(
@@ -210,19 +178,6 @@ def test_suppressed_values_never_leave_the_server(tmp_path: Path) -> None:
     assert not numbers & {"17", "77"}, "reports of the first period, and of the first two"
 
 
-def test_a_record_that_nobody_can_read_is_named_and_the_others_are_shown(tmp_path: Path) -> None:
-    with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-        (_, message), *_ = colours.published()
-        for topic in all_views():
-            colours.store.write([message.__class__(topic.name, b"other/x", b"rubbish")])
-        with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
-            viewer = Viewer(running, "colours")
-            viewer.view(has("mobility/colours/0", "status"))
-    assert viewer.state["status"]["record"]["unread"] == [f"{topic.name}, other/x" for topic in all_views()]
-
-
 def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
     place, away = tmp_path / "place", tmp_path / "away"
@@ -253,18 +208,6 @@ def test_streams_end_when_the_dashboard_does(source: Source) -> None:
 def test_a_survey_that_is_not_there_has_no_page(source: Source) -> None:
     with dashboard(source) as running:
         assert [ask(running, f"/?survey={id}")[0] for id in ("colours", "colors", "%3Cscript%3E")] == [200, 404, 404]
-
-
-def test_it_is_ready_when_the_past_has_been_read(source: Source) -> None:
-    with dashboard(source) as running:
-        assert ask(running, "/ready")[0] == 200
-
-
-def test_a_dashboard_beside_something_else_reads_nothing_until_somebody_looks(source: Source) -> None:
-    """`hearsay serve` would read all that was ever published at every start."""
-    with dashboard(source, looks=False, at_once=False) as running:
-        assert source._thread is None
-        Viewer(running, "colours").view(has(*FINALS))
 
 
 def test_too_many_viewers_are_refused(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:

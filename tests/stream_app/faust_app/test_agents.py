@@ -1,4 +1,4 @@
-"""What the counting agent does with records of a survey that it does not know yet."""
+"""Which surveys a worker knows, and what it does with records of one that it does not know yet."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from aiokafka import ConsumerRecord
 from faust.types import TP
 
-from protocols.errors import LogError
+from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
@@ -21,7 +21,9 @@ from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring import Outcomes
 from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.kafka import Topics
-from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
+from tests.helpers.another_release import never_choose
+from tests.helpers.surveys import of_size, scheme_with
+from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, scheme, wire
 
 REPORTS = TP("reports", 0)
 GOOD = Reports(0, (Row(1), Row(5)))
@@ -37,8 +39,8 @@ class Registry(Surveys):
 
     async def catch_up(self) -> None:
         self.times_caught_up += 1
-        for scheme in self.published:
-            self._schemes[scheme.survey.id] = scheme
+        for each in self.published:
+            self._schemes[each.survey.id] = each
 
 
 class Partition:
@@ -77,22 +79,10 @@ def header_of(content_type: str) -> tuple[tuple[str, bytes]]:
 
 
 def records(*events: Event, first: int = 0) -> list[ConsumerRecord]:
-    return [
-        ConsumerRecord(
-            "reports",
-            0,
-            offset,
-            0,
-            0,
-            None,
-            value,
-            None,
-            0,
-            len(value),
-            ((CONTENT_TYPE_HEADER, content_type.encode()),),
-        )
-        for offset, (content_type, value) in enumerate(map(wire, events), first)
-    ]
+    def record(offset: int, kind: str, value: bytes) -> ConsumerRecord:
+        return ConsumerRecord("reports", 0, offset, 0, 0, None, value, None, 0, len(value), header_of(kind))
+
+    return [record(offset, *wire(event)) for offset, event in enumerate(events, first)]
 
 
 def test_a_survey_that_was_published_before_its_reports_is_read_before_they_are_judged() -> None:
@@ -102,13 +92,6 @@ def test_a_survey_that_was_published_before_its_reports_is_read_before_they_are_
     assert partition.counted == 3
     assert partition.counter.rejects == {"s": {}}
     assert partition.registry.times_caught_up == 1
-
-
-def test_a_clock_record_waits_for_its_survey_too() -> None:
-    partition = Partition()
-    partition.registry.published.append(SCHEME)
-    assert partition.receive(records(Tick(0))), "something was closed"
-    assert partition.counter.closed_through("s") == 0
 
 
 def test_records_of_a_survey_that_nobody_published_are_refused_after_reading_the_registry_once() -> None:
@@ -123,13 +106,6 @@ def test_records_of_a_survey_that_nobody_published_are_refused_after_reading_the
     assert partition.registry.times_caught_up == 2, "this record may be newer than what was read"
 
 
-def test_records_that_are_missing_are_an_error_and_not_waited_for() -> None:
-    partition = Partition()
-    with pytest.raises(LogError, match="records are missing"):
-        partition.receive(records(GOOD, first=1))
-    assert partition.registry.times_caught_up == 0
-
-
 def test_a_reading_of_the_registry_that_fails_makes_nothing_certain() -> None:
     partition = Partition()
 
@@ -141,3 +117,36 @@ def test_a_reading_of_the_registry_that_fails_makes_nothing_certain() -> None:
         partition.receive(records(GOOD))
     assert partition.registry.certain_before(REPORTS) == 0
     assert (partition.counter.next_offset, partition.counter.rejects) == (0, {})
+
+
+def worker_that_read(*published: Scheme, header: str = "fingerprint") -> Surveys:
+    """A worker's surveys after it has read these records."""
+    surveys = Surveys(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
+    for offset, each in enumerate(published):
+        value, headers = each.survey.model_dump_json().encode(), ((header, each.fingerprint.encode()),)
+        surveys._register(ConsumerRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
+    return surveys
+
+
+def found(surveys: Surveys) -> Scheme:
+    known = surveys.lookup("s")
+    assert known is not None
+    return known
+
+
+def test_texts_of_a_survey_follow_its_last_record_and_terms_stay_those_of_the_first() -> None:
+    titled = scheme("title: Another title,")
+    assert found(worker_that_read(SCHEME, titled)).survey.title == "Another title"
+    assert found(worker_that_read(SCHEME, scheme("minimum: 5,"))).fingerprint == SCHEME.fingerprint
+
+
+def test_a_worker_does_not_count_a_survey_that_it_resolves_to_other_terms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Failure would look like: a worker of another release that estimates from other noise than devices have."""
+    published = scheme_with(of_size(3), id="s", eps_inf=2, eps_1=1)
+    assert found(worker_that_read(published)).fingerprint == published.fingerprint
+    never_choose(monkeypatch, published.questions[0].label)
+    assert "s" not in worker_that_read(published)
+
+
+def test_a_record_without_a_fingerprint_is_skipped() -> None:
+    assert "s" not in worker_that_read(SCHEME, header="another")

@@ -110,14 +110,6 @@ def test_a_batch_of_too_many_headers_or_records_is_skipped_before_anything_is_ma
     assert fetched(*raw) == ([(0, 0, Why.TOO_LARGE, 0), (1, 3000, Why.TOO_LARGE, 0), (3001, 3001, None, 3)], 3002)
 
 
-@pytest.mark.usefixtures("little_at_once")
-def test_the_rest_of_a_fetch_is_left_for_the_next_one_after_batches_of_many_headers_and_after_refused_ones() -> None:
-    many = [moved(bombs.header_bomb(8000, 0), offset) for offset in range(10)]
-    assert fetched(*many)[1] == 3
-    refused = [moved(bombs.header_bomb(9000, 0), offset) for offset in range(10)]
-    assert fetched(*refused)[1] == 2
-
-
 def test_what_strangers_send_may_weigh_so_many_times_its_size_and_what_workers_write_any_number_of_times() -> None:
     """A counter is mostly zeros, and a broker may compress what it stores."""
     bomb = bombs.bomb(bombs.ZSTD, LIMIT // 2)

@@ -5,7 +5,6 @@ If another version is installed, these tests name what it no longer has, and wha
 
 from __future__ import annotations
 
-import ast
 import asyncio
 import importlib
 import inspect
@@ -25,7 +24,6 @@ from aiokafka.record.memory_records import _MemoryRecordsPy
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer
 from kafka import KafkaAdminClient
 
-import servers
 import stream_app
 import stream_app.faust_app.overrides
 from stream_app.kafka import decompression
@@ -119,12 +117,6 @@ def test_the_decision_names_every_one_of_them() -> None:
     assert not missing
 
 
-def test_a_name_that_is_gone_is_named_with_its_library_and_its_use() -> None:
-    assert Used(faust.App, "_gone", "start").complaint() == (
-        "faust-streaming no longer has faust.app.base.App._gone, which we used to start"
-    )
-
-
 def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None:
     name = importlib.import_module("kafka.net.connection").log.name
     assert name.startswith("kafka.net"), (
@@ -140,18 +132,11 @@ def test_kafka_python_still_finds_its_decompressors_by_these_names() -> None:
     assert not missing, f"kafka-python no longer has {missing} in {module.__name__}"
 
 
-def modules() -> Iterator[ModuleType]:
-    for room in (servers, stream_app):
-        for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}."):
-            yield importlib.import_module(found.name)
-
-
-def is_override(module: ModuleType) -> bool:
-    return module.__name__.startswith(f"{OVERRIDES}.")
-
-
-def classes_of(module: ModuleType) -> list[type]:
-    return [cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == module.__name__]
+def overrides() -> Iterator[type]:
+    """The classes of ours in the overrides."""
+    for found in pkgutil.iter_modules(stream_app.faust_app.overrides.__path__, f"{OVERRIDES}."):
+        module = importlib.import_module(found.name)
+        yield from (cls for _, cls in inspect.getmembers(module, inspect.isclass) if cls.__module__ == module.__name__)
 
 
 def library_classes(cls: type) -> list[type]:
@@ -159,57 +144,7 @@ def library_classes(cls: type) -> list[type]:
     return [base for base in cls.__mro__ if base.__module__.partition(".")[0] in LIBRARIES]
 
 
-def private_names(module: ModuleType, *, of_others: bool = False) -> set[str]:
-    """Names with an underscore that a module takes from objects or gives to methods; or only those of other objects."""
-    names = set()
-    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
-        if isinstance(node, ast.Attribute):
-            owner = node.value.id if isinstance(node.value, ast.Name) else ""
-            if owner != "os" and not (of_others and owner in ("self", "cls")):
-                names.add(node.attr)
-        elif isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and not of_others:
-            names.add(node.name)
-    return {name for name in names - {"_replace"} if name.startswith("_") and not name.startswith("__")}  # of tuples
-
-
-def own_names(module: ModuleType) -> set[str]:
-    """Names that a module gives to its own methods, attributes and functions."""
-    names = set()
-    for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
-        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-            names.add(node.name)
-        elif isinstance(node, ast.Assign | ast.AnnAssign):
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    names |= {target.attr} if target.value.id == "self" else set()
-                elif isinstance(target, ast.Name):
-                    names.add(target.id)
-    return names
-
-
-def test_every_private_name_in_the_overrides_is_in_the_list() -> None:
-    listed = {name.name for name in used()}
-    for module in filter(is_override, modules()):
-        inherited = {name for cls in classes_of(module) for base in library_classes(cls) for name in dir(base)}
-        ours = own_names(module) - inherited
-        assert private_names(module) - ours <= listed, f"{module.__name__}: list what is used, and what for"
-
-
-def test_only_the_overrides_derive_from_classes_of_the_libraries() -> None:
-    found = [cls for module in modules() if not is_override(module) for cls in classes_of(module)]
-    assert not [cls for cls in found if library_classes(cls)]
-
-
-def test_only_the_overrides_use_private_names_of_other_objects() -> None:
-    ours: dict[str, set[str]] = {}
-    for module in modules():
-        if not is_override(module):
-            ours[module.__name__] = private_names(module, of_others=True) - own_names(module)
-    assert not {name: names for name, names in ours.items() if names}
-
-
-@pytest.mark.parametrize("cls", [cls for module in filter(is_override, modules()) for cls in classes_of(module)])
+@pytest.mark.parametrize("cls", list(overrides()))
 def test_an_override_takes_what_the_method_it_replaces_takes(cls: type) -> None:
     for name, method in vars(cls).items():
         if not isinstance(method, FunctionType) or name == "__init__":

@@ -1,8 +1,12 @@
-"""Fleets, devices and what is estimated from their reports, from `import hearsay`."""
+"""What people get who write `import hearsay`: names, surveys, plans, fleets, devices, estimates, runs and results."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import typing
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,14 +14,86 @@ import pyarrow as pa
 import pytest
 
 import hearsay
+from analytics.estimation import estimate
 from hearsay.library.estimating import FIGURES
-from protocols.errors import ScenarioError, SurveyError, WireError
+from protocols.errors import ResultsError, ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
-from tests.hearsay.library.surveys import ANY, KEY, SECRET, survey, truth
+from tests.docs.pages import ROOT
 from views.local import collector
 from views.reading import Results
 from views.results import histogram_table
+
+NAMES = {
+    "Device", "Fleet", "HearsayError", "Limits", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey",
+    "plan", "read_results", "run", "synthesize",
+}  # fmt: skip
+HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
+SECRET = bytes(range(32))
+KEY = bytes(32)
+ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
+COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
+HOURS = list(range(24)) * 417
+OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
+
+
+def test_these_are_the_names_and_each_is_explained() -> None:
+    assert set(hearsay.__all__) == set(dir(hearsay)) == NAMES
+    for name in NAMES:
+        found = getattr(hearsay, name)
+        assert found.__doc__ and "BaseModel" not in found.__doc__, name
+        assert name in (ROOT / "docs" / "library.md").read_text(), name
+    assert "return" in typing.get_type_hints(hearsay.estimate)
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    listed = subprocess.run(
+        [sys.executable, "-c", "import hearsay, sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=240,
+    ).stdout.split()
+    assert "hearsay" in listed
+    assert not {name.partition(".")[0] for name in listed} & (HEAVY | {"protocols", "analytics"})
+
+
+def test_a_type_checker_knows_every_name(tmp_path: Path) -> None:
+    """With the settings of the project, whose check of the whole project has left most of the answer in the cache."""
+    program = tmp_path / "program.py"
+    program.write_text("import hearsay\n" + "".join(f"reveal_type(hearsay.{n})\n" for n in NAMES) + "hearsay.estimates")
+    checked = subprocess.run(
+        [sys.executable, "-m", "mypy", str(program)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=300,
+    ).stdout.splitlines()  # fmt: skip
+    revealed = [line.partition("Revealed type is ")[2] for line in checked if "Revealed type" in line]
+    assert len(revealed) == len(NAMES) and not any(kind == '"Any"' for kind in revealed)
+    (error,) = [line.partition(": error: ")[2] for line in checked if ": error: " in line]
+    assert error == 'Module has no attribute "estimates"; maybe "estimate"?  [attr-defined]'
+
+
+def test_a_survey_is_read_from_a_file_or_from_text(tmp_path: Path) -> None:
+    text = "id: s\nstart: 2026-01-01T00:00:00Z\nperiod: 1d\neps: 1\nattributes: [{name: a, values: [x, y]}]\n"
+    (tmp_path / "survey.yaml").write_text(text)
+    from_text, from_path = hearsay.load_survey(text), hearsay.load_survey(tmp_path / "survey.yaml")
+    assert from_text == from_path == hearsay.load_survey(str(tmp_path / "survey.yaml"))
+    with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
+        hearsay.load_survey("nowhere.yaml")
+
+
+def test_a_plan_is_what_the_command_shows() -> None:
+    drawn = hearsay.plan(survey(), devices=500, error=0.02)
+    assert (drawn.survey, drawn.devices, drawn.error) == ("buttons", 500, 0.02)
+
+
+def survey(terms: str = "eps_inf: 4, eps_1: 2", more: str = "") -> hearsay.Survey:
+    return hearsay.load_survey(f"""
+        {{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, horizon: 3, clock: source, {terms}, attributes: [
+            {{name: colour, values: [red, green, blue]{more}}}, {{name: hour, range: {{last: 23}}{more}}}]}}""")
+
+
+def truth() -> dict[str, list[typing.Any]]:
+    return {"colour": COLOURS, "hour": HOURS[: len(COLOURS)]}
 
 
 @pytest.mark.parametrize(
@@ -81,9 +157,6 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
     assert published[1].attributes[0].statistics.gaps.tolist() == [2]
 
 
-OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
-
-
 def test_counts_give_what_reports_give() -> None:
     one_shot = survey("eps: 1")
     reports = hearsay.Fleet(one_shot, 10_000, SECRET).report(0, truth())
@@ -115,38 +188,6 @@ def test_reports_of_devices_and_of_fleets_are_estimated_together(tmp_path: Path)
     reports += hearsay.Fleet(every, 20, SECRET).report(0, {"colour": ["red"] * 20, "hour": [7] * 20})
     shares = {row["value"]: row["estimate"] for row in hearsay.estimate(every, reports).to_pylist()}
     assert shares["red"] > 0.8
-
-
-def test_one_device_answers_in_its_turn_and_names_no_attribute_otherwise(tmp_path: Path) -> None:
-    """Only answers cost: three of them are within the limit, and twelve would not be."""
-    turns, answers, limits = survey("eps: 2, one_in: 4"), [], hearsay.Limits(report=2, value=6, year=8)
-    now = [0.0]
-    with hearsay.Device(tmp_path / "device.db", now=lambda: now[0], limits=limits) as device:
-        asked = device.join(Scheme(turns).terms, trust_first_use=True)
-        for period in range(12):
-            now[0] = turns.bounds(period)[0].timestamp()
-            answers.append(json.loads(device.settle(asked, {"colour": "red", "hour": 7}).report)["answers"])
-    answered = [period for period, answer in enumerate(answers) if answer]
-    assert len(answered) == 3 and {period % 4 for period in answered} == {answered[0]}
-    assert all(len(answers[period]) == 1 for period in answered)
-
-
-def test_with_one_in_answers_are_a_sample_and_counts_alone_do_not_say_of_how_many() -> None:
-    turns = survey("eps: 4, one_in: 3, solution: spl")
-    reports = hearsay.Fleet(turns, 10_000, SECRET).report(0, truth())
-    rows = [row for row in hearsay.estimate(turns, reports).to_pylist() if row["attribute"] == "colour"]
-    n = rows[0]["n"]
-    assert 3_000 < n < 3_700
-    colours = [
-        symbol
-        for table in (pa.ipc.open_stream(frame).read_all() for frame in reports)
-        if "colour" in table.column_names
-        for symbol in table["colour"].to_pylist()
-    ]
-    counts = {"colour": np.bincount(colours, minlength=3), "hour": np.zeros(24)}
-    unlimited = hearsay.estimate_counts(turns, counts, {"colour": n, "hour": 0}).to_pylist()[:3]
-    for one, other in zip(rows, unlimited, strict=True):
-        assert one["estimate"] == other["estimate"] and one["error"] < other["error"]
 
 
 def test_a_report_that_is_there_twice_counts_once() -> None:
@@ -202,3 +243,81 @@ def test_a_value_that_the_survey_does_not_list_is_located_and_not_repeated() -> 
 def test_a_cap_needs_a_store() -> None:
     with pytest.raises(SurveyError, match="memo_cap"):
         hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 10)
+
+
+def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -> None:
+    ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
+    read = hearsay.read_results(tmp_path)
+    assert read["histograms"] == ran["histograms"]
+    published = [
+        "suppressed",
+        "kind",
+        "row",
+        "column",
+        "adjusted",
+        *(f"adjusted_{part}" for part in ("error", "low", "high")),
+    ]
+    estimated = hearsay.estimate(survey(), []).column_names
+    assert [name for name in read["histograms"].column_names if name not in published] == estimated
+    assert ran["visitors"]["truth"].to_pylist() == [round(n) for n in read["visitors"]["visitors"].to_pylist()]
+    assert read["visitors"]["truth"].null_count == len(read["visitors"])
+    with pytest.raises(SurveyError, match="no survey 'other'"):
+        hearsay.read_results(tmp_path, survey="other")
+
+
+def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    assert len(hearsay.run(survey(), devices=50, periods=1)["visitors"]) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_results_are_read_from_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ResultsError, match="there are no results in hearsay-data"):
+        hearsay.read_results()
+    with pytest.raises(ResultsError, match="contains no results"):
+        hearsay.read_results(tmp_path / "nothing")
+    assert not (tmp_path / "nothing").exists()
+
+
+def test_methods_are_compared_on_ones_own_data() -> None:
+    table = hearsay.evaluate(
+        {"colour": COLOURS, "hour": HOURS[:10_000]}, eps=[1], methods=["smp[l-grr]", "smp[l-oue]"], alpha=0.9, runs=5
+    )
+    scores = {row["correction"]: row for row in table.to_pylist()}
+    assert list(scores) == ["raw", "norm-sub", "clip", None]
+    assert 0.5 < scores["raw"]["mse"] / scores["raw"]["expected_mse"] < 2
+    assert scores["raw"]["reveals"] == pytest.approx(0.9)
+    assert scores[None]["method"] == "smp[l-oue]" and "eps_1" in scores[None]["infeasible"]
+    with pytest.raises(ScenarioError, match="'hour' has 1 different"):
+        hearsay.evaluate({"hour": [3, 3]})
+    with pytest.raises(ScenarioError, match="one value per person"):
+        hearsay.evaluate({"colour": ["a", "b"], "hour": [3]})
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda survey: hearsay.estimate(None, b""),
+        lambda survey: hearsay.estimate(survey, None),
+        lambda survey: hearsay.estimate(survey, [None]),
+        lambda survey: hearsay.estimate(survey, "text"),
+        lambda survey: hearsay.estimate(survey, [], confidence=95),
+        lambda survey: hearsay.estimate_counts(None, {"a": [1, 2]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, None, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": None}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1, None]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1.5, 1]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [-1, 1]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [1, 2]}, {"a": None}),
+        lambda survey: estimate(None, 10, Scheme(survey).questions[0].channel),
+        lambda survey: estimate([1, 2], None, Scheme(survey).questions[0].channel),
+    ],
+)
+def test_what_is_no_count_and_no_report_is_refused_with_a_sentence(wrong: Callable[[hearsay.Survey], object]) -> None:
+    survey = hearsay.load_survey(
+        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
+    )
+    with pytest.raises(hearsay.HearsayError) as refused:
+        wrong(survey)
+    assert refused.value.hint

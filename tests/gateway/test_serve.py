@@ -1,10 +1,15 @@
-"""`hearsay serve` killed under load: what was confirmed is counted once, in its period, and nothing else is."""
+"""`hearsay serve` as a process: killed under load, on its dashboard, and short of file descriptors."""
 
 from __future__ import annotations
 
 import json
+import re
 import secrets
+import subprocess
+import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import count
@@ -20,6 +25,7 @@ from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
+from tests.helpers.eventually import eventually
 from views.local import collector
 from views.reading import Results
 
@@ -34,6 +40,20 @@ eps_1: 2
 horizon: 7
 attributes:
   - {{name: colour, values: [red, green, blue]}}
+"""
+SHOWN = 40
+PATIENCE_SECONDS = 60
+LIMITS = """
+import resource
+from gateway.http import most_connections
+from protocols.errors import ServerError
+resource.setrlimit(resource.RLIMIT_NOFILE, (512, 4096))
+print(most_connections(), resource.getrlimit(resource.RLIMIT_NOFILE))
+resource.setrlimit(resource.RLIMIT_NOFILE, (250, 250))
+try:
+    most_connections()
+except ServerError as error:
+    print(error)
 """
 
 
@@ -110,3 +130,34 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
         totals = [sum(colour == value for _, colour in rows.values()) for value in range(3)]
         assert statistics.supports.sum(axis=0).tolist() == totals
     assert sum(final.n for final in finals.values()) == sum(map(len, counted.values()))
+
+
+def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_path: Path) -> None:
+    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    file, log = tmp_path / "survey.yaml", tmp_path / "serve.log"
+    file.write_text(text)
+    with nursery() as parent:
+        server = Forked(parent, ["serve", str(file), "--data", str(tmp_path / "data")], log).start().wait_until_ready()
+        eventually(lambda: "Results as they come: " in log.read_text())
+        (address,) = re.findall(r"Results as they come: (\S+)", log.read_text())
+        for thread in Crowd([server.port], reports_of(Scheme(parse_survey(text)), SHOWN)).start(2):
+            thread.join(60)
+        eventually(lambda: rows(f"{address}download/buttons/histograms.csv") >= 3)
+        assert server.leave() == 0, log.read_text()
+
+
+def rows(table: str) -> int:
+    """The rows of a table that the dashboard offers."""
+    try:
+        with urllib.request.urlopen(table, timeout=30) as answer:
+            return len(answer.read().splitlines()) - 1
+    except urllib.error.HTTPError:
+        return 0  # nothing is final yet
+
+
+def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> None:
+    command = [sys.executable, "-c", LIMITS]
+    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
+    raised, refused = said.splitlines()
+    assert raised == "3896 (4096, 4096)"
+    assert re.match("250 file descriptors are too few .*ulimit", refused)
