@@ -10,7 +10,7 @@ from hearsay.terminal import exits
 from protocols.wire import Reason
 from servers.settings import DashboardSettings, KafkaSettings, LimitSettings, RedisSettings, Settings
 from stream_app.faust_app import crash
-from stream_app.faust_app.monitoring import metrics
+from stream_app.faust_app import monitoring as metrics
 from stream_app.kafka import Topics, roles
 from tests.deploy_test.__main__ import STEPS
 from tests.docs.pages import ROOT

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.attacks.coins import expected_bound, smallest_violation
-from lab.attacks.histories import law_of_reports
+from lab.attacks.coins import smallest_violation
 from tests.helpers.surveys import of_size, scheme_with
 from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, asked, proven
 from tests.lab.observing import MECHANISMS

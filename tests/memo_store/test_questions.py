@@ -17,6 +17,7 @@ from protocols.errors import StoreError
 from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, unsteady
 
 EVERYONE = devices(2000)

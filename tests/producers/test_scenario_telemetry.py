@@ -40,19 +40,6 @@ def test_devices_are_there_with_the_probability_of_presence_independently_per_pe
     assert len(np.intersect1d(first, second)) / 100_000 == pytest.approx(0.49, abs=0.007)
 
 
-def test_churned_devices_never_come_back_and_everyone_exists_at_some_time() -> None:
-    truth = Telemetry(11_000, 11, seed=3, presence=1, churn=0.02)
-    seen = np.zeros((11, 11_000), dtype=np.int64)
-    for period in range(11):
-        seen[period, truth.presences(period).devices] = 1
-    assert len(unique_devices(truth, 0, 10)) == 11_000
-    assert np.ptp(seen.sum(axis=1)) <= 1  # as many join as leave
-    beginnings_and_ends = np.count_nonzero(np.diff(seen, axis=0, prepend=0, append=0), axis=0)
-    assert (beginnings_and_ends == 2).all()
-    left = (seen[:-1] > seen[1:]).sum(axis=1) / seen[0].sum()
-    assert left == pytest.approx(0.02, abs=0.001)
-
-
 @pytest.mark.parametrize(
     ("attributes", "says"),
     [

@@ -17,6 +17,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
+from tests.helpers.references import exact
 from tests.helpers.surveys import scheme_with
 from tests.helpers.terms import decode_terms
 

@@ -21,7 +21,6 @@ from protocols.planning import plan
 from protocols.privacy import in_words
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
-from tests.helpers.references import settled
 from tests.helpers.surveys import of_size, scheme_with
 
 GRID = {"at": [47.0, 6.0], "cell": "500m", "columns": 9, "rows": 7}

@@ -19,6 +19,7 @@ from protocols.mechanisms.rounds import grr
 from protocols.randomness import Keyring
 from protocols.randomness.sampling import Table, eight_bits
 from protocols.respondent import Respondent
+from tests.helpers.references import exact as exact_shares
 from tests.helpers.surveys import of_size, scheme_with
 
 

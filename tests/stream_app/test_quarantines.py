@@ -21,7 +21,7 @@ from stream_app.finals import Final
 from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss
-from stream_app.log.quarantines import Resumption, survey_of
+from stream_app.log.quarantines import resumption, survey_of
 from stream_app.merging.merger import Merger
 from stream_app.merging.survey import MergedSurvey
 from tests.stream_app.crashes import Step, Worker, World, keep
@@ -337,7 +337,7 @@ def test_a_survey_of_which_any_record_was_refused_is_exact_once_it_goes_on(seed:
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[state_key("count", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("count", 0, "resumed", "bad")] = resumption(99)
     worker = world.run(a_script(chance))
     assert isinstance(worker, Refusing) and isinstance(worker.reader, PartitionCounter)
     expected = recounts(log)
@@ -365,6 +365,6 @@ def merged_without(partials: Sequence[Output], chance: random.Random) -> Mapping
     world = World(recovered, len(log))
     world.run(a_script(chance))
     on[0] = False
-    world.store[state_key("merge", 0, "resumed", "bad")] = Resumption(99).encode()
+    world.store[state_key("merge", 0, "resumed", "bad")] = resumption(99)
     world.run(a_script(chance))
     return world.topics

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from stream_app.counting.tables.tokens import TokenSet
+from stream_app.counting.tokens import TokenSet
 
 RNG = np.random.default_rng(5)
 

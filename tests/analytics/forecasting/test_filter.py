@@ -7,6 +7,8 @@ import pytest
 
 from analytics.forecasting.filtering import log_likelihood, predict
 from analytics.forecasting.fitting import Fit, Parameters
+from analytics.forecasting.predicting import Tracked
+from analytics.forecasting.series import Series
 from analytics.forecasting.structure import FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 

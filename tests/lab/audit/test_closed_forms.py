@@ -13,8 +13,7 @@ from lab.audit.closed.forging import forgery_gain, moved
 from lab.audit.closed.places import averaged
 from lab.audit.closed.which import attribute_inference
 from lab.audit.computed import change_shows, computed, memo_bits
-from lab.audit.limits import breaches, parse_limits
-from lab.audit.report import ATTACKS
+from lab.audit.report import ATTACKS, breaches, parse_limits
 from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.privacy import attribute_guess, forged_weight, memo_trackability

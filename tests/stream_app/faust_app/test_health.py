@@ -6,12 +6,9 @@ import socket
 import urllib.error
 import urllib.request
 
-import pytest
-
-from hearsay.serving.worker import serve_pages
+from hearsay.serving.worker import serve_pages, worker_pages
 from servers.ports import free_port
-from stream_app.faust_app.monitoring import web
-from stream_app.faust_app.monitoring.web import Health
+from stream_app.faust_app.monitoring import STUCK_SECONDS, Health
 
 
 def ask(port: int, page: str) -> tuple[int, str]:
