@@ -80,17 +80,14 @@ class PeriodAnswers:
     counted: Mapping[str, Counted]
     answers: Mapping[str, Answers]
     total: int | None
-    late: int | None
 
     @staticmethod
     def of(scheme: Scheme, final: Final) -> PeriodAnswers:
         counts = final.counts
         if isinstance(counts, Release):
             counted = {name: Counted(int(n.sum()), counts.N[name], (n, counts.N[name])) for name, n in counts.n.items()}
-            late: int | None = counts.late
         else:
             counted = {name: Counted(found.total, found.supports, found) for name, found in counts.items()}
-            late = None
         sizes = {name: max(0, found.n) for name, found in counted.items()}
         total = sum(sizes[kind] for kind in scheme.kinds) if sizes.keys() >= set(scheme.kinds) else None
         visitors = exact(np.array(np.inf if total is None else total))
@@ -99,7 +96,7 @@ class PeriodAnswers:
             for q in scheme.questions
             if q.name in counted
         }
-        return PeriodAnswers(counted, answers, total, late)
+        return PeriodAnswers(counted, answers, total)
 
 
 def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:

@@ -57,7 +57,7 @@ class World:
         for period in range(periods):
             counts = _counts(self.scheme, random)
             if self.scheme.presence is not None:
-                released = release(counts, 0, self.scheme, period, released, Keyring(bytes(16)))
+                released = release(counts, self.scheme, period, released, Keyring(bytes(16)))
             self.finals.append(Final.of(self.scheme, period, released or counts, NotCounted()))
 
     @property

@@ -1,6 +1,7 @@
 """The metrics of a gateway, for Prometheus: how much and how fast, and nothing about senders.
 
-Surveys with `presence_epsilon` have no metrics that count reports: these numbers are exact.
+Surveys with `presence_epsilon` have no metrics that count reports, and their batches are not timed: these numbers are
+exact.
 """
 
 from __future__ import annotations

@@ -87,6 +87,7 @@ class Writer:
         most_waiting: int = MOST_WAITING,
     ) -> None:
         self.waiting = 0
+        self.shown_waiting = 0  # without those of surveys with presence_epsilon: for metrics
         self.failed: Exception | None = None
         """What ended the writing for good; the process must end."""
         self._log = log
@@ -120,14 +121,14 @@ class Writer:
         group = self._group(row.header.survey, row.header.period, row.answered, scheme, edge)
         group.rows.append(row)
         group.owners.append((ticket, place))
-        self._gather(1)
+        self._gather(group, 1)
 
     def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket, edge: bytes = b"") -> None:
         """The ticket has a place for each row."""
         group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme, edge)
         group.frames.append(frame)
         group.frame_owners.append(ticket)
-        self._gather(len(frame))
+        self._gather(group, len(frame))
 
     async def finish(self) -> None:
         """Write what is gathered, and close the log."""
@@ -151,8 +152,13 @@ class Writer:
             group = self._groups[key] = _Group(scheme, period, edge)
         return group
 
-    def _gather(self, rows: int) -> None:
+    def _wait(self, group: _Group, rows: int) -> None:
         self.waiting += rows
+        if group.scheme.presence is None:
+            self.shown_waiting += rows
+
+    def _gather(self, group: _Group, rows: int) -> None:
+        self._wait(group, rows)
         self._gathered += rows
         if self._gathered >= ROWS_AT_ONCE:
             self._begin()
@@ -183,7 +189,8 @@ class Writer:
                 for ticket, place in self._owners(group):
                     ticket.settle(place, Outcome.FAILED)
         else:
-            self._metrics.write_seconds.observe(time.perf_counter() - began)
+            if all(group.scheme.presence is None for group in groups):  # their number would count reports
+                self._metrics.write_seconds.observe(time.perf_counter() - began)
             for group, cut, outcome in written:
                 self._settle(group, cut, outcome)
 
@@ -217,7 +224,7 @@ class Writer:
         if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
             outcome = Outcome.FAILED
         if not cut.faults.any():
-            self.waiting -= len(cut.faults)
+            self._wait(group, -len(cut.faults))
             for ticket, place in group.owners:
                 ticket.settle(place, outcome)
             for owner in group.frame_owners:
@@ -239,7 +246,7 @@ class Writer:
         owners = list(group.owners)
         for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
             owners += [(ticket, place) for place in range(len(frame))]
-        self.waiting -= len(owners)
+        self._wait(group, -len(owners))
         return owners
 
     async def _tend(self) -> None:

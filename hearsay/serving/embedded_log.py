@@ -138,6 +138,12 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
                 f"survey {survey.id!r} has clock: source, and devices cannot close periods",
                 "give it clock: wall, and an id of its own",
             )
+        if "minimum" not in survey.model_fields_set:
+            raise SurveyError(
+                f"survey {survey.id!r} names no minimum: results of a single person's report would be published",
+                "write minimum: 20 into the survey; or minimum: 0, which publishes every number, and keeps the "
+                "fingerprint of a survey that runs",
+            )
     data = DataDirectory(directory)
     for survey in surveys:
         data.check_destination(survey.id, THIS_PROCESS)

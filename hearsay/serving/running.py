@@ -59,7 +59,7 @@ async def run(
     )
     names = frozenset(map(str.lower, exposure.names))
     listener = Listener(application, Limits(connections), exposure.tls(), names)
-    metrics.watch("waiting_reports", lambda: writer.waiting)
+    metrics.watch("waiting_reports", lambda: writer.shown_waiting)
     metrics.watch("held_bytes", lambda: listener.held_bytes)
     metrics.watch("connections", lambda: listener.connections)
     metrics.watch("ready", application.ready)

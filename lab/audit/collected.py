@@ -63,6 +63,13 @@ def unnoticed(found: AttributeIntegrity) -> float | None:
 
 def collected_findings(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
     """Claims that the data contradict, and crowds that are small."""
+    if (noise := scheme.presence) is not None:
+        text = (
+            f"All counts have noise (presence_epsilon: {noise.epsilon:g}), of standard deviation "
+            f"{2**0.5 * noise.reports_scale:.3g} by gap. This audit sees counts with noise: sizes of crowds are "
+            "estimates, and whether devices are honest is not judged."
+        )
+        yield Finding(code="noised-counts", text=text)
     for collected in periods:
         if collected.integrity is not None:
             for name, check in collected.integrity.alarms:

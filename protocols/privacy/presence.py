@@ -3,7 +3,7 @@
 The unit is one device in one period. For each closed period two kinds of cells are released, once, with two-sided
 geometric noise:
 
-    n[gap]       reports by gap, and late rows       scale 3 / e1: one presence changes three of them, over time
+    n[gap]       reports by gap                      scale 3 / e1: one presence changes three of them, over time
     N[value]     supports of each value, all gaps    scale S / e2: one report supports at most S values
 
 with e1 + e2 = presence_epsilon. Everything published is computed from these cells.

@@ -113,6 +113,8 @@ def format_survey(survey: Survey) -> str:
     # title: ''
     """
     given = survey.model_dump(mode="json", exclude_defaults=True, exclude={"attributes"})
+    if "minimum" in survey.model_fields_set:
+        given["minimum"] = survey.minimum  # 0 as well: hearsay serve wants it written
     if survey.time_zone is not None:
         given["time_zone"] = survey.time_zone.name
     lines = []

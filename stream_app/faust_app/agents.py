@@ -54,6 +54,8 @@ class Counting(PartitionTasks[PartitionCounter]):
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:
                     task.outcomes.update(outcomes_of(changes))
+                else:
+                    task.is_private = True
                 closed |= changes.closed_through is not None
             note_passed_over(task.reader, self._surveys.lookup)
             if applied.postponed is not None:
@@ -88,6 +90,8 @@ class Merging(PartitionTasks[Merger]):
                 continue
             if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
                 await self._surveys.make_certain(task.tp, record.offset, self.end(task.tp))
+            scheme = self._surveys.lookup((record.key or b"").decode())
+            task.is_private |= scheme is not None and scheme.presence is not None
             offset = record.offset + task.reader.mark.shift
             made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
         note_passed_over(task.reader, self._surveys.lookup)

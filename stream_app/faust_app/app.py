@@ -122,7 +122,8 @@ class StreamApp:
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
-        REGISTRY.register(StateCollector(lambda: [*self._counting.states(), *self._merging.states()]))
+        states = StateCollector(lambda: [*self._counting.states(), *self._merging.states()], self._surveys.lookup)
+        REGISTRY.register(states)
 
     async def _start(self) -> None:
         """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""

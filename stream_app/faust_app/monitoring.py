@@ -102,8 +102,9 @@ class PartitionState(NamedTuple):
 class StateCollector(Collector):
     """Metrics that are read from the state whenever Prometheus asks, by another thread than the one that changes it."""
 
-    def __init__(self, states: Callable[[], Iterable[PartitionState]]) -> None:
+    def __init__(self, states: Callable[[], Iterable[PartitionState]], lookup: Lookup) -> None:
         self._states = states
+        self._lookup = lookup
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         states, place = list(self._states()), ("topic", "partition")
@@ -119,7 +120,8 @@ class StateCollector(Collector):
         open_periods, tokens, token_bytes, lost = (Tally[tuple[str, ...]]() for _ in range(4))
         for counter in (one.reader for one in states if isinstance(one.reader, PartitionCounter)):
             for survey, losses in list(counter.lost.items()):
-                lost[survey,] += total(losses)
+                scheme = self._lookup(survey)
+                lost[survey,] += total(losses) if scheme is None or scheme.presence is None else bool(losses)
             for (survey, _), period in list(counter.open_periods.items()):
                 if period.scheme.presence is None:
                     open_periods[survey,] += 1
@@ -129,7 +131,7 @@ class StateCollector(Collector):
         yield _gauge("hearsay_open_periods", "Open periods, counted once in each partition", each, open_periods)
         yield _gauge("hearsay_tokens", "Tokens of open periods", each, tokens)
         yield _gauge("hearsay_token_bytes", "Memory of these tokens", each, token_bytes)
-        what = "Reports lost at most, of the periods that windows include"
+        what = "Reports lost at most, of the periods that windows include; with presence_epsilon whether there are any"
         yield _gauge("hearsay_lost_reports", what, each, lost)
         what = "Attributes whose newest final does not fit honest devices, by check"
         unusual = list(_alarms.items())

@@ -11,7 +11,7 @@ A final is one Arrow record batch (an IPC stream, compressed with zstd) with a r
 
 The metadata of the schema say what it is about: `survey`, `fingerprint`, `period`, `by` (gaps or ranges), `refused` and
 `late` (what is not counted), and `guarantees`. Integers have the smallest type that holds them. With presence_epsilon
-all numbers have noise and may be negative; supports are those of all gaps, and so is `noised_late`.
+all numbers have noise and may be negative, supports are those of all gaps, and `refused` and `late` are empty.
 
 What is known of a period that is still open has the same form.
 """
@@ -83,7 +83,7 @@ class Final:
     def of(scheme: Scheme, period: int, counts: Counts | Release, missing: NotCounted) -> Final:
         """The final of exact counts, which are reduced here, or of a release."""
         guarantees, about = published_guarantees(scheme).model_dump_json(), (scheme.survey.id, scheme.fingerprint)
-        if isinstance(counts, Release):  # late rows are in the release, with noise
+        if isinstance(counts, Release):  # exact numbers of late and refused rows would tell presence
             return Final(*about, period, counts, False, NotCounted(), guarantees)
         minimum = scheme.survey.minimum
         return Final(*about, period, reduced(counts, scheme), minimum > 0, missing.rounded(minimum), guarantees)
@@ -101,7 +101,6 @@ class Final:
         }
         if isinstance(self.counts, Release):
             rows = _release_rows(self.counts)
-            about["noised_late"] = self.counts.late
         else:
             rows = [_Row(name, found.N.shape[1], *found.arrays) for name, found in self.counts.items()]
         columns = [
@@ -130,12 +129,8 @@ class Final:
                         "upgrade hearsay here to the version of the workers that published it",
                     )
                 rows = _rows(stream.read_next_batch())
-            noised = "noised_late" in about
-            counts = (
-                _release(rows, int(about["noised_late"]))
-                if noised
-                else {row.question: _statistics(row) for row in rows}
-            )
+            noised = any(row.question == AGREED for row in rows)
+            counts = _release(rows) if noised else {row.question: _statistics(row) for row in rows}
             late = {int(period): reports for period, reports in json.loads(about["late"]).items()}
             missing, by_ranges = NotCounted(int(about["refused"]), late), about["by"] == "ranges"
             terms = about["survey"], about["fingerprint"], int(about["period"])
@@ -168,11 +163,11 @@ def _release_rows(release: Release) -> list[_Row]:
     return [*rows, _Row(AGREED, len(release.agreed.left), gaps, release.agreed.cells, release.agreed.left, nothing)]
 
 
-def _release(rows: Iterable[_Row], late: int) -> Release:
+def _release(rows: Iterable[_Row]) -> Release:
     found = {row.question: row for row in rows}
     agreed = found.pop(AGREED)
     n, N = {name: row.n for name, row in found.items()}, {name: row.supports for name, row in found.items()}
-    return Release(n, N, late, Agreed(agreed.n, agreed.supports))
+    return Release(n, N, Agreed(agreed.n, agreed.supports))
 
 
 def _statistics(row: _Row) -> Statistics:

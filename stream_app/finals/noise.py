@@ -1,8 +1,9 @@
 """The release of a closed period of a survey with `presence_epsilon`: its cells, with noise (PROTOCOLS 7).
 
-The number of reports is not protected by local randomisation. So a period is released once, as the cells n[gap], late
-rows and N[value], each with two-sided geometric noise (`protocols.privacy` has the scales). Everything published about
-the period is computed from its release, and the exact counts are not kept.
+The number of reports is not protected by local randomisation. So a period is released once, as the cells n[gap]
+and N[value], each with two-sided geometric noise (`protocols.privacy` has the scales). Everything published about the
+period is computed from its release, and the exact counts are not kept. Numbers of late rows are not released: a report
+may come late more than once, and after it was counted.
 
 The noise derives from a key, the survey's terms, the period, and a digest of the exact cells. The same counts have the
 same noise, so a republication has the same bytes. Other counts have independent noise: under the same one, two releases
@@ -41,28 +42,19 @@ class Release:
 
     n: Mapping[str, Whole]  # by attribute: n[gap - 1]
     N: Mapping[str, Whole]  # by attribute: N[value], of all gaps together
-    late: int  # late rows that came since the period before was closed
     agreed: Agreed  # visitors by gap, made to agree with one another and with earlier periods
 
 
-def release(
-    counts: Counts,
-    late: int,
-    scheme: Scheme,
-    period: int,
-    before: Release | None,
-    keyring: Keyring,
-) -> Release:
+def release(counts: Counts, scheme: Scheme, period: int, before: Release | None, keyring: Keyring) -> Release:
     """Release a period; `before` is the release of the period before it, None if that had none."""
     noise = scheme.presence
     assert noise is not None, "only a survey with presence_epsilon has releases"
     horizon, names, kinds = scheme.survey.horizon, list(counts), scheme.kinds
     exact = {
-        "late": np.array([late], dtype=np.int64),
         **{f"n {name}": _by_gap(counts[name], horizon) for name in kinds},
         **{f"N {name}": counts[name].supports for name in names},
     }
-    scales = [noise.reports_scale] * (1 + len(kinds)) + [noise.supports_scale(name) for name in names]
+    scales = [noise.reports_scale] * len(kinds) + [noise.supports_scale(name) for name in names]
     cells = np.concatenate(list(exact.values()))
     rates = np.repeat(1 / np.array(scales), [len(part) for part in exact.values()])
     noised = cells + _noise(cells, rates, scheme, period, keyring)
@@ -72,7 +64,7 @@ def release(
     total = sum(max(0, int(n[kind].sum())) for kind in kinds)
     visits = np.asarray(sum(n[kind] for kind in kinds))
     agreed = agree(visits, total, None if before is None else before.agreed.left)
-    return Release(n, {name: found[f"N {name}"] for name in names}, int(found["late"][0]), agreed)
+    return Release(n, {name: found[f"N {name}"] for name in names}, agreed)
 
 
 def _by_gap(statistics: Statistics, horizon: int) -> Whole:

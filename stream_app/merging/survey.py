@@ -93,8 +93,7 @@ class MergedSurvey:
             exact, missing = self.counts(scheme, period), NotCounted.of(self.of(period))
             counts: Counts | Release = exact
             if scheme.presence is not None:
-                late = sum(missing.late.values())
-                counts = release(exact, late, scheme, period, self._release(period - 1), keyring)
+                counts = release(exact, scheme, period, self._release(period - 1), keyring)
             self.finals[period] = Frozen(Final.of(scheme, period, counts, missing).encode(), after)
         return self.finals[period].value
 

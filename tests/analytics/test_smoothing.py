@@ -188,7 +188,7 @@ def _published(terms: str) -> dict[int, MobilityReport]:
         if scheme.presence is not None:
             before = closed.get(t - 1)
             assert before is None or isinstance(before, Release)
-            closed[t] = release(statistics, 0, scheme, t, before, keyring)
+            closed[t] = release(statistics, scheme, t, before, keyring)
         closed.pop(t - scheme.survey.horizon, None)
         record, again = (MOBILITY.messages(FinalKey("town", t), build_mobility(scheme, t, closed)) for _ in "12")
         assert record == again, "a republication is the same bytes"

@@ -41,6 +41,7 @@ period: 1h
 eps_inf: 3
 eps_1: 1
 memo_cap: 3
+minimum: 0
 attributes:
   - {{name: dish, values: [soup, salad, pasta, none], other: none}}
 """

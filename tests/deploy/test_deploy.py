@@ -79,7 +79,7 @@ def settings() -> set[str]:
 
 def exported() -> dict[str, set[str]]:
     """The labels of every metric that workers and gateways export, with the endings that Prometheus gives them."""
-    state = metrics.StateCollector(list)
+    state = metrics.StateCollector(list, {}.get)
     gateway = Metrics()
     for name in WATCHED:
         gateway.watch(name, lambda: 0.0)

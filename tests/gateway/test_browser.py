@@ -89,7 +89,7 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
     file = tmp_path / "survey.yaml"
     file.write_text(
         f"{{id: buttons, title: Colours, start: {datetime.now(UTC):%Y-%m-%dT00:00:00Z}, period: 7d, "
-        "eps_inf: 4, eps_1: 2, attributes: [{name: colour, values: [red, green, blue]}]}"
+        "eps_inf: 4, eps_1: 2, minimum: 0, attributes: [{name: colour, values: [red, green, blue]}]}"
     )
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))

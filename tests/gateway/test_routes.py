@@ -224,16 +224,26 @@ def test_a_page_whose_name_was_made_to_lead_here_reads_nothing() -> None:
 
 
 def test_health_and_metrics_say_how_much_and_nothing_about_private_presence() -> None:
-    private = scheme("presence_epsilon: 1,", id="private")
-    with serving(KeepingLog(), [SCHEME, private], senders=Senders()) as served:
+    """Not even how many batches were written, or how many reports wait, where the reports are private."""
+    private, log = scheme("presence_epsilon: 1,", id="private"), KeepingLog()
+    with serving(log, [SCHEME, private], senders=Senders()) as served:
         assert served.post_one(report()).status == 201
         assert served.post_one(report(gap="0000")).status == 422
-        served.post_one(report(private))
+        log.may_write.clear()
+        thread = Thread(target=served.post_one, args=[report(private)])
+        thread.start()
+        while served.writer.waiting == 0:
+            pass
+        assert served.writer.shown_waiting == 0
+        log.may_write.set()
+        thread.join(60)
+        assert (served.writer.waiting, served.writer.shown_waiting) == (0, 0)
         assert served.ask("GET", "/live").json == {"live": True}
         assert served.ask("GET", "/ready").json == {"ready": True}
         page = served.ask("GET", "/metrics").body.decode()
     assert 'hearsay_gateway_reports_total{outcome="taken",survey="buttons"} 1.0' in page
     assert 'hearsay_gateway_reports_total{outcome="bad-gap",survey="buttons"} 1.0' in page
+    assert "hearsay_gateway_write_seconds_count 2.0" in page
     assert "private" not in page
 
 

@@ -38,6 +38,7 @@ grace: 2s
 eps_inf: 4
 eps_1: 2
 horizon: 7
+minimum: 0
 attributes:
   - {{name: colour, values: [red, green, blue]}}
 """

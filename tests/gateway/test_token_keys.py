@@ -288,7 +288,7 @@ def test_gateways_begin_export_and_import_keys(tmp_path: Path) -> None:
 
 def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_path: Path) -> None:
     file, data, tokens = tmp_path / "survey.yaml", tmp_path / "data", tmp_path / "tokens"
-    file.write_text(json.dumps(SCHEME.survey.model_dump(mode="json", exclude_defaults=True)))
+    file.write_text(json.dumps(SCHEME.survey.model_dump(mode="json", exclude_defaults=True) | {"minimum": 0}))
     tokens.write_text(credential_line("phone", "device"))
     data.mkdir()
     (data / "gateway.key").write_text(KEY.hex())

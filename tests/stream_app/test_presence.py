@@ -39,10 +39,10 @@ def statistics(scheme: Scheme, n: dict[int, int], supports: Sequence[int]) -> Co
     return {"a": Statistics(np.array(gaps, dtype=np.uint16), np.array([n[gap] for gap in gaps]), N)}
 
 
-def publish(scheme: Scheme, counts: Two, keyring: Keyring, late: int = 0) -> tuple[Release, Release]:
-    """The releases of periods 0 and 1; `late` rows are known when period 1 is closed."""
-    first = release(counts[0], 0, scheme, 0, None, keyring)
-    return first, release(counts[1], late, scheme, 1, first, keyring)
+def publish(scheme: Scheme, counts: Two, keyring: Keyring) -> tuple[Release, Release]:
+    """The releases of periods 0 and 1."""
+    first = release(counts[0], scheme, 0, None, keyring)
+    return first, release(counts[1], scheme, 1, first, keyring)
 
 
 def bounds(hits: int, trials: int) -> tuple[float, float]:
@@ -78,11 +78,11 @@ def worlds(scheme: Scheme) -> tuple[Two, Two]:
     return there, absent
 
 
-def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: Two, late: int = 0) -> float:
+def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: Two) -> float:
     """The logarithm of how much likelier the releases are in one world than in the other: no test is stronger."""
     noise = scheme.presence
     assert noise is not None
-    total = (abs(seen[1].late) - abs(seen[1].late - late)) / noise.reports_scale
+    total = 0.0
     for shown, here, other in zip(seen, there, absent, strict=True):
         n, m = (dense(world["a"], 2)[0] for world in (here, other))
         total += float((np.abs(shown.n["a"] - m) - np.abs(shown.n["a"] - n)).sum()) / noise.reports_scale
@@ -91,13 +91,11 @@ def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: 
     return total
 
 
-def evidences(scheme: Scheme, is_late: bool = False) -> tuple[np.ndarray, np.ndarray]:
-    """What is found with and without the device, for thousands of noise keys. A late one is in no count of period 0."""
+def evidences(scheme: Scheme) -> tuple[np.ndarray, np.ndarray]:
+    """What is found with and without the device, for thousands of noise keys."""
     there, absent = worlds(scheme)
-    if is_late:
-        there = absent[0], there[1]
-    here = [evidence(scheme, publish(scheme, there, key, is_late), there, absent, is_late) for key, _ in keys()]
-    gone = [evidence(scheme, publish(scheme, absent, key), there, absent, is_late) for _, key in keys()]
+    here = [evidence(scheme, publish(scheme, there, key), there, absent) for key, _ in keys()]
+    gone = [evidence(scheme, publish(scheme, absent, key), there, absent) for _, key in keys()]
     return np.array(here), np.array(gone)
 
 
@@ -107,21 +105,18 @@ def keys() -> Iterator[tuple[Keyring, Keyring]]:
 
 
 @pytest.mark.parametrize(
-    ("scheme", "is_late"),
+    "scheme",
     [
-        pytest.param(GRR, False, id="grr"),
-        pytest.param(OUE, False, id="oue", marks=pytest.mark.long(part="statistics")),
-        pytest.param(GRR, True, id="late", marks=pytest.mark.long(part="statistics")),
+        pytest.param(GRR, id="grr"),
+        pytest.param(OUE, id="oue", marks=pytest.mark.long(part="statistics")),
     ],
 )
-def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(
-    scheme: Scheme, is_late: bool
-) -> None:
-    here, gone = evidences(scheme, is_late)
+def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(scheme: Scheme) -> None:
+    here, gone = evidences(scheme)
     assert max(np.abs(here).max(), np.abs(gone).max()) <= 1 + 1e-9, "no release at all is likelier by more"
     found = [(int((here > limit).sum()), int((gone > limit).sum())) for limit in np.linspace(-0.95, 0.95, 9)]
     assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
-    if scheme is GRR and not is_late:  # a late report is in no N, and bits share e2: they spend less in a single cell
+    if scheme is GRR:  # bits share e2: they spend less in a single cell
         assert any(refuted(*hits, KEYS, epsilon=0.25) for hits in found), "the test refutes a smaller budget"
 
 
@@ -131,19 +126,18 @@ def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times
 def test_the_same_counts_have_the_same_noise_and_other_counts_have_another() -> None:
     counts, key = worlds(GRR)[0][0], Keyring(bytes(16))
     more = {"a": replace(counts["a"], N=counts["a"].N + 1)}
-    one, two = (release(counts, 0, GRR, 0, None, key) for _ in range(2))
+    one, two = (release(counts, GRR, 0, None, key) for _ in range(2))
     histograms = [build_histogram("final", GRR, 0, released).model_dump_json() for released in (one, two)]
     reports = [build_mobility(GRR, 0, {0: released}).model_dump_json() for released in (one, two)]
     assert histograms[0] == histograms[1] and reports[0] == reports[1]
-    assert (one.n["a"] != release(more, 0, GRR, 0, None, key).n["a"]).any(), "n is the same, but not its noise"
-    assert (one.n["a"] != release(counts, 1, GRR, 0, None, key).n["a"]).any(), "nor with another number of late rows"
-    assert (one.n["a"] != release(counts, 0, GRR, 1, None, key).n["a"]).any(), "nor in another period"
+    assert (one.n["a"] != release(more, GRR, 0, None, key).n["a"]).any(), "n is the same, but not its noise"
+    assert (one.n["a"] != release(counts, GRR, 1, None, key).n["a"]).any(), "nor in another period"
 
 
 def test_cells_have_the_noise_that_their_scales_say() -> None:
     noise, counts = GRR.presence, worlds(GRR)[0][0]
     assert noise is not None
-    found = [release(counts, 0, GRR, 0, None, ring) for ring, _ in zip(keyrings(), range(2000), strict=False)]
+    found = [release(counts, GRR, 0, None, ring) for ring, _ in zip(keyrings(), range(2000), strict=False)]
     n = np.array([r.n["a"] for r in found]) - dense(counts["a"], 2)[0]
     N = np.array([r.N["a"] for r in found]) - counts["a"].supports
     for drawn, scale in ((n, noise.reports_scale), (N, noise.supports_scale("a"))):
@@ -179,7 +173,7 @@ def test_published_intervals_hold_the_truth(attribute: str, terms: str, people: 
     for number, keyring in zip(range(max(60, 600 // k)), keyrings(), strict=False):
         N, n = counts_of(scheme, "a", values, gaps, seed=number)
         counts = {"a": Statistics(np.arange(1, horizon + 1, dtype=np.uint16), n, N)}
-        released = release(counts, 0, scheme, 0, None, keyring)
+        released = release(counts, scheme, 0, None, keyring)
         shown = build_histogram("final", scheme, 0, released).attribute("a")
         report = build_mobility(scheme, 0, {0: released}).window(0, 0)
         if shown.low is None or shown.high is None:  # as far as is known nobody reported: every share is possible
@@ -212,7 +206,7 @@ def test_all_published_numbers_of_visitors_agree(epsilon: float) -> None:
     closed: dict[int, Release] = {}
     errors = []
     for period, counted in enumerate(counts):
-        closed[period] = release(counted, 0, scheme, period, closed.get(period - 1), Keyring(bytes(16)))
+        closed[period] = release(counted, scheme, period, closed.get(period - 1), Keyring(bytes(16)))
         kept = {t: closed[t] for t in range(max(0, period - 6), period + 1)}
         report = build_mobility(scheme, period, kept)
         day = report.window(period, period)
@@ -241,7 +235,7 @@ def test_a_report_is_counted_once_however_many_attributes_it_answers(solution: s
     scheme = scheme_of(attributes, f"eps: 2, horizon: 3, presence_epsilon: 1, solution: {solution}")
     gaps = np.array([1, 3], dtype=np.uint16)
     counts = {q.name: Statistics(gaps, np.array([400, 300]), np.full((2, q.k), 90)) for q in scheme.questions}
-    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    released = release(counts, scheme, 0, None, Keyring(bytes(16)))
     shown = build_histogram("final", scheme, 0, released)
     report = build_mobility(scheme, 0, {0: released}).window(0, 0)
     sizes = [attribute.n or 0 for attribute in shown.attributes]
@@ -264,7 +258,7 @@ def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_
         "a": Statistics(gaps, n, np.array([[300, 100], [200, 100]])),
         PRESENCE_ONLY: Statistics(gaps, n, np.zeros((2, 0), dtype=np.int64)),
     }
-    released = release(counts, 0, scheme, 0, None, Keyring(bytes(16)))
+    released = release(counts, scheme, 0, None, Keyring(bytes(16)))
     assert (released.n["a"] != released.n[PRESENCE_ONLY]).any()
     shown = build_histogram("final", scheme, 0, released)
     report = build_mobility(scheme, 0, {0: released}).window(0, 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -101,7 +102,9 @@ def test_a_report_that_supports_more_values_than_the_noise_covers_is_refused(sur
 
 
 @pytest.mark.parametrize(("survey", "shown"), [(SCHEME, True), (NOISED, False)], ids=["exact", "noised"])
-def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Scheme, shown: bool) -> None:
+def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(
+    survey: Scheme, shown: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     partition = Partition()
     partition.registry.published.append(survey)
     content_type, value = wire(Reports(0, (Row(1), Row(5))), survey)
@@ -111,7 +114,27 @@ def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(survey: Sch
         [ConsumerRecord("reports", 0, 0, 0, 0, None, value, None, 0, len(value), header_of(content_type))]
     )
     assert partition.outcomes[survey.survey.id, "counted"] == (2 if shown else 0)
+    assert partition.is_private is not shown, "the flush is timed, or not"
+    monkeypatch.setattr(PartitionCounter, "lost", {"s": (Loss(0, 0, 7),)})
     state = PartitionState(REPORTS, partition.counter, 0, None, False)
-    families = StateCollector(lambda: [state]).collect()
+    families = StateCollector(lambda: [state], {"s": survey}.get).collect()
     samples = [sample for family in families for sample in family.samples if sample.labels.get("survey") == "s"]
     assert bool([sample for sample in samples if sample.name in ("hearsay_tokens", "hearsay_open_periods")]) is shown
+    (lost,) = (sample.value for sample in samples if sample.name == "hearsay_lost_reports")
+    assert lost == (7 if shown else 1)
+
+
+def test_how_often_reports_come_late_changes_nothing_that_is_published(tmp_path: Path) -> None:
+    """The noise covers one report of a device. Late ones may come any number of times, also after they were counted."""
+    finals = []
+    for repeats in (0, 1, 50):
+        of = small_survey(extra="presence_epsilon: 1,")
+        with collecting(tmp_path / str(repeats), of) as (collection,):
+            collection.report(0, [30, 20, 10])
+            collection.close(0)
+            collection.report(1, [30, 20, 10])
+            for _ in range(repeats):
+                collection.report(0, [1, 0, 0])
+            collection.close(1)
+            finals.append([(message.key, message.value) for _, message in collection.published()])
+    assert finals[0] and finals[0] == finals[1] == finals[2]

@@ -45,7 +45,7 @@ def final(scheme: Scheme, period: int, devices: int | None = None) -> Final:
         supports = random.binomial(asked, question.channel.support(shares[question.name]))
         counts[question.name] = Statistics(np.array([1], dtype=np.uint16), np.array([asked]), supports[None])
     if scheme.presence is not None:
-        released = release(counts, 0, scheme, period, None, Keyring(bytes(32)))
+        released = release(counts, scheme, period, None, Keyring(bytes(32)))
         return Final.of(scheme, period, released, NotCounted())
     return Final.of(scheme, period, counts, NotCounted())
 
@@ -185,7 +185,7 @@ def town(scheme: Scheme, seed: int) -> tuple[list[Histogram], NDArray[np.float64
         counts = {question.name: Statistics(gap, np.array([asked.sum()]), supports[None])}
         if scheme.survey.one_in > 1:
             counts[PRESENCE_ONLY] = Statistics(gap, np.array([n - asked.sum()]), np.zeros((1, 0), dtype=np.int64))
-        found = release(counts, 0, scheme, period, None, Keyring(bytes([seed] * 32))) if scheme.presence else counts
+        found = release(counts, scheme, period, None, Keyring(bytes([seed] * 32))) if scheme.presence else counts
         finals.append(build_histogram("final", scheme, period, found))
         truth.append(people)
     return finals, np.array(truth, dtype=np.float64)

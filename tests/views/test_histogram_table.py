@@ -32,7 +32,7 @@ def histogram(kind: Kind, scheme: Scheme, period: int, a: list[int], b: list[int
     """The result of reports that support the values of both attributes so often, all with gap 1."""
     counts = {"a": statistics(a), "b": statistics(b)}
     if scheme.presence is not None:
-        return build_histogram(kind, scheme, period, release(counts, 0, scheme, period, None, KEYRING))
+        return build_histogram(kind, scheme, period, release(counts, scheme, period, None, KEYRING))
     return build_histogram(kind, scheme, period, counts)
 
 

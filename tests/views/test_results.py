@@ -59,7 +59,7 @@ def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanis
     values = np.random.default_rng(8).binomial(11, 0.4, 3000)
     N, n = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64))
     counts = {"a": Statistics(np.array([1], dtype=np.uint16), n, N)}
-    closed = release(counts, 0, scheme, 0, None, KEYRING) if noise else counts
+    closed = release(counts, scheme, 0, None, KEYRING) if noise else counts
     result = build_histogram("final", scheme, 0, closed).attribute("a")
     assert result.estimate is not None and result.consistent is not None
     assert sum(result.consistent) == pytest.approx(1)

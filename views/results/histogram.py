@@ -91,11 +91,6 @@ class Histogram(ResultModel):
     n: int | None = Field(description="reports counted; null where suppressed")
     suppressed: Suppression | None = Field(description="why nothing is published; null where it is")
     attributes: tuple[AttributeHistogram, ...]
-    late: int | None = Field(
-        None,
-        description="late reports that came since the period before was closed, noised; null where suppressed, and "
-        "unless the survey has presence_epsilon: the live result has the exact numbers otherwise",
-    )
     presence_only: GapCounts | None = Field(
         None,
         description="reports that answered nothing; null unless the survey has one_in, or if anything is suppressed",

@@ -39,7 +39,6 @@ def build_histogram(
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        late=None if few else known.late,
         presence_only=None if silent is None or any(a.suppressed for a in attributes) else _by_gap(silent),
         integrity=integrity,
         guarantees=published_guarantees(scheme),

@@ -48,7 +48,7 @@ def _provisional(found: Open, period: int, n: int) -> Histogram:
         return build_histogram(
             "provisional", found.scheme, period, PeriodAnswers.of(found.scheme, found.counted[period])
         )
-    return build_histogram("provisional", found.scheme, period, PeriodAnswers({}, {}, n, None))
+    return build_histogram("provisional", found.scheme, period, PeriodAnswers({}, {}, n))
 
 
 LIVE = View(TopicName("live"), "live", Live, make)

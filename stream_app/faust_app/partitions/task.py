@@ -12,7 +12,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import Generic, TypeVar
 
 import structlog
@@ -111,6 +111,7 @@ class PartitionTask(Generic[R]):
         self.attempts = 0  # how often records were fetched again from there
         self.is_position_refused = False  # a broker takes it for too large
         self.outcomes: Outcomes = Counter()  # what became of reports that are not written yet
+        self.is_private = False  # among them are reports of a survey with presence_epsilon
         self._pace = Pace()
         self._finishing = False
         self._closed = False
@@ -203,10 +204,12 @@ class PartitionTask(Generic[R]):
         flush = self.reader.flush(provisional, self._finishing)
         self._pace.flushed(provisional, time.perf_counter() - began)
         outcomes, self.outcomes = self.outcomes, Counter()
+        private, self.is_private = self.is_private, False
         self._say_failures()
         self._flush_begun.set()
         if flush:
-            with FLUSH_SECONDS.labels(self._table.name).time():
+            # How often the reports of a private survey were flushed would nearly count them.
+            with nullcontext() if private else FLUSH_SECONDS.labels(self._table.name).time():
                 refusal = await self._writer.write(flush, self._table, self.reader.refused)
                 self._say_failures()
             self._say_position(refusal)

@@ -85,6 +85,8 @@ def test_where_presence_has_noise_no_verdict_and_no_width_is_published(tmp_path:
             assert all(a.statistics is None or a.statistics.widths is None for a in histogram.attributes)
         assert all(window.integrity is None for report in results.mobility("forged") for window in report.windows)
     assert "Integrity" not in call(f"report --data {tmp_path}").output
+    (noised,) = json.loads(call(f"audit --data {tmp_path} --json").stdout)["findings"]
+    assert noised["code"] == "noised-counts" and "presence_epsilon: 2" in noised["text"]
 
 
 def test_a_smaller_crowd_than_declared_and_a_wrong_prior_are_claims_that_the_data_contradict(tmp_path: Path) -> None:

@@ -66,8 +66,10 @@ class Partition:
     def receive(self, records: Sequence[ConsumerRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
-        task = cast(Any, SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=self.outcomes, next_offset=0))
-        return asyncio.run(self._agent.apply(task, records))
+        task = SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=self.outcomes, next_offset=0, is_private=False)
+        flush = asyncio.run(self._agent.apply(cast(Any, task), records))
+        self.is_private = task.is_private
+        return flush
 
     @property
     def counted(self) -> int:
