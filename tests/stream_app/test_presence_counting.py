@@ -17,6 +17,8 @@ from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.monitoring import PartitionState, StateCollector
+from stream_app.log.marks import Loss
+from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import random_frame
 from tests.stream_app.crashes import Step, World, scripts
