@@ -11,9 +11,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from threading import Barrier, BrokenBarrierError
 from types import FrameType, SimpleNamespace
 from typing import Any, cast
@@ -31,7 +30,7 @@ from stream_app.log import FINALS, Come, Output, TopicName
 from views.past import Past
 from views.reading import decode_result
 from views.runner import Runner
-from views.sinks import Sink
+from views.sinks import Made, Sink
 from views.view import View, all_views, is_piece
 
 SURVEY = """
@@ -116,7 +115,7 @@ def check_sink(open_sink: Callable[[str], Sink], content: Callable[[str], Conten
     trial.check_complete("calm")
     with closing(open_sink("counted")) as sink:
         counted = _Crashing(sink)
-        trial.run(counted.sink)
+        trial.run(counted)
     for call in range(0, counted.calls, max(1, counted.calls // CRASHES)):
         trial.crash(f"crash-{call}", call)
     trial.run_two_in_turns("in turns")
@@ -163,7 +162,7 @@ class _Trial:
         sink = self._open(place)
         crashing = _Crashing(sink, call)
         try:
-            self.run(crashing.sink)
+            self.run(crashing)
         except BaseException:
             if not crashing.crashed:  # otherwise it is _Crash, or what somebody made of it
                 raise
@@ -214,20 +213,35 @@ class _Crash(BaseException):
 
 
 class _Crashing:
-    """A crash comes before one of the calls that a sink makes, of whatever function; it counts them."""
+    """A sink in which a crash comes before one of the calls that it makes, of whatever function; it counts them."""
 
     def __init__(self, sink: Sink, at: int = -1) -> None:
-        counted = {name: partial(self._counted, getattr(sink, name)) for name in ("reached", "add", "flush")}
-        self.sink = _changed(sink, **counted)
+        self._sink = sink
         self._at = at
         self.calls = 0
         self.crashed = False
 
-    def _counted(self, method: Callable[..., Any], *arguments: Any) -> Any:
+    def reached(self, survey: str) -> int:
+        with self._counted():
+            return self._sink.reached(survey)
+
+    def add(self, made: Made) -> None:
+        with self._counted():
+            self._sink.add(made)
+
+    def flush(self) -> None:
+        with self._counted():
+            self._sink.flush()
+
+    def close(self) -> None:
+        self._sink.close()
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
         before = sys.getprofile()
         sys.setprofile(self._note)
         try:
-            return method(*arguments)
+            yield
         finally:
             sys.setprofile(before)
 

@@ -94,6 +94,14 @@ class Table:
             symbols[rows, places] = invert(self._cuts, kinds, draws.further(rows, places))
         return symbols
 
+    def exact(self, kind: int = 0) -> list[Fraction]:
+        """The probabilities of this table, exactly."""
+        owned, cuts = self._owned[kind], [0, *(int(cut) for cut in self._cuts[kind]), WORD]
+        left = Fraction(SLOTS - self.filled, SLOTS)
+        return [
+            Fraction(int(owned[i]), SLOTS) + left * Fraction(cuts[i + 1] - cuts[i], WORD) for i in range(self.symbols)
+        ]
+
 
 class Rows:
     """One distribution per input symbol: a channel matrix, sampled by inverting each row's cumulative sum."""

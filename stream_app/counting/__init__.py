@@ -1,6 +1,6 @@
 """Counting one partition of the reports topic: pure."""
 
 from stream_app.counting.counters import Counts, Statistics
-from stream_app.counting.tokens import load_loops
+from stream_app.counting.tables.tokens import load_loops
 
 __all__ = ["Counts", "Statistics", "load_loops"]

@@ -15,7 +15,6 @@ from protocols.privacy.crowd import trait_values
 from protocols.privacy.linking import pair_information
 from protocols.randomness.sampling import Table, eight_bits
 from tests.clients.cases import cases
-from tests.helpers.references import exact
 
 
 def test_devices_compute_the_losses_that_plans_show() -> None:
@@ -58,7 +57,7 @@ def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None
                 stated = log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
             else:
                 symbols = encoding.g if isinstance(encoding, FreshHash) else memo.count  # a hash has no noise
-                shares = exact(Table([flip.p] + [flip.q] * (symbols - 1)))
+                shares = Table([flip.p] + [flip.q] * (symbols - 1)).exact()
                 drawn, stated = log(max(shares) / min(shares)), log(flip.p / flip.q)
             assert drawn <= stated * (1 + 1e-9), name
             checked += 1
@@ -68,7 +67,7 @@ def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None
 def _bits(flip: Flip) -> float:
     """The largest log-ratio of any byte between two values with a bit in it; both bits count."""
     table = eight_bits(flip.q, flip.p)
-    none, one, other = (exact(table, kind) for kind in (0, 1, 2))
+    none, one, other = (table.exact(kind) for kind in (0, 1, 2))
     within = max(a / b for a, b in zip(one, other, strict=True))
     ups = [a / b for a, b in zip(one, none, strict=True)]
     return log(max(within, max(ups) / min(ups)))

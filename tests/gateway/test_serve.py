@@ -17,11 +17,14 @@ from pathlib import Path
 from random import Random
 
 import pyarrow as pa
+import pytest
 
 from hearsay.data_directory import DataDirectory
-from hearsay.serving.embedded_log import EmbeddedLog
+from hearsay.serving.embedded_log import EmbeddedLog, serve_surveys
+from hearsay.serving.exposure import Exposure
+from protocols.errors import SurveyError
 from protocols.scheme import Scheme
-from protocols.survey_text import parse_survey
+from protocols.survey_text import format_survey, parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked, nursery
@@ -162,3 +165,14 @@ def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> Non
     raised, refused = said.splitlines()
     assert raised == "3896 (4096, 4096)"
     assert re.match("250 file descriptors are too few .*ulimit", refused)
+
+
+def test_a_survey_that_names_no_minimum_is_not_served_and_0_is_written_where_it_is_meant(tmp_path: Path) -> None:
+    text = SURVEY.format(start="2026-01-01T00:00:00Z")
+    unnamed = parse_survey(text.replace("minimum: 0\n", ""))
+    with pytest.raises(SurveyError, match="names no minimum") as refused:
+        serve_surveys([unnamed], tmp_path / "data", Exposure("127.0.0.1", 0), print)
+    assert "minimum: 20" in str(refused.value.hint) and not (tmp_path / "data").exists()
+    assert "\n# minimum: 0\n" in format_survey(unnamed)
+    assert "\nminimum: 0\n" in format_survey(parse_survey(text))
+    assert Scheme(unnamed).fingerprint == Scheme(parse_survey(text)).fingerprint

@@ -127,4 +127,4 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     other = look_up(store.survey(people(1)), 7, 2)
     assert look_up(memos, 8, 1) == held
     assert look_up(memos, 8, 2) == other != held
-    assert set(memos.ledger(EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
+    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"

@@ -17,7 +17,6 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from tests.helpers.references import exact
 from tests.helpers.surveys import scheme_with
 from tests.helpers.terms import decode_terms
 
@@ -94,7 +93,7 @@ def test_devices_draw_their_question_by_its_share_exactly() -> None:
     """The share decides how many devices answer, and nothing else may: the table is exact to 2^-64."""
     scheme = scheme_with(AGE, {**AREA, "share": 0.2}, **TWO, crosses=[BOTH])
     assert scheme.survey.shares == pytest.approx((0.3, 0.2, 0.5))
-    for drawn, question in zip(exact(scheme.sampled(range(3))), scheme.questions, strict=True):
+    for drawn, question in zip(scheme.sampled(range(3)).exact(), scheme.questions, strict=True):
         assert abs(drawn - question.drawn) < Fraction(1, 2**60)
     devices = np.arange(100_000, dtype=np.uint64)
     counts = np.bincount(Respondent(scheme, seeded_keyring(5)).sampled(devices), minlength=3)

@@ -19,7 +19,6 @@ from protocols.mechanisms.rounds import grr
 from protocols.randomness import Keyring
 from protocols.randomness.sampling import Table, eight_bits
 from protocols.respondent import Respondent
-from tests.helpers.references import exact as exact_shares
 from tests.helpers.surveys import of_size, scheme_with
 
 
@@ -106,7 +105,7 @@ def test_a_table_has_the_probabilities_it_was_given(k: int) -> None:
     table = Table([flip.p] + [flip.q] * (k - 1))
     wanted = [Fraction(flip.p)] + [Fraction(flip.q)] * (k - 1)
     total = sum(wanted)
-    exact = exact_shares(table)
+    exact = table.exact()
     assert sum(exact) == 1
     assert all(abs(have - want / total) <= Fraction(1, 2**64) for have, want in zip(exact, wanted, strict=True))
 
@@ -115,7 +114,7 @@ def test_a_table_has_the_probabilities_it_was_given(k: int) -> None:
 def test_eight_bits_are_independent_and_one_of_them_has_its_own_chance(q: float, p: float) -> None:
     table = eight_bits(q, p)
     for kind in range(9):
-        exact = exact_shares(table, kind)
+        exact = table.exact(kind)
         assert sum(exact) == 1
         chances = [Fraction(p) if bit == kind - 1 else Fraction(q) for bit in range(8)]
         for byte in range(256):

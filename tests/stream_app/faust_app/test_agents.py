@@ -126,7 +126,7 @@ def worker_that_read(*published: Scheme, header: str = "fingerprint") -> Surveys
     surveys = Surveys(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
     for offset, each in enumerate(published):
         value, headers = each.survey.model_dump_json().encode(), ((header, each.fingerprint.encode()),)
-        surveys._register(ConsumerRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
+        surveys.register(ConsumerRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
     return surveys
 
 

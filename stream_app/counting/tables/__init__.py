@@ -1,0 +1,1 @@
+"""The table of tokens, and the compiled loops over tables in memory."""
