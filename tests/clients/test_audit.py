@@ -46,7 +46,9 @@ def test_a_program_that_does_not_answer_is_an_error_that_says_so(
 
 def test_reports_of_unknown_length_are_refused_by_the_gateway_of_audits() -> None:
     with gateway(TAKEN) as running, closing(HTTPConnection(running.address.removeprefix("http://"))) as connection:
-        connection.request("POST", "/v1/reports", iter([b"{}"]))
+        connection.putrequest("POST", "/v1/reports")
+        connection.putheader("Transfer-Encoding", "chunked")
+        connection.endheaders()  # what follows could meet a connection that is closed
         assert connection.getresponse().status == 411 and not running.requests
 
 
