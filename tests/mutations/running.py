@@ -56,7 +56,7 @@ def run_tests(tests: list[str], copy: Path, limit_seconds: float) -> Ran:
     kept = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONDONTWRITEBYTECODE", "PYTEST_ADDOPTS")
     }
-    environment = {**kept, "PYTHONPATH": str(copy), "PYTHONHASHSEED": "0"}
+    environment = {**kept, "PYTHONPATH": f"{copy}:{copy}/clients/python", "PYTHONHASHSEED": "0"}
     command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     with subprocess.Popen(
         command, cwd=copy, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
