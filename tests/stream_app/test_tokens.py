@@ -7,7 +7,8 @@ import pytest
 from numpy.typing import NDArray
 
 from protocols.arrays import Mask, Tokens
-from stream_app.counting.tables.tokens import SLOTS_PER_LINE, TokenSet
+from stream_app.counting.tables import SLOTS_PER_LINE
+from stream_app.counting.tables.tokens import TokenSet
 
 RNG = np.random.default_rng(5)
 EMPTY, HALF = np.uint64(0), np.uint64(32)

@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 
 from protocols.arrays import Mask, Words
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.tables.tokens import SLOTS_PER_LINE
+from stream_app.counting.tables import SLOTS_PER_LINE
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
 LINE = np.uint64(SLOTS_PER_LINE)

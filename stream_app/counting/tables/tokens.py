@@ -18,9 +18,8 @@ import secrets
 import numpy as np
 
 from protocols.arrays import Mask, Tokens, frozen
+from stream_app.counting.tables import SLOTS_PER_LINE
 
-SLOTS_PER_LINE = 8
-"""How many tokens of 8 bytes fit in a line of the processor's cache."""
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
