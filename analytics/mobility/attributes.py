@@ -68,7 +68,9 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     mean = quantity(Estimates(*map(np.asarray, parts)))
     cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
     quartiles = _crossings(np.cumsum(answers.consistent.value))
-    low, high = (_crossings(ends) for ends in (cumulative.high, cumulative.low))
+    # A value can be the quartile unless the band is above it before, or below it here. Noisy bands go up and down:
+    # the last such value is where the lower band has passed for good, not where it first passes.
+    low, high = _crossings(cumulative.high), _crossings(np.minimum.accumulate(cumulative.low[::-1])[::-1])
     return Dwell(
         unit=unit,
         mean=mean,

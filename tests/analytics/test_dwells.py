@@ -8,11 +8,12 @@ import pytest
 from analytics.estimation.estimates import exact
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import dwell, middle_values
+from protocols.arrays import Floats
 from protocols.survey import Attribute
 from tests.helpers.crowd import counts_of, scheme_of
 
-TRIALS, PEOPLE = 600, 300
 SPREAD = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
+HUMPS = np.array([1, 3, 6, 3, 1, *[0] * 9, 1, 4, 8, 4, 1, 0]) / 32
 
 
 @pytest.mark.parametrize(
@@ -29,29 +30,34 @@ def test_values_have_a_middle(values: tuple[str, ...], middles: list[float], uni
 
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize(
-    ("mechanism", "terms"),
+    ("mechanism", "terms", "trials", "people", "spread"),
     [
-        ("l-grr", "eps_inf: 4, eps_1: 3"),
-        ("l-osue", "eps_inf: 3, eps_1: 2"),
-        ("l-geometric", "eps_inf: 2, eps_1: 1"),
+        ("l-grr", "eps_inf: 4, eps_1: 3", 600, 300, SPREAD),
+        ("l-osue", "eps_inf: 3, eps_1: 2", 600, 300, SPREAD),
+        ("l-geometric", "eps_inf: 2, eps_1: 1", 600, 300, SPREAD),
+        # A rough band: taken at its first crossing, the upper end of the median holds the truth in 84 of 100 trials.
+        ("geometric", f"eps: {1 / 19}", 100, 3000, HUMPS),
     ],
 )
-def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(mechanism: str, terms: str) -> None:
+def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(
+    mechanism: str, terms: str, trials: int, people: int, spread: Floats
+) -> None:
     """Intervals of quartiles are values, so they reach further than they must; estimates alone would not do."""
-    scheme = scheme_of(f"{{name: a, range: {{first: 1, last: 8}}, mechanism: {mechanism}}}", terms)
-    question, trial = scheme.question("a"), np.repeat(np.arange(TRIALS), PEOPLE)
-    values = np.random.default_rng(5).choice(8, size=len(trial), p=SPREAD)
+    last = len(spread)
+    scheme = scheme_of(f"{{name: a, range: {{first: 1, last: {last}}}, mechanism: {mechanism}}}", terms)
+    question, trial = scheme.question("a"), np.repeat(np.arange(trials), people)
+    values = np.random.default_rng(5).choice(last, size=len(trial), p=spread)
     counts, n = counts_of(scheme, "a", values, trial)
     means, quartiles, ends = [], [], []
-    for supports, people, stayed in zip(counts, n, values.reshape(TRIALS, PEOPLE) + 1, strict=True):
-        everybody = exact(np.array(float(people)))
-        found = dwell(question.attribute, Answers(question.channel, people, supports, everybody, None))
+    for supports, reports, stayed in zip(counts, n, values.reshape(trials, people) + 1, strict=True):
+        everybody = exact(np.array(float(reports)))
+        found = dwell(question.attribute, Answers(question.channel, reports, supports, everybody, None))
         assert found.mean and found.low and found.high
         means.append(found.mean.low <= stayed.mean() <= found.mean.high)
         true = np.quantile(stayed, [0.25, 0.5, 0.75], method="inverted_cdf")
         low, high = (np.array(end, dtype=int) for end in (found.low, found.high))
         quartiles.append((low <= true) & (true <= high))
         ends += [low <= true, true <= high]
-    assert np.mean(means) == pytest.approx(0.95, abs=0.025)
-    assert np.mean(quartiles) > 0.94
+    assert np.mean(means) == pytest.approx(0.95, abs=0.025 if trials > 500 else 0.06)
+    assert np.mean(quartiles, axis=0).min() > 0.92
     assert min(map(np.mean, (ends[::2], ends[1::2]))) > 0.975
