@@ -50,7 +50,10 @@ def pods(server: ApiServer, overlay: str) -> list[dict[str, Any]]:
         if manifest["kind"] in ("Deployment", "Job", "StatefulSet"):
             template = manifest["spec"]["template"]
             metadata = {**template["metadata"], "name": manifest["metadata"]["name"], "namespace": NAMESPACE}
-            made.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]})
+            claims = [claim["metadata"]["name"] for claim in manifest["spec"].get("volumeClaimTemplates", ())]
+            claimed = [{"name": name, "persistentVolumeClaim": {"claimName": f"{name}-0"}} for name in claims]
+            spec = {**template["spec"], "volumes": [*template["spec"].get("volumes", ()), *claimed]}
+            made.append({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
     require(made, f"{overlay} has no workload")
     return made
 
