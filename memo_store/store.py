@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
@@ -52,18 +52,22 @@ class MemoStore:
         """Whether an operator has confirmed that the history is complete."""
         return history_confirmed(self._link)
 
-    def survey(self, respondent: Respondent, seen: Seen = ()) -> SurveyMemos:
+    def survey(self, respondent: Respondent, seen: Seen = (), forget_after: timedelta | None = None) -> SurveyMemos:
         """The memos of one survey's devices.
 
         `seen` is what an earlier process has seen of this store (`SurveyMemos.seen`). If the store has lost data since,
-        presence counts as lost.
+        presence counts as lost. With `forget_after`, reports are drawn from period keys, which are forgotten so long
+        after the end of their period (`period_keys`); this must be said each time, from the first time on.
 
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
         and the store's history is not confirmed. Under a new secret, values that have memos get second ones.
         """
         scheme = respondent.scheme
         sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
-        return SurveyMemos(SurveyState(self._link, scheme, sealer, self._now, seen), respondent)
+        state = SurveyState(self._link, scheme, sealer, self._now, seen, forget_after)
+        if forget_after is not None:
+            respondent = Respondent(scheme, respondent.keyring, state.keys.ring)
+        return SurveyMemos(state, respondent)
 
     def surveys(self, keyring: Keyring) -> list[SurveyRecord]:
         """The surveys that devices of a keyring have answered."""

@@ -58,6 +58,10 @@ class SurveyMemos:
         """What this process has seen of the store; for `MemoStore.survey` in a later process."""
         return self._state.seen
 
+    def finish(self, period: int) -> None:
+        """Say that periods up to this one are reported: keys of periods that ended long enough before are forgotten."""
+        self._state.finish(period)
+
     def fleet_presence(self, devices: int) -> FleetPresence:
         """The presence of a fleet. Use it in place of `presence`, not beside it."""
         return FleetPresence(self._state, devices)

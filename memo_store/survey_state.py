@@ -1,4 +1,4 @@
-"""What one process knows of one survey in the store: epochs, watermark, and the commits of open periods.
+"""What one process knows of one survey in the store: epochs, watermark, period keys, and the commits of open periods.
 
 Memos and presence both work through it. `advance` moves the watermark before any work on a period, and `guarded`
 repeats work after the store has lost data. The watermark says which periods are open, and in which ones presence was
@@ -8,7 +8,7 @@ lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -16,6 +16,7 @@ import numpy as np
 from memo_store.connection.epochs import EpochLost, Epochs, Seen, script
 from memo_store.connection.layout import Placed
 from memo_store.connection.link import Link
+from memo_store.period_keys import PeriodKeys
 from memo_store.registry import AttributeTables, SurveyRecord, presence_table, register
 from memo_store.sealing import Sealer
 from memo_store.tables.period_commits import PeriodCommits, close_commits, period_closed
@@ -54,18 +55,21 @@ class Watermark:
         """The periods in which presence was lost, ascending: what was recorded before each of them is unknown."""
         return tuple(sorted(self._losses - {0}))
 
-    def advance(self, period: int) -> int:
-        """Advance to a period if it is later; drop the commits of closed periods. Returns the last closed period."""
+    def advance(self, period: int, closing: int = -1) -> int:
+        """Advance to a period if it is later; drop the commits of closed periods. Returns the last closed period.
+
+        Periods up to `closing` are closed in any case.
+        """
         self._newest = max(self._newest, period)
         calendar, by_source = self._survey.calendar, self._survey.clock == "source"
         time = calendar.begin(period) if by_source else micros(self._now())
-        through = calendar.closed(time, self._survey.grace)
+        through = max(closing, calendar.closed(time, self._survey.grace))
         keys = (self._state, self._open, self._lost)
         answer = self._link.ask("EVAL", script("advance_watermark"), 3, *keys, period, through, int(by_source))
-        losses, last_closed, *closing = answer
+        losses, last_closed, *closed = answer
         self._losses.update(map(int, losses))
-        if closing:
-            self._link.run([*close_commits(self._tables, closing), ("SREM", self._open, *closing)], atomic=True)
+        if closed:
+            self._link.run([*close_commits(self._tables, closed), ("SREM", self._open, *closed)], atomic=True)
         return int(last_closed)
 
     def record_loss(self, period: int) -> None:
@@ -93,7 +97,13 @@ class SurveyState:
     """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
 
     def __init__(
-        self, link: Link, scheme: Scheme, sealer: Sealer, now: Callable[[], datetime], seen: Seen = ()
+        self,
+        link: Link,
+        scheme: Scheme,
+        sealer: Sealer,
+        now: Callable[[], datetime],
+        seen: Seen = (),
+        forget_after: timedelta | None = None,
     ) -> None:
         """`seen` is what an earlier process has seen of the store."""
         self.link = link
@@ -101,8 +111,10 @@ class SurveyState:
         self.sealer = sealer
         self.epochs = Epochs(link, seen)
         self.record = self._register(None)
+        name, new = presence_table(sealer), not seen and self.epochs.confirmed
+        self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
         tables = [AttributeTables.of(sealer, self.record, attribute).commits for attribute in self.record.attributes]
-        self._watermark = Watermark(link, scheme.survey, presence_table(sealer), tables, now)
+        self._watermark = Watermark(link, scheme.survey, name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
@@ -127,11 +139,23 @@ class SurveyState:
             self._placed = devices.copy(), Placed.of(self.sealer.pseudonyms(devices))
         return self._placed[1]
 
-    def advance(self, period: int) -> int:
+    def advance(self, period: int, closing: int = -1) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
-        closed = self._watermark.advance(period)
+        closed = self._watermark.advance(period, closing)
         self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
         return closed
+
+    def finish(self, period: int) -> None:
+        """Forget the keys of periods that ended longer ago than `forget_after`, as seen from the end of this one.
+
+        They are closed first, because the commits of an open period show true values to whoever has the fleet's key.
+        """
+        if self.keys.forget_after is not None:
+            calendar = self.scheme.survey.calendar
+            through = calendar.closed(calendar.end(period) - 1, self.keys.forget_after)
+            if through >= self.keys.first:
+                self.advance(period, through)
+                self.keys.forget(through)
 
     def require_open(self, period: int) -> None:
         """Advance the watermark to a period; raise StoreError if the period is closed."""
@@ -162,13 +186,14 @@ class SurveyState:
         """Continue with a store that was emptied or went back in time.
 
         Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
-        again. Presence is lost.
+        again, and so is the period key. Presence is lost.
         """
         import structlog  # takes time, and is seldom needed
 
         log = structlog.get_logger("memo_store")
         log.warning("the memo store has lost data", survey=self.scheme.survey.id, period=period)
         self.epochs.read()
+        self.keys.restore()
         self._register(self.record)
         self._watermark.record_loss(period)
         for (_, committed_in), commits in self._commits.items():

@@ -2,14 +2,15 @@
 
 All draws derive from the keyring (PROTOCOLS 8). Memos and lifelong traits are drawn over (question, cell), and the
 sampled attribute and the turn over all questions of the survey: surveys that ask the same get the same memos. Round 2,
-one-shot noise and tokens are drawn over (survey, period), where `survey` is its id and its fingerprint.
+one-shot noise and tokens are drawn over (survey, period), where `survey` is its id and its fingerprint; they may come
+from a key of the period instead.
 
 Round 1 is drawn in the question's own order of values: cells and memos are in that order, answers in the survey's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -25,11 +26,15 @@ UNKNOWN = -1
 
 
 class Respondent:
-    """The answering side of a survey, for the devices of one keyring."""
+    """The answering side of a survey, for the devices of one keyring.
 
-    def __init__(self, scheme: Scheme, keyring: Keyring) -> None:
+    `of_period` gives what round 2, one-shot noise and tokens of a period are drawn from; by default the keyring.
+    """
+
+    def __init__(self, scheme: Scheme, keyring: Keyring, of_period: Callable[[int], Keyring] | None = None) -> None:
         self.scheme = scheme
         self.keyring = keyring
+        self._of_period = of_period or (lambda period: keyring)
         self._survey = scheme.survey.id, scheme.fingerprint
 
     def sampled(self, devices: Devices) -> Column:
@@ -112,12 +117,12 @@ class Respondent:
 
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
-        draws = self.keyring.draws(("once", *self._survey, question.name), devices, period)
+        draws = self._of_period(period).draws(("once", *self._survey, question.name), devices, period)
         return self._first_round(question, values, draws)
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
-        draws = self.keyring.draws(("report", *self._survey, question.name), devices, period)
+        draws = self._of_period(period).draws(("report", *self._survey, question.name), devices, period)
         if not question.as_listed:
             memo = question.mechanism.encoding.reordered(memo, question.order)
         answers = question.mechanism.report(memo, draws)
@@ -125,7 +130,7 @@ class Respondent:
 
     def tokens(self, devices: Devices, period: int) -> Tokens:
         """Non-zero, unpredictable, the same for every attempt at one period, unlinkable between periods."""
-        words = self.keyring.draws(("token", *self._survey), devices, period).blocks(1).view("<u8")
+        words = self._of_period(period).draws(("token", *self._survey), devices, period).blocks(1).view("<u8")
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
     def _first_round(self, question: Question, cells: Values, draws: Draws) -> Column:

@@ -23,10 +23,10 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from protocols.errors import StateError
+from protocols.randomness import later_key
 from protocols.wire import ReportHeader
 
 HOUR = timedelta(hours=1).total_seconds()
-NEXT = b"hearsay next"
 KEY_BYTES = 32
 Key = Annotated[bytes, Field(min_length=KEY_BYTES, max_length=KEY_BYTES)]
 
@@ -49,10 +49,7 @@ class Chain(_Stored):
         >>> Chain(hour=5, link=bytes(32)).at(7) == Chain(hour=5, link=bytes(32)).at(6).at(7)
         True
         """
-        link = self.link
-        for _ in range(self.hour, hour):
-            link = hmac.digest(link, NEXT, "sha256")
-        return Chain(hour=max(self.hour, hour), link=link)
+        return Chain(hour=max(self.hour, hour), link=later_key(self.link, hour - self.hour))
 
     def key(self, header: ReportHeader, hour: int) -> bytes | None:
         """The key of a period that belongs to an hour; None if that hour is over."""

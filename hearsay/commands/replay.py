@@ -53,6 +53,10 @@ def replay(
     speed: Annotated[
         float | None, typer.Option(help="Multiple of real time; as fast as possible if left out.", min=0.001)
     ] = None,
+    forget_after: Annotated[
+        str | None,
+        typer.Option(help="Draw noise from period keys, and erase each so long after its period, such as 7d."),
+    ] = None,
     check: Annotated[
         bool, typer.Option("--check", help="Only read everything, and show faults and the options that help.")
     ] = False,
@@ -77,6 +81,9 @@ def replay(
     options that help are named. A summary shows how many rows were faulty, with the first line numbers of each fault.
     To resume after Ctrl-C or a crash, run the same command again.
 
+    Whoever has the fleet key and the reports has the true values. With --forget-after, from the first replay of a
+    survey on, the noise of a period cannot be computed again that long after its end, by event time.
+
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.data_directory import directory_of
@@ -95,7 +102,7 @@ def replay(
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
         ColumnMapping(person, time, columns, positions_of(position), metres),
-        ANY_ORDER if any_order else _tolerance(tolerance),
+        ANY_ORDER if any_order else _duration("--tolerance", tolerance),
         {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
         _moment(until),
@@ -122,6 +129,7 @@ def replay(
         kafka=kafka,
         capture=capture,
         partitions=partitions,
+        forget_after=None if forget_after is None else _duration("--forget-after", forget_after),
     )
     if as_json:
         console.print_json(summary_json(summary))
@@ -193,14 +201,14 @@ def _rule(name: str) -> Rule:
         raise typer.BadParameter(f"--choose: {name!r} is not one of {', '.join(Rule)}") from None
 
 
-def _tolerance(text: str) -> timedelta:
+def _duration(option: str, text: str) -> timedelta:
     from protocols.survey import parse_duration
 
     try:
-        tolerance: timedelta = parse_duration(text)
+        duration: timedelta = parse_duration(text)
     except ValueError as error:
-        raise typer.BadParameter(f"--tolerance: {error}") from None
-    return tolerance
+        raise typer.BadParameter(f"{option}: {error}") from None
+    return duration
 
 
 def _zone(name: str | None) -> ZoneInfo | None:

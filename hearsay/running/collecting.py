@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 
 from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
@@ -49,31 +50,39 @@ class Collection(Origin):
 
 
 @contextmanager
-def collect(data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None) -> Iterator[Collection]:
+def collect(
+    data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None, forget_after: timedelta | None = None
+) -> Iterator[Collection]:
     """A collection in this process, or on the Kafka cluster at `kafka`. If it is refused, it leaves nothing behind."""
     require_source_clock(survey)
-    with (
-        left_as_it_was(data.root),
-        embedded(data, survey, settings) if kafka is None else on_kafka(data, survey, settings.at(kafka)) as collection,
-    ):
+    begun = (
+        embedded(data, survey, settings, forget_after)
+        if kafka is None
+        else on_kafka(data, survey, settings.at(kafka), forget_after)
+    )
+    with left_as_it_was(data.root), begun as collection:
         yield collection
 
 
 @contextmanager
-def embedded(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+def embedded(
+    data: DataDirectory, survey: Survey, settings: Settings, forget_after: timedelta | None = None
+) -> Iterator[Collection]:
     """A collection in this process, with its state in a data directory."""
     data.check_destination(survey.id, THIS_PROCESS)
     keys = data.clock_key(), data.presence_key()
     with (
         collector(data.collector, [survey], *keys, pace_seconds=PACE_SECONDS, sinks=[data.results]) as app,
-        reporting(data, survey, settings, app, data.clock_key()) as origin,
+        reporting(data, survey, settings, app, data.clock_key(), forget_after) as origin,
     ):
         data.record_destination(survey.id, THIS_PROCESS)
         yield Collection(**vars(origin), results=Results(app.store))
 
 
 @contextmanager
-def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Collection]:
+def on_kafka(
+    data: DataDirectory, survey: Survey, settings: Settings, forget_after: timedelta | None = None
+) -> Iterator[Collection]:
     """A collection by the workers of a Kafka cluster; publishes the survey first."""
     from producers.sinks import KafkaSink  # its client takes time that a run in this process does not need
     from stream_app.kafka import KafkaMessages, Topics, cluster_id, publish
@@ -84,7 +93,7 @@ def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
     publish(settings.kafka, topics, survey)
     with (
         closing(KafkaSink(settings.kafka, topics.reports)) as sink,
-        reporting(data, survey, settings, sink, clock_key) as origin,
+        reporting(data, survey, settings, sink, clock_key, forget_after) as origin,
     ):
         data.record_destination(survey.id, destination)
         yield Collection(**vars(origin), results=Results(KafkaMessages(settings.kafka, topics)))
@@ -92,8 +101,14 @@ def on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterato
 
 @contextmanager
 def reporting(
-    data: DataDirectory, survey: Survey, settings: Settings, sink: Sink, clock_key: bytes
+    data: DataDirectory,
+    survey: Survey,
+    settings: Settings,
+    sink: Sink,
+    clock_key: bytes,
+    forget_after: timedelta | None = None,
 ) -> Iterator[Origin]:
     """Devices of the data directory's keyring that report to a sink."""
-    with survey_memos(data, settings, Respondent(Scheme(survey), data.fleet_keyring())) as memos:
+    people = Respondent(Scheme(survey), data.fleet_keyring())
+    with survey_memos(data, settings, people, forget_after) as memos:
         yield Origin(memos, sink, clock_key)

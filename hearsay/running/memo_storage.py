@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -80,12 +81,14 @@ def any_memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[M
 
 
 @contextmanager
-def survey_memos(data: DataDirectory, settings: Settings, respondent: Respondent) -> Iterator[SurveyMemos]:
+def survey_memos(
+    data: DataDirectory, settings: Settings, respondent: Respondent, forget_after: timedelta | None = None
+) -> Iterator[SurveyMemos]:
     """The memos of a survey. What is seen of the store is noted in the data directory, losses of presence too."""
     survey = respondent.scheme.survey.id
     with memo_store(data, settings) as store:
         require_within(settings.limits, respondent.scheme, store.surveys(respondent.keyring))
-        memos = store.survey(respondent, _seen(data.epochs_note(survey)))
+        memos = store.survey(respondent, _seen(data.epochs_note(survey)), forget_after)
         _note_store(data, settings, store)
         _note_survey(data, survey, memos)
         try:

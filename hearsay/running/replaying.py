@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
+from datetime import timedelta
 from pathlib import Path
 
 from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
 from hearsay.terminal import console
+from memo_store.period_keys import require_longer_than_grace
 from producers.files import event_paths
 from producers.replay import Inspection, Options, Pace, Replay, Summary, inspect, refuse_faulty
 from producers.sinks import DirectorySink, Sent, read_capture, send_capture
@@ -35,18 +37,20 @@ def replay_events(
     kafka: str | None,
     capture: Path | None,
     partitions: int,
+    forget_after: timedelta | None = None,
 ) -> Summary:
     """Replay files. Their reports go to the collector in this process, to Kafka, or to a directory to send later.
 
     The beginning of each file is looked at before anything is made or sent.
     """
+    require_longer_than_grace(survey, forget_after)
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
         directory, settings = DataDirectory(data), load()
         origin: AbstractContextManager[Origin] = (
-            collect(directory, survey, settings, kafka)
+            collect(directory, survey, settings, kafka, forget_after)
             if capture is None
-            else _capturing(directory, survey, settings, capture, partitions)
+            else _capturing(directory, survey, settings, capture, partitions, forget_after)
         )
         with origin as to, console.progress("replaying") as step, ctrl_c_asks() as stop:
             replay = Replay(
@@ -67,7 +71,12 @@ def replay_events(
 
 @contextmanager
 def _capturing(
-    data: DataDirectory, survey: Survey, settings: Settings, directory: Path, partitions: int
+    data: DataDirectory,
+    survey: Survey,
+    settings: Settings,
+    directory: Path,
+    partitions: int,
+    forget_after: timedelta | None,
 ) -> Iterator[Origin]:
     """An origin whose reports are written to a directory, for a cluster with this number of partitions."""
     require_source_clock(survey)
@@ -75,7 +84,7 @@ def _capturing(
     clock_key = settings.clock_key_bytes()
     with (
         closing(DirectorySink(directory, partitions, Scheme(survey))) as sink,
-        reporting(data, survey, settings, sink, clock_key) as origin,
+        reporting(data, survey, settings, sink, clock_key, forget_after) as origin,
     ):
         data.record_destination(survey.id, CLUSTER)
         yield origin

@@ -135,7 +135,7 @@ class Replay:
         pace: Pace | None = None,
         at_once: int = AT_ONCE,
     ) -> None:
-        self._respondent = memos.respondent
+        self._memos, self._respondent = memos, memos.respondent
         scheme, keyring = self._respondent.scheme, self._respondent.keyring
         survey = scheme.survey
         self._strict, self._most_faults = options.strict, options.most_faults
@@ -168,6 +168,7 @@ class Replay:
                 progress(batch.share_read, self._quality.rows, self._totals.reports)
             self._report(max(self._spool.periods, default=-1), stop)
             self._clock.finish(self._totals.through)
+            self._memos.finish(self._totals.through)  # what an attempt that died may have left to do
             self._stays.forget()
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
@@ -228,6 +229,7 @@ class Replay:
             self._totals.write(self._checkpoint)
             self._stays.forget(but=period)
             self._clock.advance(period + 1)
+            self._memos.finish(period)
             if stop():
                 raise Stopped(f"stopped after period {period}")
 

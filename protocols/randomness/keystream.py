@@ -50,6 +50,17 @@ def text_id(*texts: str) -> str:
     return sha256(parts(*texts)).hexdigest()
 
 
+def later_key(key: bytes, steps: int) -> bytes:
+    """The key that is later by some steps in a chain of keys: a key gives the next one, and not the one before.
+
+    >>> later_key(later_key(bytes(32), 2), 3) == later_key(bytes(32), 5)
+    True
+    """
+    for _ in range(steps):
+        key = hmac.digest(key, b"hearsay next", "sha256")
+    return key
+
+
 class Keyring:
     """A secret from which all draws of a device, or of a fleet of them, derive.
 
