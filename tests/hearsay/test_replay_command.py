@@ -71,6 +71,16 @@ def test_the_summary_for_programs_counts_every_fault(day: list[str]) -> None:
     assert summary["faults"]["bad_time"] == {"count": 1, "first": [{"file": "events.csv", "line": 102}]}
 
 
+def test_keys_of_periods_are_forgotten_only_after_the_grace_and_from_the_first_replay_on(day: list[str]) -> None:
+    """A refused replay leaves nothing behind."""
+    assert "--forget-after: not a duration" in type_in(*day, "--forget-after", "soon").output
+    refused = type_in(*day, "--forget-after", "0s")
+    assert isinstance(refused.exception, SettingsError) and not Path("data").exists()
+    assert type_in(*day, "--forget-after", "1d").exit_code == 0
+    assert "was begun with --forget-after" in str(type_in(*day).exception)
+    assert type_in(*day, "--forget-after", "999999w").exit_code == 0, "the same again, and another duration"
+
+
 def test_events_after_now_are_mistakes_unless_told_otherwise(day: list[str]) -> None:
     later = Path("events.csv").read_text().replace("2026-01-02", f"{datetime.now(UTC).year + 1}-01-02")
     Path("events.csv").write_text(later)

@@ -1,0 +1,192 @@
+"""`replay --forget-after`: one report per person and period through crashes and races, and a past that is forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import redis
+
+from memo_store.connection.link import Link
+from memo_store.sealing import Sealer
+from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
+from producers.replay import Replay
+from producers.replay.people import People
+from producers.replay.run import Totals
+from protocols.errors import HistoryLost, SettingsError, StoreError
+from protocols.randomness import Keyring, later_key
+from protocols.respondent import Respondent
+from servers.redis_server import RedisServer
+from tests.helpers.sinks import KeepingSink, rows_by_token
+from tests.producers.events import AREAS, OPTIONS, START, Event, survey, write
+from tests.producers.populations import CLOCK_KEY, KEYRING
+
+SCHEME = survey(budgets="eps: 0.2")
+AFTER = timedelta(hours=7)  # when a period of 6 hours is finished, it and the one before have keys
+SOMEONE = np.zeros(1, dtype=np.uint64)
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[redis.Redis]:
+    with redis.Redis.from_url(redis_url) as client:
+        yield client
+
+
+@pytest.fixture
+def store(client: redis.Redis) -> MemoStore:
+    store = MemoStore(client)
+    store.confirm_history()
+    return store
+
+
+def opened(store: MemoStore, after: timedelta | None = AFTER, **more: Any) -> SurveyMemos:
+    """The survey as a new process sees it."""
+    return store.survey(Respondent(SCHEME, KEYRING), forget_after=after, **more)
+
+
+def replay(memos: SurveyMemos, sink: KeepingSink, path: Path, periods: range, people: int = 3) -> Replay:
+    """Of people who are at a place in each period; where that is depends on the file's name, too."""
+    shift, hours = len(path.stem), timedelta(hours=6)
+    events = [Event(f"p{i}", START + p * hours, AREAS[(i + p + shift) % 4], 1) for p in periods for i in range(people)]
+    write(path, [event.row() for event in events])
+    return Replay(memos, sink, [path], OPTIONS, path.parent / "workspace", clock_key=CLOCK_KEY)
+
+
+def state(client: redis.Redis) -> dict[bytes, bytes]:
+    (key,) = client.scan_iter("hearsay:{*}:state")
+    return dict(client.hgetall(key))
+
+
+def stored(client: redis.Redis) -> tuple[int, bytes]:
+    """What a thief with the fleet's key reads in the store: a period, and its key."""
+    first = int(state(client)[b"first"])
+    sealer = Sealer(KEYRING, SCHEME.survey.id, SCHEME.fingerprint)
+    return first, sealer.unseal(f"period key {first}", state(client)[b"key"])
+
+
+def reports(sink: KeepingSink) -> list[int]:
+    """How many tokens came in each period; one that came twice had the same report."""
+    return np.bincount([period for period, _ in rows_by_token(sink.frames(SCHEME))]).tolist()
+
+
+def test_a_process_that_dies_between_any_two_steps_leaves_one_report_of_each_person_and_period(
+    store: MemoStore, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are all commands of the store, flushes of the sink and checkpoints. The next process repairs it."""
+
+    class Killed(BaseException): ...
+
+    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
+        def counting(*arguments: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                raise Killed
+            return step(*arguments)
+
+        return counting
+
+    left, last = -1, 0
+    for owner, name in ((Link, "_retrying"), (KeepingSink, "flush"), (Totals, "write")):
+        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+    while left <= 0:
+        client.flushall()
+        store.confirm_history()
+        left = last = last + 1
+        sink, path = KeepingSink(1), tmp_path / str(last) / "a.csv"
+        path.parent.mkdir()
+        try:
+            replay(opened(store), sink, path, range(3)).run()
+        except Killed:
+            replay(opened(store), sink, path, range(3)).run()
+        assert reports(sink) == [3, 3, 3] and stored(client)[0] == 1, f"died before step {last}"
+    assert last > 40
+
+
+def test_two_replays_at_once_have_one_key_and_none_moves_it_back(store: MemoStore, client: redis.Redis) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        tokens = list(pool.map(lambda _: int(opened(store).respondent.tokens(SOMEONE, 3)[0]), range(32)))
+    assert len(set(tokens)) == 1
+    first, slow = stored(client)[1], opened(store)
+    opened(store).finish(9)
+    slow.finish(4)
+    assert stored(client) == (8, later_key(first, 8))
+    with pytest.raises(StoreError, match="the key of period 7 of survey 'cdr' is forgotten"):
+        slow.respondent.tokens(SOMEONE, 7)
+
+
+def test_a_replay_that_falls_behind_another_is_refused_and_nobody_reports_twice(
+    store: MemoStore, tmp_path: Path
+) -> None:
+    """The other has other values of the same people: with one noise, two reports would show how they differ."""
+    sink = KeepingSink()
+    others = [replay(opened(store), sink, tmp_path / "other.csv", range(6))]
+    slow = replay(opened(store), sink, tmp_path / "slow.csv", range(6))
+    with pytest.raises(StoreError, match=r"forgotten .*remove events before 2026-01-02T00:00:00\+00:00 from the files"):
+        slow.run(stop=lambda: bool(others and others.pop().run() is None))
+    assert reports(sink) == [3] * 6
+
+
+def test_an_emptied_store_gets_its_key_again_from_a_running_process_and_not_a_new_one(
+    store: MemoStore, client: redis.Redis
+) -> None:
+    memos = opened(store)
+    before = stored(client)[1]
+    client.flushall()
+    memos.presence.status(SOMEONE, 1)
+    assert stored(client) == (0, before)
+    client.flushall()
+    with pytest.raises(HistoryLost, match="has no period keys of survey 'cdr', and may have lost them"):
+        opened(store)
+    store.accept_loss()
+    with pytest.raises(HistoryLost, match="restore a copy of the store, or give the survey a new id"):
+        opened(store, seen=memos.seen)
+    opened(store)  # no note says that the survey was replayed before
+    with pytest.raises(StoreError, match="are not those that this process has used"):
+        memos.respondent.tokens(SOMEONE, 1)
+
+
+@pytest.mark.parametrize("after", [AFTER, None], ids=["forgotten", "for life"])
+def test_who_takes_the_store_and_the_fleet_key_does_not_name_past_values(
+    store: MemoStore, client: redis.Redis, redis_server: RedisServer, tmp_path: Path, after: timedelta | None
+) -> None:
+    """The thief even knows whose each report is. Without the option, all values are named."""
+    sink, memos = KeepingSink(), opened(store, after)
+    replay(memos, sink, tmp_path / "a.csv", range(2), 400).run()
+    people = People(KEYRING).devices(pa.array([f"p{i}" for i in range(400)]))
+    rows = rows_by_token(sink.frames(SCHEME))
+    answers = np.array([rows[0, token][1][0][1][0] for token in memos.respondent.tokens(people, 0).tolist()])
+    old = state(client)[b"key"]
+    replay(opened(store, after), sink, tmp_path / "b.csv", range(2, 5)).run()
+    assert not any(client.strlen(key) > 1 for key in client.scan_iter("*@0")), "what is committed is the value"
+    client.save()
+    dump = (redis_server.directory / "dump.rdb").read_bytes()
+    assert state(client)[b"key"] in dump and (after is None or old not in dump)
+    for ring in [KEYRING] if after is None else [KEYRING, Keyring(stored(client)[1])]:
+        thief = Respondent(SCHEME, KEYRING, lambda _, ring=ring: ring)
+        tried = [thief.answer_once(SCHEME.questions[0], people, 0, np.full(400, v)) == answers for v in range(4)]
+        named = np.mean(np.argmax(tried, axis=0) == (np.arange(400) + 1) % 4)
+        assert named == 1 if after is None else 0.15 < named < 0.37  # luck: 0.25, and 0.27 by the answer itself
+
+
+def test_a_survey_stays_with_the_option_or_without_it(store: MemoStore, client: redis.Redis) -> None:
+    with pytest.raises(SettingsError, match="--forget-after 0s is not longer than the grace of survey 'cdr', 0s"):
+        opened(store, timedelta(0))
+    opened(store)
+    with pytest.raises(StoreError, match=r"begun with --forget-after.*\(replay it with --forget-after, or give"):
+        opened(store, None)
+    client.flushall()
+    store.confirm_history()
+    opened(store, None).presence.status(SOMEONE, 0)
+    for _ in range(2):
+        with pytest.raises(StoreError, match=r"begun without --forget-after: .* for good \(leave the option out"):
+            opened(store)
+        (key,) = client.scan_iter("hearsay:{*}:state")
+        client.hdel(key, "first", "key")  # as 0.2.0 leaves it
