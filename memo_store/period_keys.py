@@ -50,13 +50,13 @@ class PeriodKeys:
         self._sealer = sealer
         self._state = state
         self.forget_after = forget_after
-        self._ring: tuple[int, Keyring] | None = None  # of the last period that was asked for
+        self._last = -1, b""  # the period that was asked for last, and its key
         self.first, self._key = 0, secrets.token_bytes(32)
         self._replace("" if new or forget_after is None else READ_ONLY, 0, self._key, opening=True)
 
     def ring(self, period: int) -> Keyring:
         """What the draws of a period come from. Raises StoreError if its key is forgotten."""
-        if self._ring is None or self._ring[0] != period:
+        if period != self._last[0]:
             self.restore()
             if period < self.first:
                 raise StoreError(
@@ -65,12 +65,14 @@ class PeriodKeys:
                     "remove events before "
                     f"{self._survey.calendar.bounds(self.first)[0].isoformat()} from the files, and replay the others",
                 )
-            self._ring = period, Keyring(later_key(self._key, period - self.first))
-        return self._ring[1]
+            known, key = self._last if self.first <= self._last[0] < period else (self.first, self._key)
+            self._last = period, later_key(key, period - known)
+        return Keyring(self._last[1])
 
     def forget(self, through: int) -> None:
         """Erase the keys of all periods up to this one, in the store and here."""
-        self._ring = None
+        if self._last[0] <= through:
+            self._last = -1, b""
         while self.first <= through:
             self._replace(str(self.first), through + 1, later_key(self._key, through + 1 - self.first))
 

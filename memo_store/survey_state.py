@@ -23,7 +23,7 @@ from memo_store.tables.period_commits import PeriodCommits, close_commits, perio
 from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
 from protocols.scheme import Scheme
-from protocols.survey import Survey, micros
+from protocols.survey import MICROSECOND, Survey, micros
 
 
 def newest_period(link: Link, name: str) -> int:
@@ -152,7 +152,8 @@ class SurveyState:
         """
         if self.keys.forget_after is not None:
             calendar = self.scheme.survey.calendar
-            through = calendar.closed(calendar.end(period) - 1, self.keys.forget_after)
+            before = calendar.end(period) - 1 - self.keys.forget_after // MICROSECOND
+            through = calendar.closed(max(before, calendar.begin(0)))
             if through >= self.keys.first:
                 self.advance(period, through)
                 self.keys.forget(through)
