@@ -20,8 +20,7 @@ from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from protocols.errors import HistoryLost, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key
-from protocols.survey import Survey
-from protocols.survey.names import format_duration
+from protocols.survey import Survey, format_duration
 
 FLEET = "fleet"
 READ_ONLY = "-"  # is `first` of no state, so nothing is replaced

@@ -5,7 +5,7 @@ from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND,
 from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
-from protocols.survey.names import parse_duration
+from protocols.survey.names import format_duration, parse_duration
 from protocols.survey.roles import dwell_times
 
 __all__ = [
@@ -24,6 +24,7 @@ __all__ = [
     "Survey",
     "TimeZone",
     "dwell_times",
+    "format_duration",
     "micros",
     "parse_duration",
 ]
