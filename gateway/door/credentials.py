@@ -104,6 +104,3 @@ class RateLimit:
     def forget(self, credential: str) -> None:
         """Give back everything that was taken."""
         self._left.pop(credential, None)
-
-    def __len__(self) -> int:
-        return len(self._left)

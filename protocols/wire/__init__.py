@@ -16,7 +16,7 @@ from protocols.wire.content import (
 )
 from protocols.wire.frame import ROW_REASONS, Frame, decode_frame, encode_frame, join_frames, most_rows, row_faults
 from protocols.wire.header import Lookup, Named, ReportHeader, named, read_json
-from protocols.wire.report import ReportRow, decode_report, encode_report, read_report, row_of, rows_frame
+from protocols.wire.report import ReportRow, decode_report, read_report, row_of, rows_frame
 
 __all__ = [
     "CLOCK",
@@ -41,7 +41,6 @@ __all__ = [
     "decode_report",
     "encode_clock",
     "encode_frame",
-    "encode_report",
     "join_frames",
     "last_due",
     "most_rows",

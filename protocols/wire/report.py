@@ -11,26 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire.content import Reason, Reject
 from protocols.wire.frame import Frame
-from protocols.wire.header import Lookup, ReportHeader, read_hex, read_object, write_object
+from protocols.wire.header import Lookup, ReportHeader, read_hex, read_object
 
 MAX_REPORT_BYTES = 256 << 10
 _KEYS = {"survey", "fingerprint", "period", "token", "gap", "answers"}
-
-
-def encode_report(frame: Frame, scheme: Scheme) -> bytes:
-    """A frame of one row as a JSON report."""
-    if len(frame) != 1:
-        raise WireError(f"a single report of {len(frame)} rows", "send a frame instead")
-    answers = {
-        name: scheme.question(name).mechanism.encoding.answer.to_bytes(column).tobytes().hex()
-        for name, column in frame.answers.items()
-    }
-    numbers = {"token": f"{int(frame.tokens[0]):016x}", "gap": f"{int(frame.gaps[0]):04x}"}
-    return write_object({**frame.header.write(), **numbers, "answers": answers})
 
 
 class ReportRow(NamedTuple):

@@ -37,22 +37,10 @@ class Right:
 
 @dataclass(frozen=True)
 class Role:
-    """A user of the cluster: what it is, and its rights."""
+    """A user of the cluster, and its rights: docs/deploying.md says what each is for."""
 
     name: str
-    who: str
     rights: tuple[Right, ...]
-
-    def may(self, operation: Operation, name: str, resource: Literal["topic", "group"] = "topic") -> bool:
-        """Whether the role has a right.
-
-        >>> edge = {role.name: role for role in roles(Topics())}["edge"]
-        >>> edge.may("Write", "hearsay.reports"), edge.may("Read", "hearsay.reports")
-        (True, False)
-        """
-        return any(
-            right.resource == resource and right.name == name and operation in right.operations for right in self.rights
-        )
 
 
 def roles(topics: Topics) -> list[Role]:
@@ -63,36 +51,27 @@ def roles(topics: Topics) -> list[Role]:
     reports, surveys = [topics.reports], [topics.surveys]
     sending = (*_topics(reports, "Write", "Describe"), *_topics(surveys, "Read", "Describe"))
     reading = _topics([*surveys, *finals, *results], "Read", "Describe")
+    worker = (
+        *_topics([*reports, topics.partials, *changelogs, *finals, *results], "Read", "Write", "Describe"),
+        *_topics([topics.deadletters], "Write", "Describe"),
+        *_topics(surveys, "Read", "Describe"),
+        Right("group", topics.prefix, ("Read", "Describe")),
+    )
+    views = (*_topics([*surveys, *finals], "Read", "Describe"), *_topics(results, "Read", "Write", "Describe"))
+    operator = (
+        *_topics([*reports, *changelogs, topics.deadletters], "Read", "Write", "Describe", "DescribeConfigs"),
+        *_topics([*surveys, topics.partials, *finals, *results], "Read", "Describe", "DescribeConfigs"),
+        Right("group", topics.prefix, ("Describe",)),
+    )
     return [
-        Role("gateway", "takes reports from devices and sends them", sending),
-        Role("edge", "makes and sends reports: a fleet, a replay, `hearsay send`", sending),
-        Role(
-            "worker",
-            "counts, merges and makes results. It sends clock records of surveys with `clock: wall`",
-            (
-                *_topics([*reports, topics.partials, *changelogs, *finals, *results], "Read", "Write", "Describe"),
-                *_topics([topics.deadletters], "Write", "Describe"),
-                *_topics(surveys, "Read", "Describe"),
-                Right("group", topics.prefix, ("Read", "Describe")),
-            ),
-        ),
-        Role(
-            "views",
-            "makes results of finals, apart from workers",
-            (*_topics([*surveys, *finals], "Read", "Describe"), *_topics(results, "Read", "Write", "Describe")),
-        ),
-        Role("publisher", "publishes surveys", _topics(surveys, "Read", "Write", "Describe")),
-        Role("analyst", "reads results: `hearsay report`, exports", reading),
-        Role("dashboard", "shows results", reading),
-        Role(
-            "operator",
-            "runs `hearsay topics check`, `recover`, `close` and `deadletters`. It can read every report",
-            (
-                *_topics([*reports, *changelogs, topics.deadletters], "Read", "Write", "Describe", "DescribeConfigs"),
-                *_topics([*surveys, topics.partials, *finals, *results], "Read", "Describe", "DescribeConfigs"),
-                Right("group", topics.prefix, ("Describe",)),
-            ),
-        ),
+        Role("gateway", sending),
+        Role("edge", sending),
+        Role("worker", worker),
+        Role("views", views),
+        Role("publisher", _topics(surveys, "Read", "Write", "Describe")),
+        Role("analyst", reading),
+        Role("dashboard", reading),
+        Role("operator", operator),
     ]
 
 

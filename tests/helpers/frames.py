@@ -11,6 +11,7 @@ from protocols.arrays.columns import Symbols
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Frame
+from protocols.wire.header import write_object
 
 TERMS: dict[str, Any] = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps_inf": 2, "eps_1": 1}
 
@@ -49,3 +50,13 @@ def same(one: Frame, other: Frame) -> bool:
         and list(one.answers) == list(other.answers)
         and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     )
+
+
+def encode_report(frame: Frame, scheme: Scheme) -> bytes:
+    """A frame of one row as a JSON report, as a device writes it."""
+    (token,), (gap,) = frame.tokens.tolist(), frame.gaps.tolist()
+    answers = {
+        name: scheme.question(name).mechanism.encoding.answer.to_bytes(column).tobytes().hex()
+        for name, column in frame.answers.items()
+    }
+    return write_object({**frame.header.write(), "token": f"{token:016x}", "gap": f"{gap:04x}", "answers": answers})

@@ -8,7 +8,7 @@ from random import Random
 
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, decode_frame, encode_clock, encode_frame
-from protocols.wire.report import encode_report
+from tests.helpers.frames import encode_report
 from tests.stream_app.worlds import COLOURS, HORIZON, KEY, PAGES, SCHEME, Reports, Row, Tick, scheme, wire
 
 Record = tuple[int, str, bytes]  # partition, content type, value

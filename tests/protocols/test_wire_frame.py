@@ -23,11 +23,10 @@ from protocols.wire import (
     decode_frame,
     decode_report,
     encode_frame,
-    encode_report,
     row_faults,
 )
 from protocols.wire.content import MAX_ROWS
-from tests.helpers.frames import make_scheme, random_frame, same
+from tests.helpers.frames import encode_report, make_scheme, random_frame, same
 
 SCHEME = make_scheme(3, 100, 300, solution="spl")
 DISCLOSING = make_scheme(3, 100)

@@ -21,8 +21,7 @@ from protocols.wire import (
     encode_frame,
     row_faults,
 )
-from protocols.wire.report import encode_report
-from tests.helpers.frames import make_scheme, random_frame
+from tests.helpers.frames import encode_report, make_scheme, random_frame
 
 KEY = b"operator's key"
 SCHEME = make_scheme(3, 20, 300, solution="spl", horizon=7)

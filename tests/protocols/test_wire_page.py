@@ -26,14 +26,13 @@ from protocols.wire import (
     decode_report,
     encode_clock,
     encode_frame,
-    encode_report,
     partition_of,
 )
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import DEADLETTERS, Output
 from tests.helpers import wire_page
-from tests.helpers.frames import make_scheme, random_frame
+from tests.helpers.frames import encode_report, make_scheme, random_frame
 from tests.helpers.wire_page import Asked, Closing, Row
 
 PAGE = (Path(__file__).parents[2] / "docs" / "wire-format.md").read_text()

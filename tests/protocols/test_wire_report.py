@@ -9,11 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.errors import WireError
 from protocols.scheme import Scheme
 from protocols.wire import Frame, Reason, Reject, decode_report
-from protocols.wire.report import encode_report
-from tests.helpers.frames import make_scheme, random_frame, same
+from tests.helpers.frames import encode_report, make_scheme, random_frame, same
 
 SCHEME = make_scheme(3, 100, 300, solution="spl")
 DISCLOSING = make_scheme(3, 100)
@@ -46,11 +44,6 @@ def test_reports_of_one_survey_that_answer_the_same_attributes_are_as_long(schem
         frame = random_frame(scheme, 1, period=7**seed % (1 << 32), seed=seed)
         by_answers.setdefault(tuple(frame.answers), set()).add(len(encode_report(frame, scheme)))
     assert [len(lengths) for lengths in by_answers.values()] == [1] * len(by_answers)
-
-
-def test_only_one_row_is_a_single_report() -> None:
-    with pytest.raises(WireError, match="2 rows"):
-        encode_report(random_frame(SCHEME, 2), SCHEME)
 
 
 def test_order_and_spaces_do_not_matter() -> None:

@@ -10,12 +10,12 @@ import pytest
 from protocols.errors import LogError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_frame, encode_clock, encode_frame
-from protocols.wire.report import encode_report
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import Applied, Changes, PartitionCounter
 from stream_app.log.flushes import Flush, Output
 from tests.helpers.crowd import scheme_of
+from tests.helpers.frames import encode_report
 from tests.stream_app.crashes import keep
 from tests.stream_app.worlds import KEY, SCHEME, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of, wire
 

@@ -17,7 +17,8 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame, encode_report
+from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame
+from tests.helpers.frames import encode_report
 from views.local import collector
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram
