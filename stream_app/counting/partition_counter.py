@@ -9,6 +9,7 @@ Of a survey that was quarantined, the position has the rest through an offset of
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -28,11 +29,11 @@ from stream_app.counting.judging import (
     refused_skip,
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
-from stream_app.counting.partition_position import UNKNOWN, PartitionPosition, amended
+from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import known_scheme, recover
-from stream_app.counting.state import OpenPeriod, Period, Position, Rejects
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects
 from stream_app.log.codec import VALUE_BYTES, of_this_release
-from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.flushes import Flush, Output, Write, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss, Skipped, Why
 from stream_app.log.recovery import Records
@@ -42,6 +43,7 @@ PLAIN = (
     "recover` lets workers go on"
 )
 DEFAULT_SAVING = Saving()
+UNKNOWN = ""  # the survey of a record that could not be read
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,16 @@ class PartitionCounter(LogReader):
         self._lookup = lookup
         self._clock_key = clock_key
         self._periods = OpenPeriods(partition, recovered.state, check_tokens, limit, saving)
-        self._position = PartitionPosition(partition, recovered.position, self._periods, lookup)
+        position = self._position = recovered.position
+        # What the position contains of surveys that are read again because they were quarantined.
+        self._behind = {
+            survey: quarantine.offset
+            for survey, quarantine in position.quarantines.items()
+            if quarantine.offset is not None
+        }
+        quarantined = filter(position.is_quarantined, position.quarantines)
+        self._unsent = {*self.rejects, *position.lost, *position.losing} - {UNKNOWN, *quarantined}
+        """Surveys whose rejects or losses the merge may lack."""
         self.pending_bytes = 0
         """About how much the next flush will write beyond the counters: used to decide when to flush."""
 
@@ -106,17 +117,18 @@ class PartitionCounter(LogReader):
 
     @property
     def is_pressing(self) -> bool:
-        return super().is_pressing or bool(self._position.unsent)
+        return super().is_pressing or bool(self._unsent)
 
     @property
     def rejects(self) -> Rejects:
         """Rows refused since the beginning, by survey ("" where it could not be read) and reason."""
-        return self._position.rejects
+        names = {*self._position.rejects, *self._periods.surveys()}
+        return {survey: self._rejects_of(survey) for survey in sorted(names)}
 
     @property
     def lost(self) -> dict[str, tuple[Loss, ...]]:
         """Reports that are lost at most, by survey, for periods that windows can still include."""
-        return self._position.lost
+        return self._position.losses(self._lookup)
 
     def closed_through(self, survey: str) -> int:
         return self._position.clock(survey).through
@@ -166,26 +178,56 @@ class PartitionCounter(LogReader):
         counters: list[Write] = []
         shown: list[Output] = []
         provisional = provisional and self._read >= self._contained  # what is read again was sent before
-        for survey in sorted({*self._periods.surveys(), *self._position.unsent}):
+        for survey in sorted({*self._periods.surveys(), *self._unsent}):
             with self._caring_for(survey):
                 seen, counted = self._periods.writes(survey, everything)
                 shown += self._shown(survey, everything) if provisional else []
                 tokens += seen
                 counters += counted
         self.pending_bytes = 0
-        return self._flush(tokens, counters, [self._position.record(self._read, self.mark)], shown)
+        return self._flush(tokens, counters, [self._position_record()], shown)
 
     def _shown(self, survey: str, everything: bool) -> list[Output]:
         """What the merge lacks of a survey that is not closed."""
         parts = self._periods.unsent(survey, everything)
-        return [*parts, self._position.progress(survey, self._read)] if survey in self._position.unsent else parts
+        return [*parts, self._progress(survey, self._read)] if survey in self._unsent else parts
+
+    def _progress(self, survey: str, offset: int) -> Output:
+        """What the merge must know of a survey besides its counts, as a message."""
+        self._unsent.discard(survey)
+        rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, {}))
+        lost = self._position.lost_of(survey, known_scheme(self._lookup, survey).survey.ahead)
+        return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates, lost))
+
+    def _rejects_of(self, survey: str) -> Counter[str]:
+        return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
+
+    def _position_record(self) -> Write:
+        """The position now. It lists through which offset the counter of each open period must be."""
+        position, read = self._position, self._read
+        position.offset, position.mark = max(self._contained, read), self.mark
+        before = position.open
+        position.open = {key: listed for key, listed in before.items() if position.is_quarantined(key[0])}
+        for key, period in self._periods.all.items():
+            now = Listed(period.offset, period.opened, period.rows)
+            listed = before.get(key, now)
+            position.open[key] = now if now.due >= listed.due else Listed(listed.due, period.opened, listed.rows)
+        for survey, contained in self._behind.items():
+            if not position.is_quarantined(survey):
+                own = None if read >= self._contained else max(contained, read)
+                position.quarantines[survey] = replace(position.quarantines[survey], offset=own)
+        return Write(state_key("count", self.partition, "position"), position.encode())
 
     def _forget(self, survey: str, position: bytes) -> None:
-        self._position.restore(survey, position)
+        self._position.restore(survey, Position.decode(position))
+        self._unsent.discard(survey)
         self._periods.forget(survey)
 
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
-        return amended(record, survey, before, self._quarantines[survey])
+        position = Position.decode(record)
+        position.restore(survey, Position.decode(before))
+        position.quarantines[survey] = self._quarantines[survey]
+        return position.encode()
 
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""
@@ -209,11 +251,15 @@ class PartitionCounter(LogReader):
     def _apply_one(self, record: Record, decoded: Decoded) -> Changes:
         if isinstance(decoded, Frame | ReportRow):
             return self._apply_frame(record, joined([decoded], known_scheme(self._lookup, decoded.survey)))
-        if self._position.contains(record.offset, decoded.survey or UNKNOWN):
+        if self._contains(record.offset, decoded.survey or UNKNOWN):
             return Changes()
         if isinstance(decoded, Clock):
             return self._apply_clock(record.offset, decoded)
         return self._refuse(record, decoded)
+
+    def _contains(self, offset: int, survey: str) -> bool:
+        """Whether what a record of a survey did to the position is in it."""
+        return offset <= self._behind.get(survey, self._contained)
 
     def _count_together(self, batch: Sequence[DecodedRecord]) -> Changes | None:
         """Count frames as one; None if one of them may need treatment of its own, and nothing was counted."""
@@ -232,7 +278,7 @@ class PartitionCounter(LogReader):
 
     def _apply_frame(self, record: Record, frame: Frame) -> Changes:
         scheme = known_scheme(self._lookup, frame.survey)
-        contained = self._position.contains(record.offset, frame.survey)
+        contained = self._contains(record.offset, frame.survey)
         through = self.closed_through(frame.survey)
         if frame.period <= through:
             self._note_late(record, frame, scheme)
@@ -242,7 +288,7 @@ class PartitionCounter(LogReader):
                 return Changes()
         elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
             if reject.reason is Reason.LATE and frame.period > through - scheme.survey.horizon:
-                self._position.note_late(frame.survey, frame.period, len(frame))
+                self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
             return self._refuse(record, reject)
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         if judged.bad and not contained:
@@ -271,25 +317,28 @@ class PartitionCounter(LogReader):
         counted, refused = self._periods.count(offset, period, judged, size)
         self.pending_bytes += counted * judged.good.tokens.itemsize
         if refused:
-            self._position.unsent.add(judged.good.survey)
+            self._unsent.add(judged.good.survey)
         return Changes(judged.good.survey, counted, refused)
 
     def _apply_clock(self, offset: int, clock: Clock) -> Changes:
         """Close what a clock record closes. Each one is acknowledged by progress, also a repeat or an empty one."""
         survey = clock.survey
-        moved = self._position.close(survey, offset, clock.through)
+        moved = self._position.close(known_scheme(self._lookup, survey).survey, offset, clock.through)
         through = self.closed_through(survey)
         for key, period in self._periods.close(survey, through):
             period.offset = offset
             self._send([self._periods.part(key, period, closed=True)])
-            self._position.take_over(key, period)
+            self._position.rejects.setdefault(survey, Counter()).update(period.rejects)
+            self._position.open.pop(key, None)
             self._deletions += [Write(gone, None) for gone in self._periods.records_of(key, period)]
-        self._send([self._position.progress(survey, offset)])
+        self._send([self._progress(survey, offset)])
         return Changes(survey, closed_through=through if moved else None)
 
     def _refuse(self, record: Record, reject: Reject) -> Changes:
         survey = reject.survey or UNKNOWN
-        self._position.refuse(survey, reject)
+        self._position.rejects.setdefault(survey, Counter())[reject.reason.value] += reject.rows
+        if survey != UNKNOWN:
+            self._unsent.add(survey)
         self._send([refused_record(record, reject, self.partition)])
         return Changes(survey, refused={reject.reason: reject.rows})
 

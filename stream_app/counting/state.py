@@ -24,11 +24,12 @@ import numpy as np
 from protocols.arrays import Tokens
 from protocols.errors import FingerprintChanged
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.wire import Lookup
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
 from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, pack_position, unpack
-from stream_app.log.marks import Loss, added
+from stream_app.log.marks import Loss, added, since
 from stream_app.log.recovery import NOTHING, LogPosition
 
 NOT_YET = 2**63 - 1  # the offset of something that was not read yet
@@ -135,16 +136,22 @@ class Position(LogPosition):
         schemes = {survey: lookup(survey) for survey in sorted({*self.lost, *self.losing})}
         return {id: self.lost_of(id, scheme.survey.ahead) for id, scheme in schemes.items() if scheme is not None}
 
-    def settle_lost(self, survey: str, before: int, ahead: int, horizon: int) -> None:
-        """A survey that was closed through the period `before` is closed further: note what was lost until then.
+    def close(self, terms: Survey, offset: int, through: int) -> bool:
+        """Close a survey through a period, by the record at an offset; False if it was closed that far already.
 
-        Only periods count that windows can still include.
+        What was lost until then is noted, and only periods are kept that windows can still include.
         """
-        losing = self.losing.pop(survey, 0)
-        if losing:
-            through = self.clock(survey).through
-            first = max(before, through - horizon) + 1
-            self.lost.setdefault(survey, []).append(Loss(first, through + ahead, losing))
+        survey, clock = terms.id, self.clock(terms.id)
+        before, moved = clock.through, clock.move(offset, through)
+        shown = clock.through - terms.horizon + 1
+        if moved and (losing := self.losing.pop(survey, 0)):
+            loss = Loss(max(before + 1, shown), clock.through + terms.ahead, losing)
+            self.lost.setdefault(survey, []).append(loss)
+        if survey in self.lates:
+            self.lates[survey] = Counter({late: rows for late, rows in self.lates[survey].items() if late >= shown})
+        if survey in self.lost:
+            self.lost[survey] = since(self.lost[survey], shown)
+        return moved
 
     def clock(self, survey: str) -> SurveyClock:
         return self.clocks.setdefault(survey, SurveyClock())
