@@ -24,7 +24,6 @@ from memo_store.connection.layout import PSEUDONYM, Placed, shard_key
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from protocols.arrays import Counts
-from protocols.errors import StoreError
 from protocols.survey import MAX_PERIOD
 
 PRESENCE = np.dtype([("last", "<u4"), ("reports", "<u4")])
@@ -88,12 +87,7 @@ def columns_key(sealer: Sealer) -> str:
 
 def read_columns(link: Link, sealer: Sealer, devices: int = 0) -> tuple[bytes, Counts, Counts]:
     """The version, and the last period (or NEVER) and the number of reports of at least this number of devices."""
-    version, sealed, bits = link.ask("HMGET", columns_key(sealer), "version", "base", "0")
-    if bits is not None:  # devices of that period would report it again
-        raise StoreError(
-            "the store has the presence of a fleet of an earlier version of hearsay",
-            "start the fleet in another data directory, or with another key",
-        )
+    version, sealed = link.ask("HMGET", columns_key(sealer), "version", "base")
     base = np.frombuffer(b"" if sealed is None else sealer.unseal("base", sealed), dtype=PRESENCE)
     latest, reports = (
         np.pad(base[name].astype(np.int64), (0, max(0, devices - len(base)))) for name in ("last", "reports")

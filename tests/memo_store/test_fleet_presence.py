@@ -15,7 +15,7 @@ from memo_store.store import MemoStore
 from protocols.errors import StoreError
 from servers.redis_server import RedisServer
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import columns_key, devices, respondent
+from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(40)
 Happening = list[tuple[int, set[int]]]
@@ -109,13 +109,3 @@ def test_the_statistics_of_a_store_count_a_fleets_reports(redis_url: str, budget
         fleet.delivered(EVERYONE[:4], 1)
         (found,) = store.stats().surveys
         assert (found.devices, found.reports) == (8, 12)
-
-
-def test_the_presence_of_a_fleet_of_an_earlier_version_is_refused(redis_url: str) -> None:
-    """That version kept a field for each period since the base: without them, devices would report periods again."""
-    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        memos.fleet_presence(40).delivered(EVERYONE[:5], 0)
-        client.hset(columns_key(client), "0", b"sealed")
-        with pytest.raises(StoreError, match="of an earlier version"):
-            memos.fleet_presence(40)
