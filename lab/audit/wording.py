@@ -12,18 +12,18 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
         "attack that is not better than this learns nothing about a person.",
     ),
     "place": (
-        "Averaging places",
+        "Averaging places: root mean square distance from the place",
         "Somebody links the reports of a device that stays at one place, and takes their mean. The figure is the root "
         "mean square distance between that mean and the place, so the smaller it is, the better for the attacker. "
         "Luck is that of somebody who names the middle of the grid. Without a memo the distance goes to 0; with one "
         "it never falls below that of one memo. Places are not guessed cell by cell: next to the right one is near.",
     ),
     "which": (
-        "Finding the true attribute",
+        "Finding the true attribute among fakes",
         "Devices answer one attribute truly and invent the others. Somebody guesses which one is true.",
     ),
     "link": (
-        "Recognising a device",
+        "Recognising a device by its answers",
         "Reports carry no identifier. Somebody compares the answers of two periods and guesses which earlier report "
         "came from the same device. Bits say how much two reports of a device have in common; a crowd of n devices "
         "hides log2(n) bits.",
@@ -34,13 +34,13 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
         "looks for that person's row. The best possible figure is that of somebody who knows the true values.",
     ),
     "epsilon": (
-        "Keeping the promise",
+        "Loss: ln of the largest likelihood ratio",
         "The loss is the logarithm of how much likelier a report is under one value than under another. The best "
         "column is what the survey promises. The attack column is a loss that the devices were proven to have; it must "
         "not be above the promise.",
     ),
     "forge": (
-        "Forging reports",
+        "Forging: how far an estimate moves",
         "Somebody sends forged reports to move a published share. Figures are for one forged report in a hundred.",
     ),
 }

@@ -20,15 +20,6 @@ PERIODS = 10
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 """Attacks on devices whose secrets the audit does not have."""
-HEADINGS = {
-    "guess": "Guessing a value",
-    "place": "Averaging places: root mean square distance from the place",
-    "which": "Finding the true attribute among fakes",
-    "link": "Recognising a device by its answers",
-    "reidentify": "Finding people in another table",
-    "epsilon": "Loss: ln of the largest likelihood ratio",
-    "forge": "Forging: how far an estimate moves",
-}
 
 
 def audit(
@@ -202,10 +193,12 @@ def _show(report: AuditReport, as_json: bool) -> None:
     if as_json:
         console.print_json(report.model_dump(mode="json"))
         return
+    from lab.audit.wording import EXPLAINED
+
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
     console.out.print(f"[bold]{report.survey}[/] · {escape(kind)}; a crowd of {report.crowd:,}")
-    for attack, heading in HEADINGS.items():
+    for attack, (heading, _) in EXPLAINED.items():
         figures = [figure for figure in report.figures if figure.attack == attack]
         if figures:
             console.out.print()

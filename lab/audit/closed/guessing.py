@@ -279,11 +279,10 @@ def counts_of(t: int, size: int) -> Whole:
 
 def chances(counts: Whole, noise: Floats) -> Floats:
     """The chance of each row of counts, by the memo."""
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, counts[0].sum() + 1)))])
-    orders = factorials[-1] - factorials[counts].sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(noise)
-        powers = np.stack([np.where(counts > 0, counts * row, 0.0).sum(axis=1) for row in logs], axis=1)
+    from scipy.special import gammaln, xlogy  # takes a while to import
+
+    orders = gammaln(counts[0].sum() + 1) - gammaln(counts + 1).sum(axis=1)
+    powers = np.stack([xlogy(counts, row).sum(axis=1) for row in noise], axis=1)
     return np.asarray(np.exp(orders[:, None] + powers))
 
 
