@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from protocols.arrays import Bytes
 from protocols.scheme import Scheme
 from protocols.wire import (
-    MAX_RECORD_BYTES,
     ROW_REASONS,
     Frame,
     Reason,
@@ -63,11 +62,4 @@ def _cut(good: Frame, partitions: int) -> Iterator[tuple[int, Frame]]:
     by_partition = partition_of(good.tokens, partitions)
     for partition in range(partitions):
         members = good.take(by_partition == partition)
-        yield from ((partition, part) for part in in_parts(members))
-
-
-def in_parts(frame: Frame) -> list[Frame]:
-    """A frame in parts, each of which fits in a record; none if it is empty."""
-    width = frame.tokens.itemsize + frame.gaps.itemsize + sum(column[:1].nbytes for column in frame.answers.values())
-    most = max(1, min(MOST_ROWS, MAX_RECORD_BYTES // 2 // width))
-    return [frame.take(slice(start, start + most)) for start in range(0, len(frame), most)]
+        yield from ((partition, part) for part in members.parts(MOST_ROWS))

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 import structlog
 
-from gateway.door.gathering import Cut, in_parts
+from gateway.door.gathering import MOST_ROWS, Cut
 from gateway.door.judging import closing_time
 from protocols.scheme import Scheme
 from protocols.wire import Frame, Lookup, Reject, decode_frame, encode_frame, join_frames
@@ -118,7 +118,7 @@ class Holder:
                     frames.append(frame.take(~stays))
                     if stays.any():
                         back.append((sender, encode_frame(frame.take(stays), scheme)))
-            parts = [part for whole in _alike(frames) for part in in_parts(whole.sorted())]
+            parts = [part for whole in _alike(frames) for part in whole.sorted().parts(MOST_ROWS)]
             released = [(place[2], encode_frame(part, scheme)) for part in parts]
             found.append((Held(place, rows[-1][0] if rows else 0, back), released))
         return found

@@ -52,6 +52,12 @@ class Frame:
     def sorted(self) -> Frame:
         return self.take(np.argsort(self.tokens, kind="stable"))
 
+    def parts(self, most: int = MAX_ROWS) -> list[Frame]:
+        """In parts of at most so many rows, each of which fits in a record; none if it is empty."""
+        width = self.tokens.itemsize + self.gaps.itemsize + sum(column[:1].nbytes for column in self.answers.values())
+        step = max(1, min(most, MAX_RECORD_BYTES // 2 // width))
+        return [self.take(slice(start, start + step)) for start in range(0, len(self), step)]
+
 
 def join_frames(frames: Sequence[Frame]) -> Frame:
     """The rows of frames with the same header and columns, concatenated: for counting, not for sending."""

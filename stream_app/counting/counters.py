@@ -12,7 +12,7 @@ forged ones are noticed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -23,7 +23,7 @@ from protocols.arrays import Column, Whole
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
-from stream_app.counting.gathered import Gathered, add_gathered
+from stream_app.counting.gathered import Gathered
 from stream_app.log.codec import Array
 
 
@@ -89,13 +89,29 @@ def add(parts: Iterable[Statistics], size: Size) -> Statistics:
     if size.fresh is not None:
         for part in listed:
             n[np.searchsorted(gaps, part.gaps)] += part.n
-        return Statistics(gaps, n, add_gathered(listed, gaps, size.fresh))
+        return Statistics(gaps, n, _add_gathered(listed, gaps, size.fresh))
     for part in listed:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
         N[rows] += part.N
         widths += part.widths
     return Statistics(gaps, n, N, widths)
+
+
+def _add_gathered(parts: Sequence[Statistics], gaps: NDArray[np.uint16], encoding: FreshHash) -> Whole:
+    """The supports of all answers of some parts, by gap and value: none waits any longer."""
+    supports = np.zeros((len(gaps), encoding.k), dtype=np.int64)
+    waiting: list[list[Column]] = [[] for _ in gaps]
+    for part in parts:
+        rows = np.searchsorted(gaps, part.gaps)
+        if part.N.shape[1]:
+            supports[rows] += part.N
+        for row, answers in zip(rows, np.split(part.waiting, np.cumsum(part.waits)[:-1]), strict=False):
+            waiting[row].append(answers)
+    for row, found in enumerate(waiting):
+        if sum(map(len, found)):
+            supports[row] += encoding.supports(np.concatenate(found))
+    return supports
 
 
 def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
@@ -154,7 +170,7 @@ class _Counter:
             self._add_gaps(initial.gaps)
             self._n[: len(initial.gaps)] = initial.n
             if self._gathered is not None:
-                self._gathered.restore(initial)
+                self._gathered.restore(initial.N, initial.waits, initial.waiting)
             else:
                 self._N[: len(initial.gaps)] = initial.N
             self._widths += initial.widths

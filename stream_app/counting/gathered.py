@@ -9,17 +9,13 @@ numbers, so it does not matter when supports are counted, nor in how many parts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from protocols.arrays import Column, Places, Rows, Whole
 from protocols.mechanisms import FreshHash
-
-if TYPE_CHECKING:
-    from stream_app.counting.counters import Statistics
 
 ALWAYS_WAITING = 1 << 20
 """So many bytes of answers may wait, also where the supports take less: counting them takes its time."""
@@ -37,13 +33,13 @@ class Gathered:
         self._rows = 0
         self._waiting = 0
 
-    def restore(self, found: Statistics) -> None:
-        """Go on from a record."""
-        self._rows = len(found.gaps)
-        if found.N.shape[1]:
-            self._settled = found.N.astype(np.int64)
-        self._parts = [(np.repeat(np.arange(self._rows, dtype=np.int32), found.waits), found.waiting)]
-        self._waiting = len(found.waiting)
+    def restore(self, settled: Whole, waits: Whole, waiting: Column) -> None:
+        """Go on from what `snapshot` gave, with rows in that order."""
+        self._rows = len(settled)
+        if settled.shape[1]:
+            self._settled = settled.astype(np.int64)
+        self._parts = [(np.repeat(np.arange(self._rows, dtype=np.int32), waits), waiting)]
+        self._waiting = len(waiting)
 
     def add(self, rows: Rows, answers: Column, count: int) -> None:
         """Take answers, each of one of `count` rows."""
@@ -93,19 +89,3 @@ class Gathered:
         held = np.zeros((0, self._encoding.k), dtype=np.int64) if self._settled is None else self._settled
         more = np.zeros((self._rows - len(held), self._encoding.k), dtype=np.int64)
         return np.concatenate([held, more])
-
-
-def add_gathered(parts: Sequence[Statistics], gaps: NDArray[np.uint16], encoding: FreshHash) -> Whole:
-    """The supports of all answers of some parts, by gap and value: none waits any longer."""
-    supports = np.zeros((len(gaps), encoding.k), dtype=np.int64)
-    waiting: list[list[Column]] = [[] for _ in gaps]
-    for part in parts:
-        rows = np.searchsorted(gaps, part.gaps)
-        if part.N.shape[1]:
-            supports[rows] += part.N
-        for row, answers in zip(rows, np.split(part.waiting, np.cumsum(part.waits)[:-1]), strict=False):
-            waiting[row].append(answers)
-    for row, found in enumerate(waiting):
-        if sum(map(len, found)):
-            supports[row] += encoding.supports(np.concatenate(found))
-    return supports

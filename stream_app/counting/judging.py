@@ -143,13 +143,10 @@ def refused_record(record: Record, reject: Reject, partition: int) -> Output:
 def refused_rows(judged: Judged, scheme: Scheme, offset: int, partition: int) -> Iterator[Output]:
     """The dead letters of bad rows: for each reason one frame, or more where one might not fit in a record."""
     for reason, frame in judged.bad.items():
-        width = frame.tokens.itemsize + frame.gaps.itemsize + sum(c[:1].nbytes for c in frame.answers.values())
-        step = max(1, MAX_RECORD_BYTES // 2 // width)  # an encoding of ours may be larger than the sender's
-        for start in range(0, len(frame), step):
-            rows = frame.take(slice(start, start + step))
+        for number, rows in enumerate(frame.parts()):  # an encoding of ours may be larger than the sender's
             value = encode_frame(rows, scheme)
             reject = Reject(reason, f"{len(rows)} rows of a frame", frame.survey, len(rows))
-            yield _dead_letter(offset, partition, reject, FRAME, value, len(value), start // step)
+            yield _dead_letter(offset, partition, reject, FRAME, value, len(value), number)
 
 
 def is_letter(item: Write | Output) -> TypeGuard[Output]:
