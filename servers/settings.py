@@ -45,25 +45,6 @@ TOKEN_CHARACTERS = 16
 """The shortest token accepted for a dashboard."""
 
 
-def _with_secrets_read(values: Any) -> Any:
-    """Put the content of each `x_file` in place of `x`; raises ValueError if both are given."""
-    if not isinstance(values, dict):
-        return values
-    read = dict(values)
-    for name, path in values.items():
-        secret = name.removesuffix("_file")
-        if secret != name and path is not None:
-            if values.get(secret) is not None:
-                raise ValueError(f"both {secret} and {name} are given")
-            try:
-                read[secret] = read_limited(Path(path)).decode().strip()
-            except UnicodeDecodeError:
-                raise ValueError(f"{name}: {path} is not UTF-8 text") from None
-            except OSError as error:
-                raise ValueError(f"{name}: cannot read {path}: {error.strerror}") from None
-    return read
-
-
 def _without_replaced(values: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
     """Settings without the secrets that others replace, be it by the secret or by the name of its file.
 
@@ -80,14 +61,29 @@ def _without_replaced(values: dict[str, Any], by: dict[str, Any]) -> dict[str, A
 
 
 class _Section(BaseModel):
-    """Settings of one server: frozen, without unknown names, secrets also from files."""
+    """Settings: frozen, without unknown names, secrets also from files."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
     @model_validator(mode="before")
     @classmethod
     def _read_secret_files(cls, values: Any) -> Any:
-        return _with_secrets_read(values)
+        """Put the content of each `x_file` in place of `x`; raises ValueError if both are given."""
+        if not isinstance(values, dict):
+            return values
+        read = dict(values)
+        for name, path in values.items():
+            secret = name.removesuffix("_file")
+            if secret != name and path is not None:
+                if values.get(secret) is not None:
+                    raise ValueError(f"both {secret} and {name} are given")
+                try:
+                    read[secret] = read_limited(Path(path)).decode().strip()
+                except UnicodeDecodeError:
+                    raise ValueError(f"{name}: {path} is not UTF-8 text") from None
+                except OSError as error:
+                    raise ValueError(f"{name}: cannot read {path}: {error.strerror}") from None
+        return read
 
 
 def has_password(url: str) -> bool:
@@ -223,17 +219,10 @@ class LimitSettings(_Section):
     year: float = Field(1e6, gt=0, description="All that answers of a year cost.")
 
 
-class Settings(BaseSettings):
+class Settings(_Section, BaseSettings):
     """The settings of a process."""
 
-    model_config = SettingsConfigDict(
-        env_prefix=PREFIX,
-        env_nested_delimiter="_",
-        env_nested_max_split=1,
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-    )
+    model_config = SettingsConfigDict(env_prefix=PREFIX, env_nested_delimiter="_", env_nested_max_split=1)
 
     kafka: KafkaSettings = KafkaSettings()
     redis: RedisSettings = RedisSettings()
@@ -271,11 +260,6 @@ class Settings(BaseSettings):
             return _without_replaced(dotenv_settings(), env_settings())
 
         return init_settings, env_settings, cast(PydanticBaseSettingsSource, file)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _read_secret_files(cls, values: Any) -> Any:
-        return _with_secrets_read(values)
 
     @field_validator("clock_key", "presence_key")
     @classmethod

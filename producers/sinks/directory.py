@@ -81,7 +81,7 @@ def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
             "capture into another directory; changed terms need a new id",
         )
     capture.surveys[scheme.survey.id] = new
-    write_private(directory / CAPTURE, json.dumps(capture.model_dump(mode="json")).encode())
+    write_private(directory / CAPTURE, capture.model_dump_json())
 
 
 class DirectorySink:
