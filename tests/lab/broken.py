@@ -70,10 +70,7 @@ def lost_memo(name: str, alpha: float) -> tuple[float, float]:
 
 
 def too_little_noise(alpha: float) -> tuple[float, float]:
-    scheme, shown = asked("l-grr", 10, **TWO_ROUNDS), tossed(120_000)
-    coins = steady_coins(scheme, 1)
-    _, found = ratios(with_coins(scheme, coins, shown, 1, careless), coins, range(1))
-    return coin_audit(found, shown, alpha)[0], 1.0
+    return proven(asked("l-grr", 10, **TWO_ROUNDS), 120_000, 1, careless, alpha=alpha), 1.0
 
 
 def as_published(sizes: tuple[int, ...], promise: float, alpha: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,13 @@ def test_carried_out_it_reaches_its_closed_form(reaches: dict[str, Any]) -> None
     for periods in (1, 12):
         best = averaged(scheme.questions[0], periods, scheme.survey.longitudinal)
         assert measured(scheme, periods) == pytest.approx(best, rel=0.1)
+
+
+def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_less_than_the_memo() -> None:
+    once, only_memo, memo = (scheme_of(**reaches).questions[0] for reaches in REACHES)
+    assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
+    one_memo = averaged(only_memo, 1, memoised=True)
+    assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
 
 
 @pytest.mark.long(part="statistics")

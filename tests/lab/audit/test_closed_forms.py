@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,6 @@ import pytest
 
 from analytics.estimation import norm_sub
 from lab.audit.closed.forging import forgery_gain, moved
-from lab.audit.closed.places import averaged
 from lab.audit.closed.which import attribute_inference
 from lab.audit.computed import change_shows, computed, memo_bits
 from lab.audit.report import ATTACKS, breaches, parse_limits
@@ -128,19 +126,3 @@ def test_limits_are_compared_with_the_best_possible_figure() -> None:
     for text in ("guess", "guess=much", "luck=1", "guess=-1"):
         with pytest.raises(SettingsError):
             parse_limits(text)
-
-
-GRID = {"at": [47.0, 6.0], "cell": "100m", "columns": 60, "rows": 60}
-# Positions 200 m apart can be in cells of 100 m that are 361 m apart: a cell side costs ln 3 / 2.
-NEAR, WIDE = {"level": 1.9805, "radius": "200m"}, {"level": 3.961, "radius": "200m"}
-
-
-def place(**reaches: Any) -> Question:
-    return scheme_with({"name": "place", "grid": GRID, **reaches}).questions[0]
-
-
-def test_a_year_of_reports_without_a_memo_leaves_23_metres_and_with_one_never_less_than_the_memo() -> None:
-    once, memo = place(geo=NEAR), place(geo_inf=WIDE, geo=NEAR)
-    assert [round(averaged(once, t, memoised=False)) for t in (30, 365)] == [81, 23]
-    one_memo = averaged(place(geo_inf=WIDE), 1, memoised=True)
-    assert averaged(memo, 365, memoised=True) > one_memo == averaged(memo, inf, memoised=True) > 210
