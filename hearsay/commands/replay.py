@@ -87,7 +87,7 @@ def replay(
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.data_directory import directory_of
-    from hearsay.reports.page import keep_areas
+    from hearsay.reports.page import keep_areas, read_areas
     from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
     from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
@@ -118,8 +118,7 @@ def replay(
         else:
             show_inspection(inspection)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
-    if capture is None:
-        keep_areas(survey_file, survey, directory_of(survey.id, data))
+    areas = read_areas(survey_file, survey) if capture is None else None
     summary = replay_events(
         events,
         survey,
@@ -131,6 +130,7 @@ def replay(
         partitions=partitions,
         forget_after=None if forget_after is None else _duration("--forget-after", forget_after),
     )
+    keep_areas(areas, survey, directory_of(survey.id, data))
     if as_json:
         console.print_json(summary_json(summary))
     else:
