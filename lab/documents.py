@@ -10,6 +10,7 @@ from lab.audit.wording import EXPLAINED
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event
+from protocols.errors import counted
 
 
 def audit_event(report: AuditReport) -> Event:
@@ -18,8 +19,9 @@ def audit_event(report: AuditReport) -> Event:
     measured = "All figures are computed; nothing was measured."
     if report.devices is not None:
         measured = (
-            f"Measured with {report.devices:,} devices of the audit's own in {report.periods} periods (values: "
-            f"{report.source}; reports: through {report.path}). No data of real devices was used."
+            f"Measured with {counted(report.devices, 'device')} of the audit's own in "
+            f"{counted(report.periods or 0, 'period')} (values: {report.source}; "
+            f"reports: through {report.path}). No data of real devices was used."
         )
     attacks = []
     for attack in ATTACKS:

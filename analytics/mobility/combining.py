@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
 
 import numpy as np
 
@@ -103,17 +102,6 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
         return attribute
     people = truth.people[attribute.name].astype(np.float64)
     return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
-
-
-_DAY_ZERO = date(1970, 1, 1)
-
-
-def window_ends(calendar: Calendar, first: int, last: int) -> tuple[date, date]:
-    """The first and the last day of a window of whole local days; otherwise when its first and last periods begin."""
-    if calendar.begins_day(first) and calendar.begins_day(last + 1):
-        days = calendar.day(first), calendar.day(last + 1) - 1
-        return _DAY_ZERO + timedelta(days[0]), _DAY_ZERO + timedelta(days[1])
-    return calendar.local(calendar.begin(first)), calendar.local(calendar.begin(last))
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:

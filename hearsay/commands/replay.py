@@ -116,7 +116,7 @@ def replay(
         if as_json:
             console.print_json(inspection_json(inspection))
         else:
-            show_inspection(inspection)
+            show_inspection(inspection, survey.calendar)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
     areas = read_areas(survey_file, survey) if capture is None else None
     summary = replay_events(
@@ -156,6 +156,7 @@ def send(
     Example: hearsay send captured/
     """
     from hearsay.running.replaying import send_directory
+    from protocols.errors import counted
 
     sent, surveys = send_directory(directory, kafka)
     if as_json:
@@ -165,7 +166,7 @@ def send(
         console.out.print(f"Published {', '.join(surveys)}.")
     if sent.records:
         console.out.print(
-            f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
+            f"Sent {counted(sent.records, 'record')} ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
         )
     else:
         console.out.print(f"Nothing to send: all {sent.of_files} files were sent before.")

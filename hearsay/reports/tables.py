@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -19,9 +18,10 @@ from analytics.mobility import (
     Quantities,
     Quantity,
     WindowReport,
-    window_ends,
 )
+from hearsay.terminal.dates import when
 from pages.words import words as words_of
+from protocols.errors import counted
 
 MOST_VALUES = 12
 MOST_ATTRIBUTES = 12  # after a run
@@ -53,7 +53,7 @@ def visitors_table(report: MobilityReport) -> Table:
         table.add_column(column, justify="left" if column == "period" else "right")
     rows = [[cell(window) for cell in columns.values()] for window in periods]
     for window, row in zip(periods, rows, strict=True):
-        table.add_row(_when(report, window), *row)
+        table.add_row(when(report.calendar, window.first, window.last), *row)
     lacking = {column for row in rows for column, cell in zip(columns, row, strict=True) if cell == NOTHING}
     table.caption = "\n".join(_footnotes(report, lacking)) or None
     return table
@@ -74,7 +74,7 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
 
     `most` limits for how many attributes; the others are counted.
     """
-    head = f"\nAnswers, {_when(report, window)}"
+    head = f"\nAnswers, {when(report.calendar, window.first, window.last)}"
     if window.suppressed or window.visitors is None:
         return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
     words = _words(report)
@@ -115,7 +115,7 @@ def _answers(
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     head = Text(f"\n{attribute.name}", style="bold")
-    head.append(f"  {asked.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
+    head.append(f"  {asked.mechanism}, {counted(attribute.n or 0, 'answer')}", style="not bold dim")
     table = Table(box=None, pad_edge=False)
     if attribute.values is None or visitors is None:
         return Group(head, table)
@@ -158,15 +158,6 @@ def _pairs(axes: Sequence[Axis], people: Quantities) -> Table:
     if len(rows.values) > MOST_ROWS:
         table.add_row(f"and {len(rows.values) - MOST_ROWS:,} more", style="dim")
     return table
-
-
-def _when(report: MobilityReport, window: WindowReport) -> str:
-    """Its days; where it is not made of whole days, when its first and its last period begin."""
-    first, last = (
-        at.strftime("%Y-%m-%d %H:%M" if isinstance(at, datetime) else "%a %Y-%m-%d")
-        for at in window_ends(report.calendar, window.first, window.last)
-    )
-    return first if first == last else f"{first} to {last}"
 
 
 def _count(quantity: Quantity | None) -> str:

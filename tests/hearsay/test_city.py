@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from zoneinfo import ZoneInfo
@@ -29,7 +30,7 @@ def rows(of_time: str) -> list[str]:
     """Everybody once an hour; who is below 10 does not come in the first hour of all."""
     begins = [(FIRST + timedelta(hours=hour)).astimezone(PARIS) for hour in range(HOURS)]
     return [
-        f"+336{person:08d};{begin.strftime(of_time)};{'Préville' if person % 3 else 'Brook'};{'f' if person % 2 else 'm'}"
+        f"+336{person:08d};{begin.strftime(of_time)};{'Préville' if person % 3 else 'Brook'};{'fm'[person % 2]}"
         for begin in begins
         for person in range(10 if begin == FIRST else 0, PEOPLE)
     ]
@@ -62,3 +63,31 @@ def test_a_survey_with_a_map_is_collected_in_a_fresh_directory_and_its_page_has_
         "replay", str(city / "city.csv"), "--survey", str(city / "city.yaml"), "--data", str(city / "new")
     )
     assert refused.returncode == 1 and not (city / "new").exists()
+
+
+def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_anybody(city: Path) -> None:
+    """The repeated hour of such times is read as the first one."""
+    dirty, words = city / "dirty.csv", ["--survey", str(city / "city.yaml"), "--check"]
+    lines = [
+        "msisdn;heure;cellule;sexe",
+        *rows("%d/%m/%Y %H:%M"),
+        ";25/10/2026 08:00;Brook;f",
+        "x;1/1/2020 08:00;Brook;f",
+    ]
+    dirty.write_text("\n".join([*lines, ""]), encoding="latin-1")
+    refused = hearsay("replay", str(dirty), *words)
+    assert refused.returncode == 1 and "+336" not in refused.stderr
+    proposed = shlex.split(refused.stderr.partition("right of: ")[2])
+    shown = hearsay("replay", str(dirty), *words, *proposed)
+    assert shown.returncode == 0, shown.stderr
+    said = " ".join(shown.stdout.split())
+    assert "of 28, nobody in Sun 2026-10-25 02:00 +01:00" in said
+    assert "row without a person 1" in said and "time outside the survey 1" in said and "bad time 0" in said
+    assert "1 event before the survey's start" in said
+    dirty.write_text("\n".join(lines[1:]), encoding="latin-1")
+    assert "+336" not in hearsay("replay", str(dirty), *words).stderr
+
+
+def test_both_of_two_equal_hours_have_a_row_of_their_own(city: Path) -> None:
+    shown = report(city)
+    assert "Sun 2026-10-25 02:00 +02:00" in shown and "Sun 2026-10-25 02:00 +01:00" in shown
