@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import get_args
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from analytics.mobility.model import (
     AttributeReport,
     Change,
     Changes,
+    Kind,
     MobilityReport,
     WindowReport,
     measured,
@@ -26,6 +28,8 @@ from analytics.mobility.model import (
 from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
 from protocols.survey import Calendar
+
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +46,7 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
         update={
-            "windows": tuple(sorted(windows.values(), key=lambda w: (w.last - w.first, w.first))),
+            "windows": tuple(sorted(windows.values(), key=lambda w: (KINDS.index(w.kind), w.first, w.last))),
             "triangle": tuple(triangle[place] for place in sorted(triangle)),
         }
     )

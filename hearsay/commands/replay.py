@@ -135,9 +135,8 @@ def replay(
         console.print_json(summary_json(summary))
     else:
         show_summary(summary)
-        there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
-        following = f"report {survey.id}{there}" if capture is None else f"send {capture}"
-        console.out.print(f"Next: hearsay {following}", markup=False, soft_wrap=True)
+        following = ("report", survey.id, *console.where(data, kafka)) if capture is None else ("send", capture)
+        console.print_next(*following)
 
 
 def send(

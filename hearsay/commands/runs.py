@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,7 @@ def demo(
     # Its people are simulated, so nothing is held back, however few they are.
     everything = example("mobility-week").model_copy(update={"minimum": 0})
     _simulate(everything, scenario("virtual-humans", devices=devices), data, kafka)
-    console.out.print("Next: hearsay survey new survey.yaml")
+    console.print_next("survey", "new", "survey.yaml")
 
 
 def run(
@@ -71,10 +72,9 @@ def run(
         console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)
     population = populate(survey, scenario_name, devices, periods, seed)
     _simulate(survey, population, data, kafka, read_areas(survey_file, survey))
-    there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
-    console.out.print(f"Next: hearsay report {survey.id}{there}", soft_wrap=True, markup=False)
+    console.print_next("report", survey.id, *console.where(data, kafka))
     if kafka is None:
-        real = f"hearsay stack up, then hearsay survey publish {survey_file}"
+        real = f"hearsay stack up, then hearsay survey publish {shlex.quote(str(survey_file))}"
         console.out.print(f"To collect from real devices: {real}", soft_wrap=True, markup=False)
 
 

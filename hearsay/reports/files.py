@@ -6,21 +6,29 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from analytics.mobility import (
     MobilityReport,
     WindowReport,
+    WindowTruth,
     combine,
     with_changes,
     with_lost_presence,
     with_shortfall,
+    with_truth,
 )
+from analytics.windows import Window
 from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
 from hearsay.terminal.console import Step
+from protocols.arrays import Whole
 from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
 from protocols.survey import Survey
+from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
 from views.results import MobilityResult
@@ -49,7 +57,7 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
-    """The report with what a data directory has noted of losses of its memo store.
+    """The report with what a data directory has noted of losses of its memo store, and with the truth of a simulation.
 
     Windows are marked in which presence was lost. If memos were lost, guarantees are those without the cap.
     """
@@ -58,7 +66,31 @@ def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
     directory = DataDirectory(data)
     if directory.loss_note.exists() and isinstance(report, MobilityResult):
         report = report.model_copy(update={"guarantees": report.guarantees.after_a_loss})
+    report = with_truth(report, kept_truth(data, report.survey))
     return with_lost_presence(report, directory.presence_losses(report.survey))
+
+
+def keep_truth(data: Path, survey: str, truth: Mapping[Window, WindowTruth]) -> None:
+    """Keep what a simulation knows about windows in its data directory, for whoever reads its results later."""
+    held = {}
+    for window, known in truth.items():
+        for name, counts in {"": np.array(known.visitors), **known.people}.items():
+            held[f"{window.first} {window.last} {name}"] = counts
+    file = BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **held)
+    write_private(private_directory(DataDirectory(data).truth) / f"{survey}.npz", file.getvalue())
+
+
+def kept_truth(data: Path, survey: str) -> dict[Window, WindowTruth]:
+    """What was kept; nothing, if the devices were not simulated."""
+    file = DataDirectory(data).truth / f"{survey}.npz"
+    found: dict[Window, dict[str, Whole]] = {}
+    if file.exists():
+        with np.load(file) as held:
+            for key in held:
+                first, last, name = key.split(" ", 2)
+                found.setdefault(Window(int(first), int(last)), {})[name] = held[key]
+    return {window: WindowTruth(int(people.pop("")), people) for window, people in found.items()}
 
 
 def chosen(results: Results, survey: str | None) -> Survey:

@@ -36,10 +36,9 @@ def write_page(
     areas: Path | None = None,
     baseline: Periods | None = None,
 ) -> None:
-    """Write the page to a file, and make its directory. `baseline` are the periods that it compares with at first."""
+    """Write the page to a file. `baseline` are the periods that it compares with at first."""
     about = describe(survey, report.notes, data, areas, baseline)
     page = static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
 
 

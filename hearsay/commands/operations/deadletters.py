@@ -63,7 +63,7 @@ def list_(
     console.out.print(table)
     for passing in PASSING:
         if any(group.reason == passing and group.resubmitted < group.records for group in groups):
-            console.out.print(f"Next: hearsay deadletters resubmit --reason {passing}", soft_wrap=True)
+            console.print_next("deadletters", "resubmit", "--reason", passing)
 
 
 @app.command()
