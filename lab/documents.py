@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED
+from lab.audit.wording import EXPLAINED, headline
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event
@@ -33,6 +33,7 @@ def audit_event(report: AuditReport) -> Event:
     record: Record = {
         "title": f"Audit of {report.survey}",
         "lead": [f"{report.solution}: {asked}. One device hides among {report.crowd:,}. {measured}"],
+        "headline": headline(report),
         "defects": [defect.text for defect in report.defects],
         "breaches": list(report.breaches),
         "findings": [finding.model_dump() for finding in report.findings if not finding.defect],

@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import date
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,14 +26,16 @@ from analytics.mobility import (
 from analytics.windows import Window
 from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
 from hearsay.terminal.console import Step
+from hearsay.terminal.dates import when
 from protocols.arrays import Whole
 from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
-from protocols.survey import Survey
+from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
 from views.results import MobilityResult
 
+LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0
 
@@ -168,6 +171,31 @@ def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
             f"no report of {what} is published",
             f"published: periods {known}, and windows of {lengths} periods among them",
         )
+    return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
+
+
+def on_days(
+    report: MobilityReport, by: str | None, day: date | None, since: date | None, last: int | None
+) -> MobilityReport:
+    """The report with the windows of one length, of one local day, since a day, or with the last ones of a length."""
+    calendar = report.calendar
+    kind = by if any(window.kind == by for window in report.windows) else "period"
+    if by is not None and kind == "period" and calendar.period != LENGTHS[by]:
+        known = ", ".join(dict.fromkeys(window.kind for window in report.windows))
+        raise ResultsError(f"no {by} is published", f"published: {known}; a {by} must not be longer than the horizon")
+    windows = [window for window in report.windows if by is None or window.kind == kind]
+    if since is not None:
+        windows = [window for window in windows if calendar.local(calendar.begin(window.first)).date() >= since]
+    if day is not None:  # its first and its last instant are on it
+        ends = [(calendar.begin(window.first), calendar.end(window.last) - 1) for window in windows]
+        on_it = [all(calendar.local(end).date() == day for end in pair) for pair in ends]
+        windows = [window for window, whole in zip(windows, on_it, strict=True) if whole]
+    if last is not None:
+        of_kind = [window for window in windows if window.kind == kind]
+        windows = [window for window in windows if window.first >= of_kind[-last:][0].first] if of_kind else []
+    if not windows:
+        known = when(calendar, report.windows[0].first, max(window.last for window in report.windows))
+        raise ResultsError("nothing is published of these days", f"published: {known}")
     return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
 
 

@@ -36,7 +36,7 @@ NOTHING = "–"
 
 def visitors_table(report: MobilityReport) -> Table:
     """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
-    periods = [window for window in report.windows if window.kind == "period"]
+    periods = [window for window in report.windows if window.kind == "period"] or report.windows
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
     many = _words(report)["many"]
     columns: dict[str, Callable[[WindowReport], str]] = {many: lambda window: _count(window.visitors)}
@@ -47,6 +47,7 @@ def visitors_table(report: MobilityReport) -> Table:
     if report.horizon > 1:  # otherwise nobody is known to return
         columns["new"] = lambda window: _count(window.new)
         columns["returning"] = lambda window: _count(window.returning)
+    if len(since) > 1:
         columns["unique so far"] = lambda window: _count(since[window.last].visitors) if window.last in since else ""
     table = Table(title=many.capitalize(), title_justify="left", box=None, pad_edge=False, caption_justify="left")
     for column in ("period", *columns):
@@ -169,7 +170,11 @@ def _percent(change: Change | None) -> str:
 
 
 def _shown_percent(percent: Quantity) -> str:
-    return NOTHING if percent.value is None else f"{percent.value:+.1f} %"
+    if percent.value is None:
+        return NOTHING
+    wide = percent.low is not None and percent.high is not None and percent.high > percent.low
+    half = f" ± {((percent.high or 0) - (percent.low or 0)) / 2:.1f}" if wide else ""
+    return f"{percent.value:+.1f}{half} %"
 
 
 def _half_width(quantity: Quantity) -> str:

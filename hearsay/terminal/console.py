@@ -99,7 +99,7 @@ def no_step(done: int, total: int, what: str) -> None:
 class Lines:
     """Progress for output that is not a terminal: a line every few seconds, none for short work."""
 
-    EVERY_SECONDS = 5.0
+    EVERY_SECONDS = 3.0
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shlex
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -9,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from hearsay import read_results
 from tests.helpers.browser import events_in
 from tests.helpers.nursery import run as hearsay
 
@@ -91,3 +94,30 @@ def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_a
 def test_both_of_two_equal_hours_have_a_row_of_their_own(city: Path) -> None:
     shown = report(city)
     assert "Sun 2026-10-25 02:00 +02:00" in shown and "Sun 2026-10-25 02:00 +01:00" in shown
+
+
+def test_days_and_hours_are_asked_for_by_their_dates(city: Path) -> None:
+    monday = json.loads(report(city, "--day", "2026-10-26", "--json"))["windows"]
+    assert [window["begin"][:16] for window in monday if window["kind"] == "period"] == [
+        f"2026-10-26T0{hour}:00" for hour in range(3)
+    ]
+    hours = report(city, "--by", "hour", "--since", "2026-10-25", "--last", "2")
+    assert "Mon 2026-10-26 01:00" in hours and "Mon 2026-10-26 02:00" in hours and "00:00" not in hours
+    refused = hearsay("report", "--data", str(city / "data"), "--by", "week")
+    assert refused.returncode == 1 and "no week is published" in refused.stderr
+    assert hearsay("report", "--data", str(city / "data"), "--day", "2026-10-26", "--period", "3").returncode == 2
+    tables = city / "tables"
+    report(city, "--csv", str(tables))
+    assert not re.search(r"\d\.\d{10}", "".join(file.read_text() for file in tables.glob("*.csv")))
+    nowhere = hearsay("report", "--data", str(city / "data"), "--html", str(city / "no" / "page.html"))
+    assert nowhere.returncode == 1 and not (city / "no").exists()
+
+
+def test_simulated_results_keep_their_truth_and_are_found_where_serve_keeps_them(tmp_path: Path) -> None:
+    (tmp_path / "a b.yaml").write_text(SURVEY.replace(" areas: city.geojson,", ""))
+    where = {"directory": tmp_path}
+    ran = hearsay("run", "a b.yaml", "--devices", "100", "--periods", "2", "--data", "hearsay-data/serve", **where)
+    assert "survey publish 'a b.yaml'" in ran.stdout, ran.stderr
+    assert "truth" in hearsay("report", "city", **where).stdout
+    visitors = read_results(tmp_path / "hearsay-data" / "serve")["visitors"].to_pylist()
+    assert all(row["truth"] == row["visitors"] for row in visitors)
