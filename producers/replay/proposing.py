@@ -45,18 +45,18 @@ def require_columns(path: Path, survey: Survey, columns: ColumnMapping, options:
 
     Names of columns are shown if they are names: the first line has no digit, and the rows below it have times.
     """
-    if not {".csv", ".tsv"} & set(path.suffixes) or not path.is_file():
+    if not {".csv", ".tsv"} & set(path.suffixes):
         return
-    encoding, own = (
-        encoding_of(path, options.form.encoding),
-        "\t" if ".tsv" in path.suffixes else options.form.delimiter,
-    )
-    with Utf8Stream(path, encoding) as stream:
-        lines = stream.read(SAMPLE_BYTES).decode(errors="replace").lstrip("\ufeff").splitlines()
-    if not lines:
+    own = "\t" if ".tsv" in path.suffixes else options.form.delimiter
+    try:
+        encoding = encoding_of(path, options.form.encoding)
+        with Utf8Stream(path, encoding) as stream:
+            lines = stream.read(SAMPLE_BYTES).decode(errors="replace").lstrip("\ufeff").splitlines()
+        delimiter = own if own in lines[0] else max(DELIMITERS, key=lines[0].count)
+        read = islice(csv.reader(lines, delimiter=delimiter), ROWS + 1)
+        header, *rows = ([cell.strip() for cell in row] for row in read)
+    except (OSError, IndexError, csv.Error):  # damaged, or empty: whoever reads all of it says so
         return
-    delimiter = own if own in lines[0] else max(DELIMITERS, key=lines[0].count)
-    header, *rows = ([cell.strip() for cell in row] for row in islice(csv.reader(lines, delimiter=delimiter), ROWS + 1))
     missing = [name for name in columns.names if name not in header]
     if not missing and delimiter == own and (encoding != UTF_16 or encoding == options.form.encoding):
         return
