@@ -191,12 +191,10 @@ def _leave(report: AuditReport) -> None:
 
 
 def _show(report: AuditReport, as_json: bool, limits: str) -> None:
-    from lab.audit.wording import headline
-
     if as_json:
         console.print_json(report.model_dump(mode="json"))
         return
-    from lab.audit.wording import EXPLAINED
+    from lab.audit.wording import EXPLAINED, headline
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
