@@ -10,7 +10,7 @@ from importlib.abc import MetaPathFinder
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 
 # A command's module, function and line in `hearsay --help`. Its module is imported when it is called: that takes long.
 # Nothing but these names leads to the lab.
@@ -77,11 +77,31 @@ COMMANDS = {
 }
 
 
+PANELS = {
+    "Begin": ("demo", "survey", "plan", "run"),
+    "Collect": ("serve", "replay", "send", "gateway", "worker", "close"),
+    "Read results": ("report", "dashboard", "forecast", "views", "sinks"),
+    "Measure": ("evaluate", "audit", "synthesize"),
+    "Operate": ("doctor", "stack", "topics", "memo", "deadletters", "recover", "version"),
+}
+
+
+_type_shown = TyperOption.display_type_rich
+# Flags take no value; typer writes <bool> behind each of them, also behind --help, which no parameter of ours reaches.
+TyperOption.display_type_rich = (  # type: ignore[method-assign]
+    lambda self, ctx: None if self.is_flag else _type_shown(self, ctx)
+)
+
+
 class Commands(TyperGroup):
-    """The commands of the table, in its order: as lines to be listed, until one is called."""
+    """The commands of the table, by panel: as lines to be listed, until one is called."""
 
     def __init__(self, **settings: Any) -> None:
-        lines = {name: TyperCommand(name=name, help=line) for name, (_, line) in COMMANDS.items()}
+        lines = {
+            name: TyperCommand(name=name, help=COMMANDS[name][1], rich_help_panel=panel)
+            for panel, names in PANELS.items()
+            for name in names
+        }
         super().__init__(**{**settings, "commands": lines})
 
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
@@ -108,12 +128,24 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from hearsay.commands.operations.doctor import version
+
+        version()
+        raise typer.Exit
 
 
 @app.callback()
 def root(
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
 ) -> None:
     pass
 

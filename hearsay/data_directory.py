@@ -17,6 +17,8 @@ from servers.private_files import append_private, create_private, private_direct
 
 COLLECTOR = "collector"
 HOME = Path("hearsay-data")
+SERVED = "serve"
+"""Where `hearsay serve` keeps its surveys, if no directory is named."""
 
 
 def directory_of(survey: str, named: Path | None) -> Path:
@@ -27,8 +29,9 @@ def directory_of(survey: str, named: Path | None) -> Path:
 def known_directory(survey: str | None) -> Path:
     """The data directory to read, where none was named: that of the survey, or the only one that there is."""
     known = sorted(path.parent for path in HOME.glob(f"*/{COLLECTOR}"))
-    if survey is not None and HOME / survey in known:
-        return HOME / survey
+    for root in () if survey is None else (HOME / survey, HOME / SERVED):
+        if root in known:
+            return root
     listed = ", ".join(path.name for path in known) or "none"
     if survey is None and len(known) == 1:
         return known[0]
@@ -64,6 +67,8 @@ class DataDirectory:
         self.new_store_mark = root / "redis.new"
         # Exists once the devices' memos were lost: then no memo_cap bounds what they have memoised.
         self.loss_note = root / "memo.lost"
+        # What the simulated devices of this directory truly have.
+        self.truth = root / "truth"
         # Files with the shapes of areas, that surveys of this directory name.
         self.areas = root / "areas"
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED
+from lab.audit.wording import EXPLAINED, headline
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event
+from protocols.errors import counted
 
 
 def audit_event(report: AuditReport) -> Event:
@@ -18,8 +19,9 @@ def audit_event(report: AuditReport) -> Event:
     measured = "All figures are computed; nothing was measured."
     if report.devices is not None:
         measured = (
-            f"Measured with {report.devices:,} devices of the audit's own in {report.periods} periods (values: "
-            f"{report.source}; reports: through {report.path}). No data of real devices was used."
+            f"Measured with {counted(report.devices, 'device')} of the audit's own in "
+            f"{counted(report.periods or 0, 'period')} (values: {report.source}; "
+            f"reports: through {report.path}). No data of real devices was used."
         )
     attacks = []
     for attack in ATTACKS:
@@ -31,6 +33,7 @@ def audit_event(report: AuditReport) -> Event:
     record: Record = {
         "title": f"Audit of {report.survey}",
         "lead": [f"{report.solution}: {asked}. One device hides among {report.crowd:,}. {measured}"],
+        "headline": headline(report),
         "defects": [defect.text for defect in report.defects],
         "breaches": list(report.breaches),
         "findings": [finding.model_dump() for finding in report.findings if not finding.defect],

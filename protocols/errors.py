@@ -117,3 +117,12 @@ class ServerUnavailable(ServerError):
 
 class Stopped(HearsayError):
     """The user asked to stop."""
+
+
+def counted(number: int, noun: str) -> str:
+    """A number of things, in words.
+
+    >>> counted(1, "device"), counted(2000, "device")
+    ('1 device', '2,000 devices')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

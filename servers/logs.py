@@ -72,6 +72,7 @@ def configure_logs(level: str = "INFO") -> None:
         )
     )
     handler.addFilter(RateLimitFilter())
+    handler.addFilter(lambda record: "tight sync loop" not in str(record.msg))  # kafka-python, of clients that poll
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)

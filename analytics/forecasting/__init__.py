@@ -2,7 +2,16 @@
 
 from analytics.forecasting.backtesting import Scored, backtest
 from analytics.forecasting.bank import Bank, BankForecast, history_length, longest_between, refit_after
-from analytics.forecasting.predicting import MODEL, About, Forecast, adding_up, forecast, interval_ends, unexpected
+from analytics.forecasting.predicting import (
+    MODEL,
+    About,
+    Forecast,
+    adding_up,
+    forecast,
+    interval_ends,
+    unexpected,
+    usually_unexpected,
+)
 from analytics.forecasting.series import Series
 from analytics.forecasting.structure import Structure, check_enough, usual_seasons
 
@@ -25,4 +34,5 @@ __all__ = [
     "refit_after",
     "unexpected",
     "usual_seasons",
+    "usually_unexpected",
 ]

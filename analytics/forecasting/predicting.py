@@ -151,7 +151,16 @@ def unexpected(series: Series, made: Forecast) -> tuple[int, ...]:
 
     Values at the very beginning are left out: every forecast begins with a season of surprises.
     """
-    first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
+    first = _first_watched(series, made)
     mean, variance = from_all_origins(series, made.fit, first, 1)
     far = quantile(ALERT) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
     return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())
+
+
+def usually_unexpected(series: Series, made: Forecast) -> float:
+    """How many values lie outside that interval if nothing is unusual."""
+    return (1 - ALERT) * int(np.count_nonzero(np.isfinite(series.values[_first_watched(series, made) :])))
+
+
+def _first_watched(series: Series, made: Forecast) -> int:
+    return min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))

@@ -5,7 +5,6 @@ from analytics.mobility.attributes import axes_of
 from analytics.mobility.combining import (
     WindowTruth,
     combine,
-    window_ends,
     with_changes,
     with_lost_presence,
     with_shortfall,
@@ -49,7 +48,6 @@ __all__ = [
     "mobility_report",
     "tables",
     "tables_in_parts",
-    "window_ends",
     "with_changes",
     "with_lost_presence",
     "with_shortfall",

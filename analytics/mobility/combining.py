@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, timedelta
+from typing import get_args
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from analytics.mobility.model import (
     AttributeReport,
     Change,
     Changes,
+    Kind,
     MobilityReport,
     WindowReport,
     measured,
@@ -27,6 +28,8 @@ from analytics.mobility.model import (
 from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
 from protocols.survey import Calendar
+
+KINDS = get_args(Kind)
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +46,7 @@ def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
         update={
-            "windows": tuple(sorted(windows.values(), key=lambda w: (w.last - w.first, w.first))),
+            "windows": tuple(sorted(windows.values(), key=lambda w: (KINDS.index(w.kind), w.first, w.last))),
             "triangle": tuple(triangle[place] for place in sorted(triangle)),
         }
     )
@@ -103,17 +106,6 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
         return attribute
     people = truth.people[attribute.name].astype(np.float64)
     return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
-
-
-_DAY_ZERO = date(1970, 1, 1)
-
-
-def window_ends(calendar: Calendar, first: int, last: int) -> tuple[date, date]:
-    """The first and the last day of a window of whole local days; otherwise when its first and last periods begin."""
-    if calendar.begins_day(first) and calendar.begins_day(last + 1):
-        days = calendar.day(first), calendar.day(last + 1) - 1
-        return _DAY_ZERO + timedelta(days[0]), _DAY_ZERO + timedelta(days[1])
-    return calendar.local(calendar.begin(first)), calendar.local(calendar.begin(last))
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:

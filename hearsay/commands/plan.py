@@ -68,4 +68,5 @@ def plan(
         console.out.print()
     for caution in drawn.cautions:
         console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
-    console.out.print(f"Next: hearsay run {survey}", soft_wrap=True, markup=False)
+    placed = any(attribute.grid is not None for attribute in asked.attributes)
+    console.print_next("run", survey, *(["--scenario", "commuters"] if placed else []))

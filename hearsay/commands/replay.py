@@ -87,7 +87,7 @@ def replay(
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
     from hearsay.data_directory import directory_of
-    from hearsay.reports.page import keep_areas
+    from hearsay.reports.page import keep_areas, read_areas
     from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
     from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
@@ -116,10 +116,9 @@ def replay(
         if as_json:
             console.print_json(inspection_json(inspection))
         else:
-            show_inspection(inspection)
+            show_inspection(inspection, survey.calendar)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
-    if capture is None:
-        keep_areas(survey_file, survey, directory_of(survey.id, data))
+    areas = read_areas(survey_file, survey) if capture is None else None
     summary = replay_events(
         events,
         survey,
@@ -131,13 +130,13 @@ def replay(
         partitions=partitions,
         forget_after=None if forget_after is None else _duration("--forget-after", forget_after),
     )
+    keep_areas(areas, survey, directory_of(survey.id, data))
     if as_json:
         console.print_json(summary_json(summary))
     else:
         show_summary(summary)
-        there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
-        following = f"report {survey.id}{there}" if capture is None else f"send {capture}"
-        console.out.print(f"Next: hearsay {following}", markup=False, soft_wrap=True)
+        following = ("report", survey.id, *console.where(data, kafka)) if capture is None else ("send", capture)
+        console.print_next(*following)
 
 
 def send(
@@ -156,6 +155,7 @@ def send(
     Example: hearsay send captured/
     """
     from hearsay.running.replaying import send_directory
+    from protocols.errors import counted
 
     sent, surveys = send_directory(directory, kafka)
     if as_json:
@@ -165,7 +165,7 @@ def send(
         console.out.print(f"Published {', '.join(surveys)}.")
     if sent.records:
         console.out.print(
-            f"Sent {sent.records:,} records ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
+            f"Sent {counted(sent.records, 'record')} ({sent.bytes / 1e6:,.1f} MB). All {sent.of_files} files are sent."
         )
     else:
         console.out.print(f"Nothing to send: all {sent.of_files} files were sent before.")

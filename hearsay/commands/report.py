@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +18,17 @@ def report(
     baseline: Annotated[
         str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the baseline.")
     ] = None,
+    day: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="Show this local day.")
+    ] = None,
+    by: Annotated[
+        Literal["hour", "day", "week"] | None, typer.Option(metavar="LENGTH", help="A row for each hour, day or week.")
+    ] = None,
+    since: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="Show what began on or after this day."),
+    ] = None,
+    last: Annotated[int | None, typer.Option(help="Show the last ones only.", min=1)] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
     areas: console.Areas = None,
     csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
@@ -33,27 +45,31 @@ def report(
 
     A verdict says whether the counts of each period can have come from honest devices. Estimates do not depend on it.
 
-    With a period or a window, files and JSON contain only that; otherwise everything that was published.
+    With a period, a window or days, files and JSON contain only that; otherwise everything that was published.
 
-    Example: hearsay report --window 0:6 --html week.html
+    Example: hearsay report --by day --since 2026-10-24
     """
-    from hearsay.reports.files import chosen, json_parts, latest, mobility_of, narrowed, open_results, with_noted_losses
+    from hearsay.reports import files
     from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
     from protocols.scheme import Scheme
 
     asked = asked_window(period, window)
-    with console.progress("reading results"), open_results(survey, data, kafka) as (results, root):
+    with console.progress("reading results"), files.open_results(survey, data, kafka) as (results, root):
         normal = None if baseline is None else _span("--baseline", baseline)
         span = normal and range(normal[0], normal[1] + 1)
-        published = chosen(results, survey)
-        whole = mobility_of(results, published.id, span)
+        published = files.chosen(results, survey)
+        whole = files.mobility_of(results, published.id, span)
         more: tuple[Any, ...] = ()
-        if html is not None and asked is None:
+        if html is not None and not (asked or by or day or since or last):
             more = results.live(published.id), results.forecasts(published.id)
     if root is not None:
-        whole = with_noted_losses(whole, root)
-    selected = whole if asked is None else narrowed(whole, *asked)
-    bounds = None if forged is None else robust_of(Scheme(published), latest(selected), forged)
+        whole = files.with_noted_losses(whole, root)
+    selected = whole if asked is None else files.narrowed(whole, *asked)
+    if by or day or since or last:
+        if asked is not None or (day is not None and since is not None):
+            raise typer.BadParameter("choose one of --period, --window, --day and --since")
+        selected = files.on_days(whole, by, day and day.date(), since and since.date(), last)
+    bounds = None if forged is None else robust_of(Scheme(published), files.latest(selected), forged)
     written: list[Path] = []
     if csv is not None or parquet is not None:
         from hearsay.reports.table_files import write_tables
@@ -65,7 +81,7 @@ def report(
         write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal)
         written.insert(0, html)
     if as_json:
-        console.print_json_parts(json_parts(selected, {} if bounds is None else {"robust": robust_json(bounds)}))
+        console.print_json_parts(files.json_parts(selected, {} if bounds is None else {"robust": robust_json(bounds)}))
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
@@ -74,9 +90,9 @@ def report(
 
         if asked is None:
             console.out.print(visitors_table(selected))
-        console.out.print(answers_table(selected, latest(selected)))
+        console.out.print(answers_table(selected, files.latest(selected)))
         if bounds is not None:
-            console.out.print(robust_table(selected, latest(selected), bounds))
+            console.out.print(robust_table(selected, files.latest(selected), bounds))
         for line in verdict_lines(selected):
             console.out.print(line)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,7 +38,7 @@ def demo(
     # Its people are simulated, so nothing is held back, however few they are.
     everything = example("mobility-week").model_copy(update={"minimum": 0})
     _simulate(everything, scenario("virtual-humans", devices=devices), data, kafka)
-    console.out.print("Next: hearsay survey new survey.yaml")
+    console.print_next("survey", "new", "survey.yaml")
 
 
 def run(
@@ -61,8 +62,7 @@ def run(
     Example: hearsay run survey.yaml --devices 20000 --periods 14
     """
     gc.set_threshold(NEW_OBJECTS)
-    from hearsay.data_directory import directory_of
-    from hearsay.reports.page import keep_areas
+    from hearsay.reports.page import read_areas
     from hearsay.running.simulating import populate, rehearsal
     from hearsay.survey_files import read_survey
 
@@ -71,19 +71,19 @@ def run(
     if survey is not declared:
         console.err.print(f"{declared.id} has clock: wall; simulated as {survey.id}, with clock: source.", markup=False)
     population = populate(survey, scenario_name, devices, periods, seed)
-    keep_areas(survey_file, survey, directory_of(survey.id, data))
-    _simulate(survey, population, data, kafka)
-    there = f" --kafka {kafka}" if kafka is not None else f" --data {data}" if data is not None else ""
-    console.out.print(f"Next: hearsay report {survey.id}{there}", soft_wrap=True, markup=False)
+    _simulate(survey, population, data, kafka, read_areas(survey_file, survey))
+    console.print_next("report", survey.id, *console.where(data, kafka))
     if kafka is None:
-        real = f"hearsay stack up, then hearsay survey publish {survey_file}"
+        real = f"hearsay stack up, then hearsay survey publish {shlex.quote(str(survey_file))}"
         console.out.print(f"To collect from real devices: {real}", soft_wrap=True, markup=False)
 
 
-def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None) -> None:
+def _simulate(
+    survey: Survey, scenario: Scenario, named: Path | None, kafka: str | None, areas: str | None = None
+) -> None:
     from hearsay.data_directory import DataDirectory, directory_of
     from hearsay.reports.files import latest, open_results
-    from hearsay.reports.page import write_page
+    from hearsay.reports.page import keep_areas, write_page
     from hearsay.reports.tables import MOST_ATTRIBUTES, answers_table, visitors_table
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
@@ -97,6 +97,7 @@ def _simulate(survey: Survey, scenario: Scenario, named: Path | None, kafka: str
     console.out.print(answers_table(report, latest(report), MOST_ATTRIBUTES))
     with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
+    keep_areas(areas, survey, data)
     page = DataDirectory(data).reports / f"{survey.id}.html"
     write_page(page, survey, report, live, forecasts, data=data)
     console.out.print(f"\nThe whole report, with charts: {page}", soft_wrap=True, markup=False)

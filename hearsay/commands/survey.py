@@ -49,7 +49,7 @@ def publish(
     else:
         state = "published" if new else "is already published with these terms"
         console.out.print(f"[green]✓[/] [bold]{survey.id}[/] {state}, fingerprint {scheme.fingerprint}")
-        console.out.print("Next: hearsay worker")
+        console.print_next("worker")
 
 
 @app.command()
@@ -156,7 +156,8 @@ def new(
         raise SurveyError(f"{file} exists already", "choose another name, or remove it first")
     text = example_text(example) if example else format_survey(ask_for_survey())
     file.write_text(text, "utf-8")
-    console.out.print(f"Wrote {escape(str(file))}. Next: hearsay plan {escape(str(file))}", soft_wrap=True)
+    console.out.print(f"Wrote {file}.", soft_wrap=True, markup=False)
+    console.print_next("plan", file)
 
 
 def _facts(scheme: Scheme) -> Data:

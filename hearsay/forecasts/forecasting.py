@@ -16,6 +16,7 @@ from analytics.forecasting import (
     check_enough,
     forecast,
     unexpected,
+    usually_unexpected,
 )
 from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import TimeAxis
@@ -35,6 +36,8 @@ class Outlook:
     scores: list[Scored] = field(default_factory=list)
     unexpected: tuple[int, ...] = ()
     """Places of values that lay outside the 99 % interval of the forecast made one period before."""
+    usual: float = 0.0
+    """How many do so if nothing is unusual."""
 
     def rows(self, axis: TimeAxis) -> list[dict[str, Any]]:
         """One row for each period ahead, with the ends of all intervals."""
@@ -99,7 +102,7 @@ def look_ahead(
             remarks.append(error.message)
             continue
         made = forecast(series, structure, ahead)
-        found.append(Outlook(series, made, scores, unexpected(series, made)))
+        found.append(Outlook(series, made, scores, unexpected(series, made), usually_unexpected(series, made)))
     if not found:
         raise refusal or ResultsError(f"{source} has no series", "check what it contains")
     for whole in loaded.wholes:

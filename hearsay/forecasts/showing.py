@@ -17,6 +17,7 @@ from hearsay.forecasts.forecasting import Outlook, Outlooks
 from hearsay.forecasts.time_axis import TimeAxis
 from pages.events import event
 from pages.static import static_page
+from protocols.errors import counted
 
 MOST_ROWS, MOST_SERIES = 8, 12
 
@@ -60,9 +61,10 @@ def _series(outlook: Outlook, axis: TimeAxis) -> RenderableType:
     parts: list[RenderableType] = [head, table]
     if outlook.unexpected:
         last = _when(axis, outlook.unexpected[-1])
-        parts.append(
-            Text(f"{len(outlook.unexpected)} publications left their 99 % interval, the last: {last}", style="dim")
+        left = (
+            f"{counted(len(outlook.unexpected), 'publication')} left the 99 % interval ({outlook.usual:.1f} usually do)"
         )
+        parts.append(Text(f"{left}; the last: {last}", style="dim"))
     if outlook.scores:
         parts.append(_backtest(outlook.scores, digits))
     return Group(*parts)
@@ -121,5 +123,6 @@ def _page_series(outlook: Outlook, axis: TimeAxis) -> dict[str, Any]:
         "values": [float(value) if np.isfinite(value) else None for value in series.values],
         "ahead": outlook.rows(axis),
         "unexpected": list(outlook.unexpected),
+        "usual": outlook.usual,
         "backtest": [scored.record() for scored in outlook.scores],
     }

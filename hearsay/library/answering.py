@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from protocols.arrays import Devices, Values, Whole
-from protocols.errors import ScenarioError, SurveyError
+from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -92,7 +92,8 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
     named, which = distinct(values[attribute.name])
     if which.shape != (count,):
         raise ScenarioError(
-            f"attribute {attribute.name!r} has {which.size} values for {count} devices", "give one for each device"
+            f"attribute {attribute.name!r} has {counted(which.size, 'value')} for {counted(count, 'device')}",
+            "give one for each device",
         )
     listed = {value: place for place, value in enumerate(attribute.values)}
     found: Values = np.array([listed.get(name, -1) for name in named], dtype=np.int64)[which]

@@ -6,25 +6,36 @@ import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
+from datetime import date
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from analytics.mobility import (
     MobilityReport,
     WindowReport,
+    WindowTruth,
     combine,
     with_changes,
     with_lost_presence,
     with_shortfall,
+    with_truth,
 )
+from analytics.windows import Window
 from hearsay.data_directory import COLLECTOR, DataDirectory, known_directory
 from hearsay.terminal.console import Step
+from hearsay.terminal.dates import when
+from protocols.arrays import Whole
 from protocols.errors import ResultsError, ServerUnavailable, SettingsError, SurveyError
-from protocols.survey import Survey
+from protocols.survey import DAY, HOUR, Survey
+from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
 from views.results import MobilityResult
 
+LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 POLL_SECONDS = 1.0
 TIMEOUT_SECONDS = 90.0
 
@@ -49,7 +60,7 @@ def open_results(survey: str | None, data: Path | None, kafka: str | None) -> It
 
 
 def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
-    """The report with what a data directory has noted of losses of its memo store.
+    """The report with what a data directory has noted of losses of its memo store, and with the truth of a simulation.
 
     Windows are marked in which presence was lost. If memos were lost, guarantees are those without the cap.
     """
@@ -58,7 +69,31 @@ def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
     directory = DataDirectory(data)
     if directory.loss_note.exists() and isinstance(report, MobilityResult):
         report = report.model_copy(update={"guarantees": report.guarantees.after_a_loss})
+    report = with_truth(report, kept_truth(data, report.survey))
     return with_lost_presence(report, directory.presence_losses(report.survey))
+
+
+def keep_truth(data: Path, survey: str, truth: Mapping[Window, WindowTruth]) -> None:
+    """Keep what a simulation knows about windows in its data directory, for whoever reads its results later."""
+    held = {}
+    for window, known in truth.items():
+        for name, counts in {"": np.array(known.visitors), **known.people}.items():
+            held[f"{window.first} {window.last} {name}"] = counts
+    file = BytesIO()
+    np.savez_compressed(file, allow_pickle=False, **held)
+    write_private(private_directory(DataDirectory(data).truth) / f"{survey}.npz", file.getvalue())
+
+
+def kept_truth(data: Path, survey: str) -> dict[Window, WindowTruth]:
+    """What was kept; nothing, if the devices were not simulated."""
+    file = DataDirectory(data).truth / f"{survey}.npz"
+    found: dict[Window, dict[str, Whole]] = {}
+    if file.exists():
+        with np.load(file) as held:
+            for key in held:
+                first, last, name = key.split(" ", 2)
+                found.setdefault(Window(int(first), int(last)), {})[name] = held[key]
+    return {window: WindowTruth(int(people.pop("")), people) for window, people in found.items()}
 
 
 def chosen(results: Results, survey: str | None) -> Survey:
@@ -136,6 +171,31 @@ def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:
             f"no report of {what} is published",
             f"published: periods {known}, and windows of {lengths} periods among them",
         )
+    return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
+
+
+def on_days(
+    report: MobilityReport, by: str | None, day: date | None, since: date | None, last: int | None
+) -> MobilityReport:
+    """The report with the windows of one length, of one local day, since a day, or with the last ones of a length."""
+    calendar = report.calendar
+    kind = by if any(window.kind == by for window in report.windows) else "period"
+    if by is not None and kind == "period" and calendar.period != LENGTHS[by]:
+        known = ", ".join(dict.fromkeys(window.kind for window in report.windows))
+        raise ResultsError(f"no {by} is published", f"published: {known}; a {by} must not be longer than the horizon")
+    windows = [window for window in report.windows if by is None or window.kind == kind]
+    if since is not None:
+        windows = [window for window in windows if calendar.local(calendar.begin(window.first)).date() >= since]
+    if day is not None:  # its first and its last instant are on it
+        ends = [(calendar.begin(window.first), calendar.end(window.last) - 1) for window in windows]
+        on_it = [all(calendar.local(end).date() == day for end in pair) for pair in ends]
+        windows = [window for window, whole in zip(windows, on_it, strict=True) if whole]
+    if last is not None:
+        of_kind = [window for window in windows if window.kind == kind]
+        windows = [window for window in windows if window.first >= of_kind[-last:][0].first] if of_kind else []
+    if not windows:
+        known = when(calendar, report.windows[0].first, max(window.last for window in report.windows))
+        raise ResultsError("nothing is published of these days", f"published: {known}")
     return report.model_copy(update={"windows": tuple(windows), "triangle": ()})
 
 

@@ -13,8 +13,10 @@ from rich.text import Text
 
 from analytics.integrity import ALPHA, CheckResult, Integrity, Robust, robust
 from analytics.mobility import MobilityReport, WindowReport
+from hearsay.terminal.dates import when
 from protocols.errors import SettingsError
 from protocols.scheme import Scheme
+from protocols.survey import Calendar
 
 MOST_VALUES = 12
 WORDS = {
@@ -39,22 +41,25 @@ def verdict_lines(report: MobilityReport) -> Iterator[Text]:
     for period, verdict in sorted(unusual.items()):
         for name, check in verdict.alarms:
             yield Text(
-                f"  period {period}{', ' + name if name else ''}: {WORDS[check]}{_figures(verdict, name, check)}"
+                f"  {when(report.calendar, period)}{', ' + name if name else ''}: {WORDS[check]}"
+                f"{_figures(report.calendar, verdict, name, check)}"
             )
     last = found[max(found)]
     for one in last.attributes:
         noticed = [check.smallest for check in _checks(last, one.name).values() if check.smallest is not None]
         if noticed:
-            noticed_from = f"{min(noticed):.1%} of forged reports would have been noticed"
-            yield Text(f"  {one.name}, period {max(found)}: {noticed_from}", style="dim")
+            noticed_from = f"forged reports would have been noticed from a share of {min(noticed):.1%} on"
+            yield Text(f"  {one.name}, {when(report.calendar, max(found))}: {noticed_from}", style="dim")
 
 
-def _figures(verdict: Integrity, name: str, check: str) -> str:
+def _figures(calendar: Calendar, verdict: Integrity, name: str, check: str) -> str:
     flow = verdict.flow if not name else None
     one = verdict.attribute(name)
     if check == "flow":
         flow = flow or (one.flow if one is not None else None)
-        return "" if flow is None else f" ({flow.claimed:,} after the {flow.reported:,} of period {flow.period})"
+        return (
+            "" if flow is None else f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
+        )
     found = _checks(verdict, name).get(check)
     return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
 

@@ -16,12 +16,12 @@ from pages.about import survey_event
 from pages.events import Event, result_events
 from pages.shapes import grid_shapes, parse_shapes
 from pages.static import static_page
-from protocols.errors import SurveyError
 from protocols.survey import Survey
+from servers.private_files import private_directory
 from views.forecasts import ForecastResult
 from views.results import Live
 
-HINT = "add the file, or leave areas out"
+HINT = "put it beside the survey, or leave areas out"
 Periods = tuple[int, int]
 
 
@@ -36,20 +36,29 @@ def write_page(
     areas: Path | None = None,
     baseline: Periods | None = None,
 ) -> None:
-    """Write the page to a file, and make its directory. `baseline` are the periods that it compares with at first."""
-    about = describe(survey, report.notes, data, areas, baseline)
+    """Write the page to a file. `baseline` are the periods that it compares with at first."""
+    counts = sorted(w.visitors.value for w in report.windows if w.kind == "period" and w.visitors and w.visitors.value)
+    usual = round(counts[len(counts) // 2]) if counts else None
+    about = describe(survey, report.notes, data, areas, baseline, usual)
     page = static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(page, encoding="utf-8")
 
 
 def describe(
-    survey: Survey, notes: tuple[str, ...], data: Path | None, areas: Path | None, baseline: Periods | None = None
+    survey: Survey,
+    notes: tuple[str, ...],
+    data: Path | None,
+    areas: Path | None,
+    baseline: Periods | None = None,
+    devices: int | None = None,
 ) -> Event:
-    """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos."""
+    """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos.
+
+    Precision is that of so many `devices` in a period; None: of as many as the survey expects.
+    """
     lost = data is not None and DataDirectory(data).loss_note.exists()
     shapes = _shapes(survey, data, areas)
-    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost)
+    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost, devices=devices)
 
 
 def _shapes(survey: Survey, data: Path | None, areas: Path | None) -> dict[str, Any] | None:
@@ -67,16 +76,17 @@ def _shapes(survey: Survey, data: Path | None, areas: Path | None) -> dict[str, 
     return None
 
 
-def keep_areas(survey_file: Path, survey: Survey, data: Path) -> None:
-    """Keep a copy of the file in the data directory of a run, so that its pages have a map wherever they are made."""
+def read_areas(survey_file: Path, survey: Survey) -> str | None:
+    """The text of the file beside the survey, which must have shapes of its areas; None if the survey names no file."""
     if survey.areas is None:
-        return
+        return None
     file = survey_file.parent / survey.areas
-    if not file.is_file():
-        what = f"{survey_file}: areas = {survey.areas}: there is no such file beside it"
-        raise SurveyError(what, HINT)
     text = read_text(file, MAX_BESIDE_BYTES, HINT)
     parse_shapes(text, survey, str(file))
-    kept = DataDirectory(data).areas
-    kept.mkdir(exist_ok=True)
-    (kept / survey.areas).write_text(text, encoding="utf-8")
+    return text
+
+
+def keep_areas(text: str | None, survey: Survey, data: Path) -> None:
+    """Keep a copy of the file in the data directory of a run, so that its pages have a map wherever they are made."""
+    if text is not None and survey.areas is not None:
+        (private_directory(DataDirectory(data).areas) / survey.areas).write_text(text, encoding="utf-8")

@@ -12,6 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
@@ -20,6 +21,7 @@ from pydantic_core import to_json
 
 from analytics.mobility import PART_ROWS, MobilityReport, Part, explained, tables, tables_in_parts
 from hearsay.reports.files import chosen, mobility_of
+from protocols.arrays import Floats
 from protocols.errors import ResultsError
 from protocols.survey import Calendar
 from views.reading import Results
@@ -34,6 +36,8 @@ ENOUGH_ROWS = PART_ROWS // 2
 """So many rows are written at a time, at least."""
 FORMULAS = pa.array(["=", "+", "-", "@", "\t", "\r"])
 """How a cell begins that a spreadsheet takes for a formula."""
+DIGITS = 9
+"""Significant digits of a number in CSV; Parquet and JSON have all."""
 WITHOUT_HEAD = pyarrow.csv.WriteOptions(include_header=False)
 
 
@@ -127,7 +131,21 @@ def _shown(calendar: Calendar, entries: pa.Array) -> pa.Array:
     if pa.types.is_timestamp(entries.type):
         known = entries.cast(pa.int64()).to_pylist()
         return pa.array([None if at is None else calendar.local(at).isoformat() for at in known], pa.string())
+    if pa.types.is_floating(entries.type):
+        return pa.array(_shortened(entries.to_numpy(zero_copy_only=False)), from_pandas=True)
     if not pa.types.is_string(entries.type):
         return entries
     formula = pc.is_in(pc.utf8_slice_codeunits(entries, 0, 1), value_set=FORMULAS)
     return pc.if_else(formula, pc.binary_join_element_wise("'", entries, ""), entries)
+
+
+def _shortened(numbers: Floats) -> Floats:
+    """Numbers without the digits that only the way of computing has.
+
+    >>> _shortened(np.array([58.35399999999999, -54.60750853242321, 3e-12, 0.0])).tolist()
+    [58.354, -54.6075085, 3e-12, 0.0]
+    """
+    with np.errstate(divide="ignore"):
+        decimals = DIGITS - 1 - np.nan_to_num(np.floor(np.log10(np.abs(numbers))), neginf=0)
+    scale = 10.0 ** np.clip(decimals, 0, 22)  # these powers are exact
+    return np.asarray(np.round(numbers * scale) / scale)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 
 import numpy as np
 from rich.console import Group, RenderableType
@@ -19,9 +18,10 @@ from analytics.mobility import (
     Quantities,
     Quantity,
     WindowReport,
-    window_ends,
 )
+from hearsay.terminal.dates import when
 from pages.words import words as words_of
+from protocols.errors import counted
 
 MOST_VALUES = 12
 MOST_ATTRIBUTES = 12  # after a run
@@ -36,7 +36,7 @@ NOTHING = "–"
 
 def visitors_table(report: MobilityReport) -> Table:
     """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
-    periods = [window for window in report.windows if window.kind == "period"]
+    periods = [window for window in report.windows if window.kind == "period"] or report.windows
     since = {window.last: window for window in report.windows if periods and window.first == periods[0].first}
     many = _words(report)["many"]
     columns: dict[str, Callable[[WindowReport], str]] = {many: lambda window: _count(window.visitors)}
@@ -47,13 +47,14 @@ def visitors_table(report: MobilityReport) -> Table:
     if report.horizon > 1:  # otherwise nobody is known to return
         columns["new"] = lambda window: _count(window.new)
         columns["returning"] = lambda window: _count(window.returning)
+    if len(since) > 1:
         columns["unique so far"] = lambda window: _count(since[window.last].visitors) if window.last in since else ""
     table = Table(title=many.capitalize(), title_justify="left", box=None, pad_edge=False, caption_justify="left")
     for column in ("period", *columns):
         table.add_column(column, justify="left" if column == "period" else "right")
     rows = [[cell(window) for cell in columns.values()] for window in periods]
     for window, row in zip(periods, rows, strict=True):
-        table.add_row(_when(report, window), *row)
+        table.add_row(when(report.calendar, window.first, window.last), *row)
     lacking = {column for row in rows for column, cell in zip(columns, row, strict=True) if cell == NOTHING}
     table.caption = "\n".join(_footnotes(report, lacking)) or None
     return table
@@ -74,7 +75,7 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
 
     `most` limits for how many attributes; the others are counted.
     """
-    head = f"\nAnswers, {_when(report, window)}"
+    head = f"\nAnswers, {when(report.calendar, window.first, window.last)}"
     if window.suppressed or window.visitors is None:
         return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
     words = _words(report)
@@ -115,7 +116,7 @@ def _answers(
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     head = Text(f"\n{attribute.name}", style="bold")
-    head.append(f"  {asked.mechanism}, {attribute.n or 0:,} answers", style="not bold dim")
+    head.append(f"  {asked.mechanism}, {counted(attribute.n or 0, 'answer')}", style="not bold dim")
     table = Table(box=None, pad_edge=False)
     if attribute.values is None or visitors is None:
         return Group(head, table)
@@ -160,15 +161,6 @@ def _pairs(axes: Sequence[Axis], people: Quantities) -> Table:
     return table
 
 
-def _when(report: MobilityReport, window: WindowReport) -> str:
-    """Its days; where it is not made of whole days, when its first and its last period begin."""
-    first, last = (
-        at.strftime("%Y-%m-%d %H:%M" if isinstance(at, datetime) else "%a %Y-%m-%d")
-        for at in window_ends(report.calendar, window.first, window.last)
-    )
-    return first if first == last else f"{first} to {last}"
-
-
 def _count(quantity: Quantity | None) -> str:
     return NOTHING if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
 
@@ -178,7 +170,11 @@ def _percent(change: Change | None) -> str:
 
 
 def _shown_percent(percent: Quantity) -> str:
-    return NOTHING if percent.value is None else f"{percent.value:+.1f} %"
+    if percent.value is None:
+        return NOTHING
+    wide = percent.low is not None and percent.high is not None and percent.high > percent.low
+    half = f" ± {((percent.high or 0) - (percent.low or 0)) / 2:.1f}" if wide else ""
+    return f"{percent.value:+.1f}{half} %"
 
 
 def _half_width(quantity: Quantity) -> str:

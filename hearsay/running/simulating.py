@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from analytics.mobility import MobilityReport, WindowTruth, with_truth
+from analytics.mobility import MobilityReport, WindowTruth
 from analytics.windows import Window
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.files import mobility_of, next_period, wait_for_final, with_noted_losses
+from hearsay.reports.files import keep_truth, mobility_of, next_period, wait_for_final, with_noted_losses
 from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
 from producers.reporting import Reported
@@ -76,7 +76,8 @@ def simulate(
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         wait_for_final(results, survey.id, scenario.periods - 1, step)
         report = mobility_of(results, survey.id)
-    return with_truth(with_noted_losses(report, directory), true_windows(scenario, report))
+    keep_truth(directory, survey.id, true_windows(scenario, report))
+    return with_noted_losses(report, directory)
 
 
 def population_digest(scenario: Scenario) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import shlex
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -168,9 +169,9 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     def started(address: str) -> None:
         say(f"Collecting {names} at {address}")
-        if exposure.loopback:
+        if exposure.loopback and not exposure.credentials:  # the page's device has none
             say(f"A device in the browser: {address}/try")
-        say(f"Results: hearsay report {next(iter(schemes))} --data {directory}")
+        say(f"Results: hearsay report {next(iter(schemes))} --data {shlex.quote(str(directory))}")
 
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""

@@ -201,7 +201,10 @@ def _price_of_minimum(survey: Survey) -> str:
     """How imprecise the smallest published result is."""
     if survey.minimum == 0:
         return "Price: results of very few people are published, with very wide intervals."
-    return f"Price: none. The smallest published results are known to {_points(survey, survey.minimum)}."
+    return (
+        f"Price: nothing is published about fewer, nor what would show their number. The smallest results are "
+        f"known to {_points(survey, survey.minimum)}."
+    )
 
 
 def _points(survey: Survey, devices: int = DEVICES) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import shlex
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -98,7 +99,7 @@ def no_step(done: int, total: int, what: str) -> None:
 class Lines:
     """Progress for output that is not a terminal: a line every few seconds, none for short work."""
 
-    EVERY_SECONDS = 5.0
+    EVERY_SECONDS = 3.0
 
     def __init__(self, now: Callable[[], float] = monotonic) -> None:
         self._now = now
@@ -108,6 +109,16 @@ class Lines:
         if self._now() - self._printed_at >= self.EVERY_SECONDS:
             self._printed_at = self._now()
             err.print(f"{what}: {done:,} of {total:,}", markup=False, soft_wrap=True)
+
+
+def where(data: Path | None, kafka: str | None) -> list[str]:
+    """The options with which a command finds results that are not where it looks first."""
+    return ["--kafka", kafka] if kafka is not None else ["--data", str(data)] if data is not None else []
+
+
+def print_next(*words: object) -> None:
+    """Name the next command, as a shell takes it."""
+    out.print(f"Next: hearsay {shlex.join(map(str, words))}", soft_wrap=True, markup=False)
 
 
 def print_json(data: Any) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.markup import escape
 from rich.table import Table
 
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from protocols.planning import NoisePlan, Plan, PresencePlan, SharesPlan
@@ -175,7 +175,7 @@ def _each(cells: dict[str, int]) -> str:
 
 
 def _precision(drawn: Plan) -> Table:
-    title = f"Standard error of a share, {drawn.devices:,} devices per period"
+    title = f"Standard error of a share, {counted(drawn.devices, 'device')} per period"
     wanted = f"devices for {drawn.error:g}"
     table = _table(title, "attribute", "reports", "no device has it", "half have it", "best over all periods", wanted)
     for a in drawn.attributes:
@@ -205,7 +205,7 @@ def _presence(drawn: Plan, presence: PresencePlan) -> Table:
 
 def _shares(shares: SharesPlan, devices: int) -> Table:
     """How exact single values are beside the even one, and the shares for the wanted errors."""
-    title = f"Shares of questions: standard error of a value if all are alike, {devices:,} devices per period"
+    title = f"Shares of questions: standard error of a value if all are alike, {counted(devices, 'device')} per period"
     caption = (
         f"The proposed shares reach all wanted errors with the fewest devices: {shares.devices_needed:,} in a period. "
         "Wanted errors are those of --wanted, otherwise that of --error."
@@ -252,8 +252,8 @@ def _risk(drawn: Plan) -> Table:
 def _links(drawn: Plan) -> Table:
     crowd = drawn.crowd
     title = (
-        f"What links two reports of a device, in bits: {crowd.devices:,} devices ({crowd.crowd_bits:.1f} bits) "
-        f"hide {crowd.hidden_bits:.2g}"
+        f"What links two reports of a device, in bits: {counted(crowd.devices, 'device')} "
+        f"({crowd.crowd_bits:.1f} bits) hide {crowd.hidden_bits:.2g}"
     )
     table = _table(title, "attribute", "answers", "lifelong traits", "together", "right first guess", "by chance")
     whole = {} if crowd.report is None else {"all in one report": crowd.report}

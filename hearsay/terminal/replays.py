@@ -7,18 +7,20 @@ from collections.abc import Iterator, Mapping
 from rich.table import Table
 
 from hearsay.terminal import console
+from hearsay.terminal.dates import when
 from producers.replay import Fault, Inspection, Located, Summary
+from protocols.survey import Calendar
 
 Faults = Mapping[Fault, Located]
+MOST_NAMED = 3
 
 
-def show_inspection(found: Inspection) -> None:
+def show_inspection(found: Inspection, calendar: Calendar) -> None:
     """Show what would be reported, what would be lost, and the options that help."""
     table = Table("", "count", "details", box=None, pad_edge=False)
     table.add_row("files", f"{found.files:,}")
     table.add_row("rows", f"{found.rows:,}")
-    periods = f"{min(found.people)} to {max(found.people)}" if found.people else ""
-    table.add_row("periods", f"{len(found.people):,}", periods)
+    table.add_row("periods", f"{len(found.people):,}", _spanned(calendar, found.people))
     if found.people:
         counts = sorted(found.people.values())
         middle = f"{counts[len(counts) // 2]:,}"
@@ -33,6 +35,18 @@ def show_inspection(found: Inspection) -> None:
         console.out.print(f"- column {column}, the most frequent values that are not listed: {listed}", markup=False)
     for sentence in found.advice or ["Nothing is wrong with these files."]:
         console.out.print(f"- {sentence}", markup=False)
+
+
+def _spanned(calendar: Calendar, people: Mapping[int, int]) -> str:
+    """From when to when the periods are, and those between them without anybody."""
+    if not people:
+        return ""
+    first, last = min(people), max(people)
+    empty = [period for period in range(first, last + 1) if period not in people]
+    named = ", ".join(when(calendar, period) for period in empty[:MOST_NAMED])
+    more = ", ..." if len(empty) > MOST_NAMED else ""
+    lacking = f"; of {last - first + 1:,}, nobody in {named}{more}" if empty else ""
+    return f"{when(calendar, first)} to {when(calendar, last)}{lacking}"
 
 
 def inspection_json(found: Inspection) -> dict[str, object]:

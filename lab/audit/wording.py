@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from lab.audit.report import Attack, Figure
+from lab.audit.report import Attack, AuditReport, Figure
+from protocols.errors import counted
 
 EXPLAINED: dict[Attack, tuple[str, str]] = {
     "guess": (
@@ -44,6 +45,30 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
         "Somebody sends forged reports to move a published share. Figures are for one forged report in a hundred.",
     ),
 }
+
+
+SAID: dict[Attack, str] = {
+    "guess": "The value of {target} is guessed right with {value}",
+    "place": "The place of {target} is found to within {value}",
+    "which": "The true attribute is found with {value}",
+    "link": "A device is recognised with {value}",
+    "reidentify": "A person is found in another table with {value}",
+    "epsilon": "The loss of {target} is {value}",
+    "forge": "Forged reports ({target}) move a share by {value}",
+}
+
+
+def headline(report: AuditReport) -> list[str]:
+    """The worst figure of each attack in words, beside luck."""
+    found = []
+    for attack, said in SAID.items():
+        known = [f for f in report.figures if f.attack == attack and f.value is not None and f.unit != "bits"]
+        if known:
+            worst = (min if attack == "place" else max)(known, key=lambda f: (f.value or 0) - (f.luck or 0))
+            seen = "all reports" if worst.reports is None else counted(worst.reports, "report")
+            luck = f"; luck: {shown(worst, worst.luck)}" if worst.luck else ""
+            found.append(f"{said.format(target=worst.target, value=shown(worst, worst.value))}, {seen}{luck}.")
+    return found
 
 
 def shown(figure: Figure, value: float | None) -> str:

@@ -152,8 +152,9 @@ def audit(
                 known = None if background is None else survey_values(background, auditing.survey)
                 report = auditing.measured(people, way, step, known, twin)
         else:
-            report = auditing.computed()
-    _show(report, as_json)
+            with console.progress("computing"):
+                report = auditing.computed()
+    _show(report, as_json, fail_above)
     if html is not None:  # last: the figures are shown even if the file cannot be written
         from lab.documents import audit_event
         from pages.static import static_page
@@ -189,15 +190,19 @@ def _leave(report: AuditReport) -> None:
         raise typer.Exit(REFUSED)
 
 
-def _show(report: AuditReport, as_json: bool) -> None:
+def _show(report: AuditReport, as_json: bool, limits: str) -> None:
     if as_json:
         console.print_json(report.model_dump(mode="json"))
         return
-    from lab.audit.wording import EXPLAINED
+    from lab.audit.wording import EXPLAINED, headline
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
     console.out.print(f"[bold]{report.survey}[/] · {escape(kind)}; a crowd of {report.crowd:,}")
+    for sentence in headline(report):
+        console.out.print(f"- {sentence}", markup=False)
+    if limits and not report.breaches:
+        console.out.print(f"No limit is exceeded: {limits}", markup=False)
     for attack, (heading, _) in EXPLAINED.items():
         figures = [figure for figure in report.figures if figure.attack == attack]
         if figures:

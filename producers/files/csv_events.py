@@ -16,12 +16,12 @@ import pyarrow.csv
 from numpy.typing import NDArray
 
 from producers.files.batch import Batch, ColumnMapping, as_text, check_header
-from producers.files.text_stream import COMPRESSIONS, Utf8Stream, is_decodable
+from producers.files.text_stream import COMPRESSIONS, Utf8Stream
 from protocols.errors import ReplayError
 
 BLOCK_BYTES = 4 << 20
 FIRST_DATA_ROW = 2
-DELIMITERS = {",": ",", ";": ";", "\t": "$'\\t'", "|": "'|'"}  # and how to write them in a shell
+NO_NAMES = "its first line must name the columns; select them with --person, --time and --map"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class CsvEvents:
 
         next_row = FIRST_DATA_ROW
         try:
-            check_header(self.path, self._header(), columns, self._advice_on_names(columns))
+            check_header(self.path, self._header(), columns, NO_NAMES)
             with Utf8Stream(self.path, self.encoding) as stream:
                 for batch in self._open(stream, columns.names, skip):
                     rows = _rows_between(next_row, batch.num_rows, malformed)
@@ -82,13 +82,10 @@ class CsvEvents:
 
         A streaming reader that is not read to its end can still be reading ahead when the process exits, and abort it.
         """
-        first = self._first_line()
+        with Utf8Stream(self.path, self.encoding) as stream:
+            first = b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
         names: list[str] = pyarrow.csv.read_csv(pa.BufferReader(first), parse_options=self._parsing()).column_names
         return names
-
-    def _first_line(self) -> bytes:
-        with Utf8Stream(self.path, self.encoding) as stream:
-            return b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
 
     def _open(
         self, stream: Utf8Stream, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
@@ -110,16 +107,6 @@ class CsvEvents:
             ignore_empty_lines=False,
             invalid_row_handler=on_invalid,
         )
-
-    def _advice_on_names(self, columns: ColumnMapping) -> str:
-        if not is_decodable(self.path, self.encoding):
-            return f"it is not in {self.encoding}: name its encoding, such as --encoding utf-16"
-        first = self._first_line().decode().strip()
-        for delimiter, written in DELIMITERS.items():
-            names = {name.strip('" ') for name in first.split(delimiter)}
-            if delimiter != self.delimiter and names & set(columns.names):
-                return f"its columns are separated otherwise: use --delimiter {written}"
-        return "its first line must name the columns; select them with --person, --time and --map"
 
     def _advice(self, error: Exception) -> str:
         if isinstance(error, OSError):

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +21,9 @@ from producers.files import Batch, EventFiles
 from producers.files.times import BAD, moments, without_zone
 from producers.replay.interpreting import Events, Interpreter, Options
 from producers.replay.people import Distinct, People
+from producers.replay.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
 from producers.replay.quality import Fault, Located, Quality
-from protocols.errors import ReplayError
+from protocols.errors import ReplayError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import UNKNOWN
 from protocols.survey import EPOCH, Survey
@@ -35,22 +35,6 @@ SHOWN = 20  # unknown values of a column, the most frequent ones
 DIFFERENT = 10_000  # unknown values of a column that are counted
 RUN = 3.0  # rows in a row about one person from which on a file counts as sorted by person
 MOST_TOLERANCE = timedelta(days=2)  # beyond it, reading everything before the first report is the better advice
-FORMATS = (
-    "%d/%m/%Y %H:%M:%S",
-    "%m/%d/%Y %H:%M:%S",
-    "%d/%m/%Y %H:%M",
-    "%m/%d/%Y %H:%M",
-    "%d.%m.%Y %H:%M:%S",
-    "%d.%m.%Y %H:%M",
-    "%d-%m-%Y %H:%M:%S",
-    "%Y/%m/%d %H:%M:%S",
-    "%Y/%m/%d %H:%M",
-    "%Y%m%d %H%M%S",
-    "%Y%m%dT%H%M%S",
-    "%Y-%m-%d",
-    "%d/%m/%Y",
-)
-UTC_ZONE = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
@@ -85,6 +69,8 @@ def inspect(
     files = EventFiles(paths, options.form)
     quality = Quality(files)
     interpreter = Interpreter(survey, options, quality)
+    for path in paths:
+        require_columns(path, survey, interpreter.columns, options)
     look = _Look(survey, interpreter, options)
     for batch in files.batches(interpreter.columns, most_rows):
         look.add(batch, interpreter.read(batch))
@@ -92,7 +78,7 @@ def inspect(
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
     suppressed = sum(count < survey.minimum for count in people.values())
     encodings = [
-        f"{path.name} is not in {options.form.encoding}: name its encoding, such as --encoding latin-1"
+        f"{path.name} is not in {options.form.encoding}: try --encoding {encoding_of(path, options.form.encoding)}"
         for path in files.undecodable
     ]
     return Inspection(
@@ -175,7 +161,7 @@ class _Look:
         self._times["unreadable"] += len(left) - local
         if len(left) > local and pa.types.is_string(left.type):
             for form in FORMATS:
-                self._formats[form] += int(np.count_nonzero(moments(left, UTC_ZONE, [form]) != BAD)) - local
+                self._formats[form] += int(np.count_nonzero(moments(left, ANY_ZONE, [form]) != BAD)) - local
 
     def advice(self, quality: Quality) -> list[str]:
         return [*self._on_times(), *self._on_order(quality), *self._on_values()]
@@ -183,23 +169,25 @@ class _Look:
     def _on_times(self) -> list[str]:
         found, column = [], self._interpreter.columns.time
         if local := self._times["local"]:
-            found.append(f"{local:,} times in column {column} have no zone: give it, such as --zone Europe/Paris")
+            found.append(
+                f"{counted(local, 'time')} without a zone in column {column}: give it, such as --zone Europe/Paris"
+            )
         if unreadable := self._times["unreadable"]:
             fitting = [form for form in FORMATS if self._formats[form] >= 0.9 * unreadable]
             zone = "" if self._options.zone else ", and their zone with --zone"
             if fitting:
                 named = " or ".join(f'--time-format "{form}"' for form in fitting)
-                found.append(f"{unreadable:,} times in column {column} have another format: try {named}{zone}")
+                found.append(f"{counted(unreadable, 'time')} of another format in column {column}: try {named}{zone}")
             else:
                 found.append(
-                    f"{unreadable:,} times in column {column} are empty, or neither ISO 8601 nor whole numbers since "
-                    f"1970: name their format with --time-format{zone}"
+                    f"{counted(unreadable, 'cell')} of column {column} without a time in ISO 8601 or as a whole number "
+                    f"since 1970: name the format with --time-format{zone}"
                 )
         if early := self._times["early"]:
-            found.append(f"{early:,} events are before the survey's start, {self._survey.start.isoformat()}")
+            found.append(f"{counted(early, 'event')} before the survey's start, {self._survey.start.isoformat()}")
         if future := self._times["future"]:
             until = (EPOCH + timedelta(microseconds=self._interpreter.until)).isoformat()
-            found.append(f"{future:,} events are at or after {until}: see --until")
+            found.append(f"{counted(future, 'event')} at or after {until}: see --until")
         return found
 
     def _on_order(self, quality: Quality) -> list[str]:
@@ -208,12 +196,12 @@ class _Look:
             return []
         people, rows = self._everybody.seen.count(), quality.rows
         if self._runs <= 1.1 * people and rows >= RUN * self._runs:
-            return [f"{late:,} events are late, because the file is sorted by person: use --any-order"]
+            return [f"{counted(late, 'late event')}, because the file is sorted by person: use --any-order"]
         needed = timedelta(microseconds=self._interpreter.enough_tolerance)
         if needed > MOST_TOLERANCE:
-            return [f"{late:,} events are late, by up to {needed.days} days: use --any-order"]
+            return [f"{counted(late, 'late event')}, by up to {needed.days} days: use --any-order"]
         minutes = -(-needed // timedelta(minutes=1))  # rounded up
-        return [f"{late:,} events are late: --tolerance {minutes}m accepts all of those that were looked at"]
+        return [f"{counted(late, 'late event')}: --tolerance {minutes}m accepts all of those that were looked at"]
 
     def _on_values(self) -> list[str]:
         found = []
@@ -223,7 +211,7 @@ class _Look:
                 if self._other_case[column]:
                     more.append(f"{self._other_case[column]:,} differ from a value only in upper or lower case")
                 details = f" ({', '.join(more)})" if more else ""
-                found.append(f"{unknown:,} cells of column {column} are none of the survey's values{details}")
+                found.append(f"{counted(unknown, 'cell')} of column {column} without a value of the survey{details}")
         return found
 
 

@@ -111,11 +111,13 @@ class Interpreter:
         note(Fault.MALFORMED, batch.malformed)
         persons = self.columns.person
         named = np.asarray(pc.not_equal(batch.columns[persons], ""))
-        note(Fault.MALFORMED, batch.rows[~named], f"column {persons}")
+        note(Fault.NOBODY, batch.rows[~named], f"column {persons}")
         batch = batch.only(named)
         time = moments(batch.columns[self.columns.time], self._options.zone, self._options.time_formats)
-        good = (time != BAD) & (time >= self.start) & (time < self.until)
-        note(Fault.BAD_TIME, batch.rows[~good], f"column {self.columns.time}")
+        read = time != BAD
+        good = read & (time >= self.start) & (time < self.until)
+        note(Fault.BAD_TIME, batch.rows[~read], f"column {self.columns.time}")
+        note(Fault.OUTSIDE, batch.rows[read & ~good], f"column {self.columns.time}")
         watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._watermark))
         self._watermark = int(watermark[-1]) if len(watermark) else self._watermark
         period = self.calendar.of(np.where(good, time, self.start))

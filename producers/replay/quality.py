@@ -18,8 +18,10 @@ SHOWN = 5
 class Fault(StrEnum):
     """Everything that can be wrong with an event, as it is shown to users."""
 
-    MALFORMED = "row that cannot be read"  # another number of columns, or no person
-    BAD_TIME = "bad time"  # no time, no zone, before the survey's start, or after --until
+    MALFORMED = "row that cannot be read"  # another number of columns
+    NOBODY = "row without a person"
+    BAD_TIME = "bad time"  # no time, or no zone
+    OUTSIDE = "time outside the survey"  # before its start, or after --until
     UNKNOWN_VALUE = "unknown value"  # not one of the survey's, and no number of its range, nor a position
     DUPLICATE = "duplicate"  # the same person, time and values again
     LATE = "late event"  # read after the end of its period plus the tolerance

@@ -167,7 +167,8 @@ class Attribute(Strict):
         if self.grid is None:
             for key in ("geo", "geo_inf", "areas"):
                 if getattr(self, key) is not None:
-                    raise ValueError(f"{where}: {key} is for places; declare a grid, or leave it out")
+                    other = ", or name the file in the survey itself, for a map" if key == "areas" else ""
+                    raise ValueError(f"{where}: {key} is for places; declare a grid, or leave it out{other}")
             return
         if self.range is not None or self.values != self.grid.names:
             raise ValueError(f"{where} has a grid, and values or a range besides; keep one")

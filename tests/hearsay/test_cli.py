@@ -239,8 +239,8 @@ def test_a_report_is_json_for_programs(data: Path) -> None:
 
 def test_a_report_compares_with_what_is_normal(data: Path) -> None:
     shown = hearsay("report", "--data", str(data), "--baseline", "0:0").stdout.splitlines()
-    assert "vs baseline" in shown[1] and shown[2].split()[3] == "–", "a day is not compared with itself"
-    assert shown[3].split()[4] == "%" and "– against the baseline: part of it" in " ".join(shown)
+    assert "vs baseline" in shown[1] and shown[2].split()[4] == "–", "a day is not compared with itself"
+    assert shown[3].split()[5] == "%" and "– against the baseline: part of it" in " ".join(shown)
     one = hearsay("report", "--data", str(data), "--baseline", "0:0", "--period", "3").stdout
     assert " % against the comparable window" in one
     refused = hearsay("report", "--data", str(data), "--baseline", "7:12")

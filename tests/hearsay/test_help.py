@@ -63,6 +63,8 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant() -> None:
     result = CliRunner().invoke(app, ["reprot"])
     assert result.exit_code == 2
     assert "Did you mean 'report'" in result.output
+    assert CliRunner().invoke(app, ["-h"]).output == CliRunner().invoke(app, ["--help"]).output
+    assert CliRunner().invoke(app, ["--version"]).exit_code == 0
 
 
 def test_no_snapshot_is_left_over() -> None:

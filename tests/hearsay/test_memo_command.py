@@ -37,7 +37,7 @@ def test_people_see_who_has_spent_what(data: str) -> None:
     for part in (
         "append-only file, synced: always",
         "confirmed complete",
-        "area: 20 devices are at the cap",
+        "area: 20 devices at the cap",
         "140 memos of area, of 120 devices",
         "asked by again, visits",
         "2 (half of the devices)",
@@ -84,8 +84,9 @@ def test_an_operator_declares_a_new_redis_to_be_new(tmp_path: Path) -> None:
         assert not store.has_lost_data
 
 
-def test_a_directory_that_is_not_there_is_not_made(tmp_path: Path) -> None:
+def test_a_directory_that_is_not_there_is_not_made_and_no_redis_is_left_in_one(tmp_path: Path) -> None:
     missing = tmp_path / "missing"
-    with pytest.raises(SettingsError, match="no data directory"):
-        CliRunner().invoke(app, ["stats", "--data", str(missing)], catch_exceptions=False)
-    assert not missing.exists()
+    for directory, what in ((missing, "no data directory"), (tmp_path, "has no memo store")):
+        with pytest.raises(SettingsError, match=what):
+            CliRunner().invoke(app, ["stats", "--data", str(directory)], catch_exceptions=False)
+    assert list(tmp_path.iterdir()) == []

@@ -126,7 +126,7 @@ def test_every_answer_that_costs_something_is_shown_with_its_price(tmp_path: Pat
         "up to 2.8 bits",  # log2(7)
         f"smp: ± {196 * worst:.2g} percentage points (95 %) with 10,000 devices",
         "2 values of an attribute, up to 6.",
-        "The smallest published results are known to",
+        "The smallest results are known to",
     ):
         assert price in shown, price
     assert shown.index("smp: ±") < shown.index("spl: ±") < shown.index("rs+fd: ±")

@@ -59,6 +59,9 @@ def test_people_get_tables(survey: Path) -> None:
     assert shown.exit_code == 0
     for part in ("Guessing a value", "even shares", "Recognising a device", "the whole tuple", "any two histories"):
         assert part in shown.output
+    assert "is guessed right with" in shown.output and "luck: " in shown.output
+    assert "No limit" not in shown.output, "none was given"
+    assert "No limit is exceeded: guess=1" in call(f"audit {survey} --only guess --fail-above guess=1").output
 
 
 def test_the_published_schema_is_that_of_the_report() -> None:

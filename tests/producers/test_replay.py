@@ -60,8 +60,10 @@ def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: Ma
     assert found.pop((5, nobody)) and found == computed(events), "who has no listed value reports, too"
     counts = {fault: found.count for fault, found in summary.faults.items()}
     assert counts == {
-        Fault.MALFORMED: 3,
-        Fault.BAD_TIME: 5,
+        Fault.MALFORMED: 1,
+        Fault.NOBODY: 2,
+        Fault.BAD_TIME: 4,
+        Fault.OUTSIDE: 1,
         Fault.UNKNOWN_VALUE: 1,  # 500 minutes are the most that there are
         Fault.DUPLICATE: 30,
         Fault.LATE: 0,
@@ -87,7 +89,9 @@ def test_the_first_lines_of_each_fault_are_named(replay: MakeReplay, tmp_path: P
     lines = {fault: [line for _, line in found.places] for fault, found in faults.items()}
     assert lines == {
         Fault.BAD_TIME: [4],
-        Fault.MALFORMED: [5, 8],
+        Fault.NOBODY: [5],
+        Fault.MALFORMED: [8],
+        Fault.OUTSIDE: [],
         Fault.DUPLICATE: [6],
         Fault.UNKNOWN_VALUE: [7],
         Fault.LATE: [],

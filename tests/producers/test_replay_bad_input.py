@@ -119,7 +119,7 @@ def test_text_is_text_however_it_is_laid_out(replay: MakeReplay, tmp_path: Path,
 
 
 def test_a_year_of_five_digits_is_a_bad_time(replay: MakeReplay, tmp_path: Path) -> None:
-    path = parquet(tmp_path / "events.parquet", at=pa.array([1 << 39] * len(ROWS)))
+    path = parquet(tmp_path / "events.parquet", at=pa.array([1 << 39] * len(ROWS), pa.timestamp("s", "UTC")))
     summary = replay(path, KeepingSink(), replace(OPTIONS, until=None)).run()
     assert (summary.faults[Fault.BAD_TIME].count, summary.reports) == (len(ROWS), 0)
 
@@ -154,9 +154,9 @@ def test_nothing_is_wrong_with_a_good_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("form", "advice"),
     [
-        ("%Y-%m-%d %H:%M:%S", "have no zone: give it, such as --zone Europe/Paris"),
+        ("%Y-%m-%d %H:%M:%S", "without a zone in column at: give it, such as --zone Europe/Paris"),
         ("%d.%m.%Y %H:%M", '--time-format "%d.%m.%Y %H:%M", and their zone with --zone'),
-        ("on a %A", "name their format with --time-format"),
+        ("on a %A", "name the format with --time-format"),
     ],
 )
 def test_times_that_cannot_be_read_are_explained(tmp_path: Path, form: str, advice: str) -> None:
@@ -208,7 +208,7 @@ def test_values_that_the_survey_does_not_have_are_explained_without_being_shown(
     found = look(write(tmp_path / EVENTS, rows))
     (advice,) = found.advice
     assert sum(found.unknown["cell"].values()) == 12 and found.unknown["cell"][""] == 1
-    assert "12 cells of column cell are none of the survey's values" in advice
+    assert "12 cells of column cell without a value of the survey" in advice
     assert "1 are empty" in advice and "10 differ from a value only in upper or lower case" in advice
     assert "+336" not in advice
 
@@ -225,13 +225,13 @@ def test_another_delimiter_and_another_encoding_are_named(tmp_path: Path) -> Non
     rows = [event.row() for event in PAST]
     path = tmp_path / EVENTS
     path.write_text("\n".join([";".join(row) for row in (["msisdn", "at", "cell", "minutes"], *rows)]) + "\n")
-    with pytest.raises(ReplayError, match="use --delimiter ;"):
+    with pytest.raises(ReplayError, match="right of: --delimiter ';'"):
         look(path)
     rows[3][2] = "größe"
     path.write_bytes("\n".join(",".join(row) for row in (["msisdn", "at", "cell", "minutes"], *rows)).encode("cp1252"))
-    assert any("name its encoding, such as --encoding latin-1" in advice for advice in look(path).advice)
+    assert any("try --encoding latin-1" in advice for advice in look(path).advice)
     path.write_text("msisdn,at,cell,minutes\n", encoding="utf-16")
-    with pytest.raises(ReplayError, match="not in utf-8: name its encoding"):
+    with pytest.raises(ReplayError, match="right of: --encoding utf-16"):
         look(path)
     utf16 = replace(OPTIONS, form=FileFormat(encoding="utf-16"))
     assert look(path, utf16).rows == 0
@@ -306,5 +306,5 @@ def test_events_before_the_start_and_after_the_end_are_told_apart(tmp_path: Path
         Event("+33600000001", START + timedelta(days=40), "north", 1),
     ]
     advice = look(write(tmp_path / EVENTS, [event.row() for event in events])).advice
-    assert advice[0].startswith("1 events are before the survey's start")
-    assert advice[1].startswith("1 events are at or after 2026-01-31")
+    assert advice[0].startswith("1 event before the survey's start")
+    assert advice[1].startswith("1 event at or after 2026-01-31")

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.errors import SettingsError, SurveyError
+from protocols.errors import SettingsError, SurveyError, counted
 
 if TYPE_CHECKING:
     from hearsay.commands.operations.resubmitting import Resubmission
@@ -63,7 +63,7 @@ def list_(
     console.out.print(table)
     for passing in PASSING:
         if any(group.reason == passing and group.resubmitted < group.records for group in groups):
-            console.out.print(f"Next: hearsay deadletters resubmit --reason {passing}", soft_wrap=True)
+            console.print_next("deadletters", "resubmit", "--reason", passing)
 
 
 @app.command()
@@ -111,13 +111,13 @@ def _show(done: Resubmission, reason: Reason) -> None:
     if done:
         closing = f" and {done.clocks:,} clock records" if done.clocks else ""
         console.out.print(
-            f"Sent {done.rows:,} reports{closing} again. Workers count those that they did not count before."
+            f"Sent {counted(done.rows, 'report')}{closing} again. Workers count those that they did not count before."
         )
     elif not done.kept:
         before = f" {done.before:,} records were sent again before." if done.before else ""
         console.out.print(f"There is nothing to send again as {reason}.{before}")
     for why, rows in done.kept.items():
-        console.out.print(f"Not sent: {rows:,} reports, because {STILL[why]}.")
+        console.out.print(f"Not sent: {counted(rows, 'report')}, because {STILL[why]}.")
 
 
 def _reason(text: str) -> Reason:

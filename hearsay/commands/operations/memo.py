@@ -11,7 +11,7 @@ import typer
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from hearsay.data_directory import DataDirectory
@@ -43,9 +43,13 @@ def stats(data: Data = None, as_json: console.AsJson = False) -> None:
 
     Example: hearsay memo stats --data hearsay-data/festival-week
     """
-    from hearsay.running.memo_storage import memo_store
+    from hearsay.running.memo_storage import memo_store, noted_store
 
-    with memo_store(*_opened(data)) as store, console.progress("reading the store"):
+    directory, settings = _opened(data)
+    used = directory is None or noted_store(directory) is not None or (directory.root / "redis").is_dir()
+    if not used and settings.redis.url is None:
+        raise SettingsError(f"{data} has no memo store", "set HEARSAY_REDIS_URL if theirs is there")
+    with memo_store(directory, settings) as store, console.progress("reading the store"):
         found = store.stats()
     if as_json:
         console.print_json(asdict(found))
@@ -128,15 +132,16 @@ def _show(found: StoreStats) -> None:
         facts.add_row("[yellow]warning[/]", warning)
     console.out.print(facts)
     for survey in found.surveys:
-        reported = f"{survey.devices:,} devices, {survey.reports:,} reports delivered"
+        reported = f"{counted(survey.devices, 'device')}, {counted(survey.reports, 'report')} delivered"
         console.out.print(f"\n[bold]{survey.survey}[/]  {reported}")
-        for name, devices in survey.at_cap.items():
-            console.out.print(f"{name}: {devices:,} devices are at the cap")
+        for name, capped in survey.at_cap.items():
+            console.out.print(f"{name}: {counted(capped, 'device')} at the cap")
         if survey.spent:
             _show_spent(survey)
     for question in found.questions:
         memos = ", ".join(f"{count:,} memos of {name}" for name, count in question.memos.items())
-        console.out.print(f"\n[bold]question {question.question[:8]}[/]  {memos}, of {question.devices:,} devices")
+        devices = counted(question.devices, "device")
+        console.out.print(f"\n[bold]question {question.question[:8]}[/]  {memos}, of {devices}")
         console.out.print(f"asked by {', '.join(question.surveys)}")
         _show_spent(question)
 

@@ -28,7 +28,9 @@ def worker(
         float,
         typer.Option(metavar="SECONDS", help="How long without a heartbeat until a worker counts as dead.", min=1),
     ] = 10.0,
-    check_tokens: Annotated[bool, typer.Option(help="Refuse a second report of a device in a period.")] = True,
+    check_tokens: Annotated[
+        bool, typer.Option(" /--no-check-tokens", help="Count second reports of a device in a period, too.")
+    ] = True,
     log_level: console.LogLevel = "INFO",
 ) -> None:
     """Count reports from Kafka and publish results, until it is stopped.
