@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -22,7 +23,7 @@ from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.gateway.forked import Forked, nursery
-from tests.gateway.world import SCHEME, KeepingLog, embedded, key_of, serving
+from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
 from tests.helpers.node import LIBRARY
 
@@ -90,7 +91,9 @@ def test_the_device_at_try_asks_for_a_token_where_the_gateway_does(page: Page, t
     schemes = {asked.id: Scheme(asked)}
     with (
         embedded(tmp_path, survey=asked) as log,
-        serving(log, list(schemes.values()), senders=senders, pages=try_pages(schemes, tmp_path)) as served,
+        serving(
+            log, list(schemes.values()), Moment(time.time()), senders, pages=try_pages(schemes, tmp_path)
+        ) as served,
     ):
         page.goto(f"http://127.0.0.1:{served.port}/try")
         expect(page.get_by_label("Token")).to_be_hidden()
@@ -135,7 +138,7 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
         choose(page, "blue")
         choose(page, "green")
         assert page.locator("#memo dd").inner_text() == memo, "the same for the same answer"
-        shown = json.loads(page.locator("#report").inner_text())
+        shown = json.loads(page.locator("#report").text_content() or "")
         assert shown["survey"] == "buttons"
         says = page.locator("#says dd").inner_text()
         assert shown["answers"]["colour"] == f"0{['red', 'green', 'blue'].index(says)}"
