@@ -120,7 +120,7 @@ function bars(box, rows, attribute, context) {
   ];
   plotted(box, {
     width, height: 48 + 24 * shown.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: `${capitalised(attribute.name)}; the table has all numbers`,
-    x: { domain: [0, Math.max(1, ...shown.map((row) => row[3] ?? row[1]))], clamp: true, label: context.words.people, grid: true, ticks: Math.max(3, Math.floor(width / 110)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
+    x: { domain: [0, Math.max(1, ...shown.map((row) => row[3] ?? row[1]))], clamp: true, label: context.words.people, grid: true, ticks: Math.max(2, Math.floor((width - 32 - 7 * longest) / 80)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
     y: { label: null, domain: shown.map(y), tickFormat: (text) => label(text, 24), tickSize: 0 }, marks,
   });
   box.append(...more);
