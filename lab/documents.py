@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED, headline
+from lab.audit.wording import EXPLAINED
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event
 from protocols.errors import counted
 
 
-def audit_event(report: AuditReport) -> Event:
-    """The event of an audit: everything its page says."""
+def audit_event(report: AuditReport, limited: bool = False) -> Event:
+    """The event of an audit: everything its page says. `limited`: limits were given, so there is a verdict."""
     asked = ", ".join(f"{name} ({mechanism})" for name, mechanism in report.mechanisms.items())
     measured = "All figures are computed; nothing was measured."
     if report.devices is not None:
@@ -32,8 +32,9 @@ def audit_event(report: AuditReport) -> Event:
             attacks.append({"attack": attack, "heading": heading, "text": text, "figures": shown})
     record: Record = {
         "title": f"Audit of {report.survey}",
-        "lead": [f"{report.solution}: {asked}. One device hides among {report.crowd:,}. {measured}"],
-        "headline": headline(report),
+        "lead": [f"One device hides among {report.crowd:,}. {measured}"],
+        "asked": f"{report.solution}: {asked}.",
+        "limited": limited,
         "defects": [defect.text for defect in report.defects],
         "breaches": list(report.breaches),
         "findings": [finding.model_dump() for finding in report.findings if not finding.defect],

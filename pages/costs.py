@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from protocols.planning import AttributePlan, Plan, PrecisionPlan, PresenceErrors, plan, told_apart
+from protocols.planning import AttributePlan, Plan, PrecisionPlan, plan, told_apart
 from protocols.privacy import Loss, PlaceLoss
 from protocols.scheme import Scheme
 
@@ -24,7 +24,6 @@ def costs(scheme: Scheme, loss_accepted: bool = False, devices: int | None = Non
         "solution": drawn.solution,
         "guarantees": _guarantees(drawn, loss_accepted),
         "loss_accepted": loss_accepted,
-        "devices": drawn.devices,
         "error": drawn.error,
         "presence_epsilon": None if presence is None else presence.epsilon,
         "precision": [
@@ -35,16 +34,11 @@ def costs(scheme: Scheme, loss_accepted: bool = False, devices: int | None = Non
 
 
 def _precision(drawn: Plan, asked: AttributePlan, exact: PrecisionPlan) -> dict[str, Any]:
-    """Standard errors of a share, with the noise on counts if there is any, and the devices for the wanted one."""
-    own: PrecisionPlan | PresenceErrors = exact
-    if drawn.presence is not None:
-        own = drawn.presence.attributes[asked.name]
+    """How many devices the wanted standard error needs, with the noise on counts if there is any."""
+    own = exact if drawn.presence is None else drawn.presence.attributes[asked.name]
     return {
         "attribute": asked.name,
         "mechanism": f"{asked.mechanism} {asked.detail}".strip(),
-        "answers": exact.reports,
-        "if_nobody": own.if_nobody,
-        "if_half": own.if_half,
         "devices_needed": own.devices_needed,
     }
 

@@ -19,7 +19,9 @@ def picture(page: Page, file: Path, into: Path, height: int, first: str = "body"
     """The page from the beginning of one of its parts on, so high."""
     page.goto(file.resolve().as_uri())
     page.wait_for_selector("body[data-drawn=yes]")
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")  # draws all charts
+    for part in page.locator(".chart").all():  # drawn when it is seen
+        if part.is_visible():
+            part.scroll_into_view_if_needed()
     page.add_style_tag(content="nav { position: static !important; }")
     top = page.locator(first).evaluate("part => part.getBoundingClientRect().top + scrollY")
     clip = {"x": 0, "y": max(0, top), "width": WIDTH, "height": height}
@@ -34,7 +36,7 @@ def main(report: str, audit: str, directory: str) -> None:
         )
         into = Path(directory)
         picture(page, Path(report), into / "report.png", 1260)
-        picture(page, Path(report), into / "answers.png", 1130, "#answers-visit_duration")
+        picture(page, Path(report), into / "answers.png", 480, "#answers-visit_duration")
         picture(page, Path(audit), into / "audit.png", 1180)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from gateway.http import Response
 from gateway.service import Page
+from pages.static import style
 from protocols.planning import told_apart
 from protocols.scheme import Scheme
 from stream_app.local import LocalStore
@@ -39,6 +40,7 @@ def try_pages(schemes: Mapping[str, Scheme], results: Path) -> dict[str, Page]:
     store = LocalStore.existing(results)
     found = {f"/try/{file.name}": _constant(_asset(file)) for file in (files("hearsay.serving") / "assets").iterdir()}
     found["/try"] = found.pop("/try/try.html")
+    found["/try/page.css"] = _constant(Response(200, style().encode(), TYPES["css"], HEADERS))
     found["/"] = _constant(Response(303, headers=(("location", "/try"),)))
     for survey, scheme in schemes.items():
         listed = {attribute.name: list(attribute.values) for attribute in scheme.survey.attributes}

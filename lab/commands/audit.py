@@ -159,7 +159,9 @@ def audit(
         from lab.documents import audit_event
         from pages.static import static_page
 
-        html.write_text(static_page(f"Audit of {report.survey}", [audit_event(report)]), encoding="utf-8")
+        html.write_text(
+            static_page(f"Audit of {report.survey}", [audit_event(report, bool(fail_above))]), encoding="utf-8"
+        )
         if not as_json:
             console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
     _leave(report)

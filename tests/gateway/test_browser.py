@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -17,9 +18,12 @@ from playwright.sync_api import Page, expect
 from gateway.door import Credential
 from gateway.door.credentials import digest_of
 from gateway.service import Senders
+from hearsay.serving.try_page import try_pages
 from lab.auditing.gateways import served
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 from tests.gateway.forked import Forked, nursery
-from tests.gateway.world import SCHEME, KeepingLog, key_of, serving
+from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
 from tests.helpers.node import LIBRARY
 
@@ -78,6 +82,29 @@ def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: P
     assert len(frame) == 1 and frame.fingerprint == SCHEME.fingerprint
 
 
+def test_the_device_at_try_asks_for_a_token_where_the_gateway_does(page: Page, tmp_path: Path) -> None:
+    asked = parse_survey(
+        f"{{id: colours, start: {datetime.now(UTC):%Y-%m-%dT00:00:00Z}, period: 7d, eps_inf: 1, eps_1: 0.5, "
+        "attributes: [{name: colour, values: [red, green]}]}"
+    )
+    senders = Senders(key_of, lambda: {digest_of("phone"): Credential("a", "device")})
+    schemes = {asked.id: Scheme(asked)}
+    with (
+        embedded(tmp_path, survey=asked) as log,
+        serving(
+            log, list(schemes.values()), Moment(time.time()), senders, pages=try_pages(schemes, tmp_path)
+        ) as served,
+    ):
+        page.goto(f"http://127.0.0.1:{served.port}/try")
+        expect(page.get_by_label("Token")).to_be_hidden()
+        page.get_by_role("button", name="Send this report").click()
+        expect(page.locator("#trouble")).to_contain_text("credential refused")
+        page.get_by_label("Token").fill("phone")
+        page.get_by_role("button", name="Send this report").click()
+        expect(page.locator("#outcome")).to_contain_text("on its way")
+        expect(page.locator("#trouble")).to_be_hidden()
+
+
 def choose(page: Page, colour: str) -> None:
     """Choose an answer, and wait until the page shows what the device makes of it and of no answer before."""
     page.evaluate("document.getElementById('memo').replaceChildren()")
@@ -111,14 +138,14 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
         choose(page, "blue")
         choose(page, "green")
         assert page.locator("#memo dd").inner_text() == memo, "the same for the same answer"
-        shown = json.loads(page.locator("#report").inner_text())
+        shown = json.loads(page.locator("#report").text_content() or "")
         assert shown["survey"] == "buttons"
         says = page.locator("#says dd").inner_text()
         assert shown["answers"]["colour"] == f"0{['red', 'green', 'blue'].index(says)}"
         page.get_by_role("button", name="Send this report").click()
-        expect(page.locator("#outcome")).to_contain_text("is reported")
+        expect(page.locator("#outcome")).to_contain_text("on its way")
         expect(page.locator("#costs")).to_contain_text("so far: colour 98 %")
-        expect(page.locator("#counted")).to_contain_text("1 reports are counted")
+        expect(page.locator("#counted")).to_contain_text("1 report is counted")
         before = page.locator("#live table").inner_text()
         page.get_by_role("button", name="Be another device").click()
         expect(page.locator("#costs")).to_contain_text("Device 2.")
@@ -126,6 +153,6 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
         expect(page.locator("#counted")).to_contain_text("2 reports are counted")
         assert page.locator("#live table").inner_text() != before
         page.reload()
-        expect(page.locator("#outcome")).to_contain_text("has reported in this period")
+        expect(page.locator("#outcome")).to_contain_text("This device has reported.")
         assert server.leave() == 0, server.log.read_text()
     assert not errors

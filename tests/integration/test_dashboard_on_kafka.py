@@ -87,9 +87,9 @@ def browser() -> Iterator[Browser]:
 def rows(page: Page, chart: str = "over-time") -> list[list[str]]:
     """The table behind a chart, as it is now: a page is built again whenever a stream brings something new to show."""
     page.locator(f"#{chart}").scroll_into_view_if_needed()
-    details = page.locator(f"#{chart} details")
-    if details.get_attribute("open") is None:
-        details.locator("summary").click()
+    button = page.locator(f"#{chart} [data-see=table]")
+    if button.get_attribute("aria-pressed") == "false":
+        button.click()
     found: list[list[str]] = page.locator(f"#{chart} tr").evaluate_all(
         "found => found.map(row => [...row.cells].map(cell => cell.textContent))"
     )

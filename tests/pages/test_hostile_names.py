@@ -153,6 +153,7 @@ def test_hostile_names_are_text(shown: Callable[[Path], Any], browser: Browser, 
             page.wait_for_selector("body[data-drawn=yes]")
         draw_everything(page)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open ||= one.checkVisibility(); })")
+        page.evaluate("document.querySelectorAll('[data-see=table]').forEach((one) => one.click())")
         for name in names:
             wait_until(page, f"{SAID}.some((text) => text?.includes({json.dumps(name)}))")
         assert page.evaluate(MADE) == []

@@ -66,10 +66,10 @@ def test_the_heat_map_has_the_numbers_of_the_records(browser: Browser, page: Pat
     assert part.values is not None and part.groups is not None and window.visitors is not None
     found = part.values.people(window.visitors)
     with viewing(browser, page, "#window=1-1") as tab:
-        shown = rows(tab, "age-by-area")
-        assert tab.locator("#age-by-area .heat .cell").count() == 12
-        assert "young, north: " in (tab.locator("#age-by-area .heat title").first.text_content() or "")
-        assert tab.locator("#age-by-area h3").inner_text() == "Age by area"
+        shown = rows(tab, "of-age-by-area")
+        assert tab.locator("#of-age-by-area .heat .cell").count() == 12
+        assert "young, north: " in (tab.locator("#of-age-by-area .heat title").first.text_content() or "")
+        assert tab.locator("#of-age-by-area h3").inner_text() == "Age by area"
     assert [(row["age"], row["area"]) for row in shown[:5]] == [
         ("young", "north"), ("young", "south"), ("young", "west"), ("young", "east"), ("middle", "north"),
     ]  # fmt: skip
@@ -83,19 +83,19 @@ def test_the_heat_map_has_the_numbers_of_the_records(browser: Browser, page: Pat
     for fit in ("adjusted", "consistent"):
         value, low, high = (100 * getattr(part.values, f"{fit}{end}")[0] for end in ("", "_low", "_high"))
         with viewing(browser, page, f"#window=1-1&fit={fit}&show=share") as tab:
-            rows(tab, "age-by-area")
-            title = tab.locator("#age-by-area .heat title").first.text_content() or ""
+            rows(tab, "of-age-by-area")
+            title = tab.locator("#of-age-by-area .heat title").first.text_content() or ""
         numbers = [float(found) for found in re.findall(r"-?[0-9.]+(?=\s*%)", title.replace("−", "-"))]
         assert numbers == pytest.approx([value, low, high], abs=0.06), title
     with viewing(browser, page, "#window=1-1&pairs.age*area=both&show=share") as tab:
-        (both,) = rows(tab, "age-by-area")
+        (both,) = rows(tab, "of-age-by-area")
     place = report.asked("age*area").groups.index("grown*hills")
     assert (both["age"], both["area"], both["share"]) == ("grown", "hills", part.groups.share.value[place])
 
 
 def test_everybody_can_read_and_use_the_page_of_pairs(browser: Browser, page: Path) -> None:
     with viewing(browser, page, width=390) as tab:
-        wait_until(tab, "document.querySelector('#age-by-area') !== null")
+        wait_until(tab, "document.querySelector('#of-age-by-area') !== null")
         assert tab.evaluate("document.documentElement.scrollWidth") <= 390
         assert problems(tab) == []
 

@@ -50,29 +50,41 @@ def wait_until(page: Page, holds: str) -> None:
 
 
 def draw_everything(page: Page) -> None:
-    """Have all charts drawn, as before printing."""
-    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    """Have all charts drawn: unfold what is folded, and scroll through the page."""
+    page.evaluate("""async () => {
+        document.querySelectorAll("main details").forEach((one) => { one.open = true; });
+        for (let y = 0; y < document.documentElement.scrollHeight; y += innerHeight / 2) {
+            scrollTo(0, y);
+            await new Promise((next) => setTimeout(next, 50));
+        }
+    }""")
 
 
-def downloaded(page: Page, chart: str, button: str = "JSON") -> bytes:
-    """What a download of a chart contains."""
-    open_table(page, chart)
+def downloaded(page: Page, card: str, see: str = "", button: str = "JSON") -> bytes:
+    """What a download of a view of a card contains."""
+    open_table(page, card, see)
     with page.expect_download() as found:
-        page.locator(f"#{chart} .buttons").get_by_text(button, exact=True).click()
+        page.locator(f"#{card} .buttons").get_by_text(button, exact=True).click()
     return Path(found.value.path()).read_bytes()
 
 
-def rows(page: Page, chart: str) -> list[dict[str, Any]]:
-    """The rows of the table behind a chart, as they are downloaded."""
-    return list(json.loads(downloaded(page, chart))["rows"])
+def rows(page: Page, card: str, see: str = "") -> list[dict[str, Any]]:
+    """The rows of the table behind a view of a card, as they are downloaded."""
+    return list(json.loads(downloaded(page, card, see))["rows"])
 
 
-def open_table(page: Page, chart: str) -> None:
-    page.locator(f"#{chart}").scroll_into_view_if_needed()
-    wait_until(page, f"document.querySelector('#{chart} .chart').childElementCount > 0")
-    if page.locator(f"#{chart} details[open]").count() == 0:
-        page.locator(f"#{chart} summary").click()
-    page.wait_for_selector(f"#{chart} .buttons")
+def open_table(page: Page, card: str, see: str = "") -> None:
+    """Open the table of a view of a card: of the first one, if none is named."""
+    page.locator(f"#{card}").scroll_into_view_if_needed()
+    if page.locator(f"#{card} > details:not([open])").count():
+        page.locator(f"#{card} summary").click()
+    wait_until(page, f"document.querySelector('#{card} .chart').childElementCount > 0")
+    if see:
+        page.locator(f"#{card} .switch [data-see={see}]").click()
+        wait_until(page, f"document.querySelector('#{card} .chart').dataset.see === '{see}'")
+    if page.locator(f"#{card} [data-see=table][aria-pressed=false]").count():
+        page.locator(f"#{card} [data-see=table]").click()
+    page.wait_for_selector(f"#{card} .buttons")
 
 
 def problems(page: Page) -> list[str]:

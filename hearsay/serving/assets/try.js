@@ -13,10 +13,12 @@ let shown = 0; // counts previews, so that a slow one does not replace a newer o
 
 const number = () => Number(sessionStorage.getItem("device") ?? "0");
 const limits = () => (sessionStorage.getItem("raised") ? RAISED : LIMITS);
-const percent = (share) => (share === null ? "?" : `${Math.round(100 * share)} %`);
+const readable = (name) => name.replaceAll("_", " ");
+const percent = (share) => (share === null ? "?" : `${Math.round(100 * Math.min(1, Math.max(0, share)))} %`); // an estimate may be outside
 
 function trouble(error) {
   find("trouble").hidden = error === undefined;
+  if (error?.code === "credential") find("credential").hidden = false;
   find("raise").hidden = !["limit", "rules"].includes(error?.code) || limits() === RAISED;
   if (error !== undefined) find("trouble").textContent = error.message;
   if (error !== undefined && !(error instanceof DeviceError)) console.error(error);
@@ -27,7 +29,7 @@ const values = () => Object.fromEntries(new FormData(find("answer")));
 function describe(list, entries, none) {
   list.replaceChildren(
     ...Object.entries(entries).flatMap(([name, said]) => [
-      text("dt", name),
+      text("dt", readable(name)),
       text("dd", said.length ? said.join(", ") : "nothing"),
     ]),
   );
@@ -62,7 +64,7 @@ async function choose(id) {
 async function explain() {
   const { report, value } = await device.explain();
   const linked = Object.entries(about.any).map(([t, chance]) => `${percent(chance)} from ${t} reports`);
-  const all = Object.entries(value).map(([name, chance]) => `${name} ${percent(chance)}`);
+  const all = Object.entries(value).map(([name, chance]) => `${readable(name)} ${percent(chance)}`);
   find("costs").textContent =
     `Device ${number() + 1}. How often whoever sees a report guesses the right one of two equally likely answers: ` +
     `${percent(report[terms.id])} at most. From all reports of this device so far: ${all.join(", ")}. ` +
@@ -71,7 +73,8 @@ async function explain() {
 }
 
 function choice(name, listed) {
-  const label = text("label", `${name} `);
+  const label = text("label", `${readable(name)} `);
+  label.className = "choice";
   const select = document.createElement("select");
   select.name = name;
   select.append(...listed.map((value) => new Option(value, value)));
@@ -93,7 +96,7 @@ async function preview() {
   } catch (error) {
     if (mine !== shown) return;
     find("send").disabled = true;
-    if (error.code === "reported") find("outcome").textContent = "This device has reported in this period.";
+    if (error.code === "reported") find("outcome").textContent = "This device has reported. It reports again when the time of this survey goes on.";
     else trouble(error);
   }
 }
@@ -101,14 +104,14 @@ async function preview() {
 async function send() {
   find("send").disabled = true;
   try {
-    const { period } = await device.send(location.origin, terms.id, values());
-    find("outcome").textContent = `Period ${period} is reported.`;
+    await device.send(location.origin, terms.id, values(), { bearer: find("token").value || undefined });
+    find("outcome").textContent = "Your report is on its way into the estimate.";
     trouble();
     await explain();
     await showLive();
   } catch (error) {
-    trouble(error);
     await preview();
+    trouble(error);
   }
 }
 
@@ -119,15 +122,15 @@ async function showLive() {
   const live = await answer.json();
   const newest = live.open?.at(-1);
   if (newest === undefined) return;
-  const n = newest.n === null ? "Too few reports to show anything" : `${newest.n} reports are counted`;
+  const n = newest.n === null ? "Too few reports to show anything" : `${newest.n} ${newest.n === 1 ? "report is" : "reports are"} counted`;
   const [when, ahead] = [newest.begin.slice(0, 16).replace("T", " "), newest.begin.slice(19)];
-  find("counted").textContent = `${n} in the period from ${when} UTC${ahead === "Z" ? "" : ahead}.`;
+  find("counted").textContent = `${n} since ${when} UTC${ahead === "Z" ? "" : ahead}.`;
   find("live").replaceChildren(...newest.attributes.filter(({ estimate }) => estimate !== null).map(table));
 }
 
 function table({ name, values: listed, estimate, low, high, consistent }) {
   const made = document.createElement("table");
-  made.append(text("caption", name));
+  made.append(text("caption", readable(name)));
   listed.forEach((value, i) => {
     const row = made.insertRow();
     row.append(text("th", value));
@@ -137,7 +140,7 @@ function table({ name, values: listed, estimate, low, high, consistent }) {
     meter.ariaLabel = value;
     row.insertCell().append(meter);
     const figure = row.insertCell();
-    figure.className = "figure";
+    figure.className = "share";
     figure.textContent = `${percent(estimate[i])} (${percent(low[i])} to ${percent(high[i])})`;
   });
   return made;

@@ -65,7 +65,7 @@ function build(sections, outline) {
   forget(main);
   shown.outline = outline;
   shown.frames = sections.flatMap((section) => section.parts);
-  main.replaceChildren(...sections.map((section) => make("section", { class: "group", id: section.id, "aria-labelledby": `${section.id}-title` },
+  main.replaceChildren(...sections.map((section) => make("section", { class: section.half ? "group half" : "group", id: section.id, "aria-labelledby": `${section.id}-title` },
     make("h2", { id: `${section.id}-title`, class: section.parts.length === 1 ? "unseen" : null }, section.title), ...section.parts.map((part) => part.element))));
   const nav = element("nav");
   nav.hidden = sections.length < 2;
@@ -97,7 +97,28 @@ addEventListener("hashchange", () => {
   show();
   goTo(view.at);
 });
-addEventListener("beforeprint", () => drawAll(document));
+// On paper everything is open, and drawn as wide as a sheet is; documents have their tables, too.
+const unfolded = [];
+addEventListener("beforeprint", () => {
+  document.documentElement.classList.add("paper");
+  for (const folded of document.querySelectorAll("main details:not([open])")) {
+    folded.open = true;
+    unfolded.push(() => { folded.open = false; });
+  }
+  show();
+  drawAll(document);
+  if (state.documents.size) {
+    for (const button of document.querySelectorAll("[data-see=table][aria-pressed=false]")) {
+      button.click();
+      unfolded.push(() => button.click());
+    }
+  }
+});
+addEventListener("afterprint", () => {
+  document.documentElement.classList.remove("paper");
+  for (const fold of unfolded.splice(0)) fold();
+  later();
+});
 addEventListener("resize", later);
 globalThis.hearsayPage = { receive, state };
 const events = element("events")?.textContent.trim();

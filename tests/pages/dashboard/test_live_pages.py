@@ -49,6 +49,15 @@ def test_the_overview_fits_and_axe_finds_nothing_serious(
         expect(line.locator("[data-cell=refused]")).to_contain_text("late: 20")
         expect(line.locator(".bars i")).to_have_count(5)
         expect(line.locator(".bars i.none")).to_have_count(1)
+        tops = [text.split("\n")[:2] for text in page.locator(".figure").all_inner_texts()]
+        assert tops == [
+            ["reports now", "80"],
+            ["refused", "40"],
+            ["open", "2"],
+            ["lag", "–"],
+            ["last final", "Thu 8 Jan"],
+        ]
+        expect(line.locator("[data-cell=last]")).to_contain_text("-9.1 % against the day before")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         assert problems(page) == []
 

@@ -6,10 +6,11 @@ import { readSpan, readView, writeView } from "../../../pages/assets/js/state/pe
 import { change, median, product, ratio } from "../../../pages/assets/js/state/quantities.js";
 import { rankedValues, valueSeries, widestWindow } from "../../../pages/assets/js/state/series.js";
 import { fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
-import { label, windowLabel } from "../../../pages/assets/js/state/words.js";
-import { arrivals, arrivalsChart } from "../../../pages/assets/js/charts/arrivals.js";
-import { integrityChart } from "../../../pages/assets/js/charts/integrity.js";
-import { inUnit } from "../../../pages/assets/js/charts/audit.js";
+import { label, lengthName, periodName, periodsName, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { methodsOf } from "../../../pages/assets/js/charts/evaluation.js";
+import { arrivals, arrivalsView } from "../../../pages/assets/js/charts/arrivals.js";
+import { integrityCard } from "../../../pages/assets/js/charts/integrity.js";
+import { inUnit, worstOf } from "../../../pages/assets/js/charts/audit.js";
 
 const quantity = (value, half = 0) => ({ value, error: half / 1.96, low: value - half, high: value + half });
 const day = (period) => new Date(Date.UTC(2026, 0, 5 + period)).toISOString();
@@ -104,6 +105,13 @@ test("windows are named by their days, and by hours where they are not whole day
   assert.equal(windowLabel("2026-01-05T07:00:00Z", "2026-01-05T08:00:00Z", 3600), "Mon 5 Jan 07:00");
 });
 
+test("times are in days and hours, whatever a period is", () => {
+  const named = (seconds, periods) => [lengthName({ period_seconds: seconds }, periods), periodName({ period_seconds: seconds }), periodsName({ period_seconds: seconds }, periods)];
+  assert.deepEqual(named(86400, 7), ["7 days", "day", "7 days"]);
+  assert.deepEqual(named(3600, 1), ["1 hour", "hour", "1 hour"]);
+  assert.deepEqual(named(900, 4), ["60 minutes", "15 minutes", "4 periods of 15 minutes"]);
+});
+
 test("figures of an audit are written in their unit", () => {
   assert.deepEqual(["chance", "chance", "share", "bits", "nats"].map((unit, at) => inUnit(unit, [0.5, 1e-5, 0.012, 2, 3][at])), ["50.00 %", "1.0e-3 %", "+1.20 points", "2.000 bits", "3.000"]);
 });
@@ -113,12 +121,12 @@ test("verdicts are shown where results carry them, and nowhere else", () => {
   const part = { name: "a_b", verdict: "contradicted", sum: check(0.001, 0.02), widths: null, negativity: check(1, 0.05), jump: null, flow: null };
   const integrity = { verdict: "contradicted", level: 0.01, looks: 1, flow: null, attributes: [part] };
   const window = { first: 0, last: 0, begin: day(0), end: day(1), visitors: quantity(9), attributes: [], integrity };
-  const survey = (periods) => ({ revision: 1, about: {}, periods, histograms: new Map(), provisional: new Map() });
-  const chart = integrityChart(), found = survey(new Map([[0, { period: 0, windows: [window], triangle: [] }]]));
+  const survey = (periods) => ({ revision: 1, about: { period_seconds: 86400 }, periods, histograms: new Map(), provisional: new Map() });
+  const card = integrityCard(), [chart] = card.views, found = survey(new Map([[0, { period: 0, windows: [window], triangle: [] }]]));
   assert.equal(chart.shown({ survey: survey(new Map()) }), false);
   assert.equal(chart.shown({ survey: found }), true);
   assert.deepEqual(chart.table({ survey: found }).rows.map((row) => row.slice(2)), [["a b", "contradicted", 0.001, null, 1, null, 0.02]]);
-  assert.match(chart.hint({ survey: found }), /^Periods: 1 contradicted\./);
+  assert.equal(card.line({ survey: found, words: {} }), "Of 1 day: 1 day contradicted.");
 });
 
 test("arrivals are beside a band of what is usual in the other periods, and one that is far off is marked", () => {
@@ -128,10 +136,10 @@ test("arrivals are beside a band of what is usual in the other periods, and one 
   const found = arrivals(survey);
   assert.deepEqual(found.map((one) => one.row.period), [1, 2, 3, 4, 5], "in the first period everybody is new");
   assert.deepEqual(found.filter((one) => one.odd).map((one) => one.row.period), [4]);
-  const chance = (0.1 + 0.102) / 2, half = 2.576 * Math.sqrt(1000 * chance * (1 - chance) * (1 + Math.PI / 8));
-  assert.ok(Math.abs(found[3].usual - 1000 * chance) < 1e-9 && Math.abs(found[3].high - (1000 * chance + half)) < 1e-9);
-  assert.equal(arrivalsChart().shown({ survey }), true);
-  assert.equal(arrivalsChart().shown({ survey: { ...survey, about: { horizon: 1 } } }), false, "nobody is known to return");
+  const usual = (100 + 95 + 110 + 102) / 4, spread = Math.sqrt([100, 95, 110, 102].reduce((sum, one) => sum + (one - usual) ** 2, 0) / 3);
+  assert.ok(Math.abs(found[3].usual - usual) < 1e-9 && Math.abs(found[3].high - (usual + 5.84 * spread * Math.sqrt(1.25))) < 1e-6);
+  assert.equal(arrivalsView().shown({ survey }), true);
+  assert.equal(arrivalsView().shown({ survey: { ...survey, about: { horizon: 1 } } }), false, "nobody is known to return");
 });
 
 test("of the longest windows the newest one is among the first figures", () => {
@@ -140,4 +148,20 @@ test("of the longest windows the newest one is among the first figures", () => {
   assert.deepEqual(widestWindow(survey(window(0, 0, 75), window(1, 1, 147), window(2, 2, 90))).visitors.value, 90);
   assert.deepEqual(widestWindow(survey(window(0, 2, 300), window(1, 3, 310), window(2, 4, null), window(5, 5, 9))).visitors.value, 310);
   assert.equal(widestWindow(survey(window(0, 0, null))), null);
+});
+
+test("the worst figure of an attack is a sentence with its luck, and says whether it was measured", () => {
+  const figure = (target, value, more = {}) => ({ target, unit: "chance", knows: "even shares", reports: null, luck: 1 / 3, value, best: value, measured: null, exact: true, limited: true, ...more });
+  assert.equal(worstOf({ attack: "guess", figures: [figure("age_group", 0.5), figure("gender", 0.965), figure("bits", 7, { unit: "bits" })] }),
+    "Gender is guessed right in 96.50 % of all cases (computed, from all reports); by luck, in 33.33 %.");
+  assert.match(worstOf({ attack: "guess", figures: [figure("age_group", 0.5, { measured: 0.5, reports: 1 })] }), /^Age group .+ \(measured, from 1 report\)/);
+  const promise = (best, measured) => figure("whole tuples", best, { unit: "nats", best, measured, reports: 1 });
+  assert.equal(worstOf({ attack: "epsilon", figures: [promise(2, null), promise(4, null)] }), "The loss of whole tuples from 1 report is at most 4.000 (computed; not measured).");
+  assert.equal(worstOf({ attack: "link", figures: [] }), "");
+});
+
+test("the methods of an evaluation come with the smallest headline error first", () => {
+  const score = (label, eps, value) => ({ label, eps, headline: "clip", mse: { raw: { value: 1 }, clip: { value } } });
+  const scores = [score("a", 1, 0.3), score("b", 1, 0.1), score("a", 2, 0.1), score("b", 2, 0.2)];
+  assert.deepEqual(methodsOf({ document: { record: { scores } } }), ["b", "a"]);
 });

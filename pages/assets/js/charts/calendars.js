@@ -4,23 +4,22 @@ import { isKnown } from "../state/quantities.js";
 import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { dayLabel, dayOf, short, timeOf, wall, weekday, whole, windowLabel } from "../state/words.js";
+import { capitalised, dayLabel, dayOf, lengthName, periodName, short, timeOf, wall, weekday, whole, windowLabel } from "../state/words.js";
 import { heat, shadesKey } from "../parts/heat.js";
 
 const WEEK = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const DAY_LENGTH = 86400000;
 
-export function calendarChart() {
+export function calendarView() {
   return {
-    id: "calendar",
+    see: "calendar", name: "Calendar",
     shown: ({ survey }) => periodsOf(survey).length > 1 && survey.about.period_seconds <= 86400,
-    title: () => "Calendar",
-    hint: ({ words }) => `${words.many[0].toUpperCase()}${words.many.slice(1)} of each period, by date.`,
+    hint: ({ survey, words }) => `${capitalised(words.many)} of each ${periodName(survey.about)}, by date.`,
     key: ({ survey }) => shadesKey(Math.max(0, ...periodsOf(survey).map((row) => row.visitors.value ?? 0)), whole),
     table: calendarTable,
     draw: (box, table, context) => {
       const { rows, columns, cells } = laidOut(context.survey);
-      heat(box, cells, { rows, columns, columnTitle: hourly(context.survey) ? "" : "weeks, by their Monday" }, "Calendar; the table below has all numbers");
+      heat(box, cells, { rows, columns, columnTitle: hourly(context.survey) ? "" : "weeks, by their Monday" }, "Calendar; the table has all numbers");
     },
   };
 }
@@ -57,24 +56,23 @@ function madeTriangle(survey) {
   const periods = new Map(periodsOf(survey).map((row) => [row.period, row]));
   const steps = records.map((record) => ({ first: Math.max(...record.triangle.map((cell) => cell.first)), last: record.period }));
   const places = new Map(steps.map((step, at) => [step.first, at]));
-  const name = (step) => (periods.has(step.first) && periods.has(step.last) ? windowLabel(periods.get(step.first).begin, periods.get(step.last).end, survey.about.period_seconds) : `period ${step.first}`);
+  const name = (step) => (periods.has(step.first) && periods.has(step.last) ? windowLabel(periods.get(step.first).begin, periods.get(step.last).end, survey.about.period_seconds) : "");
   const cells = records.flatMap((record, at) => record.triangle.filter((cell) => places.has(cell.first))
     .map((cell) => ({ from: places.get(cell.first), to: at, first: cell.first, last: record.period, visitors: cell.visitors })));
   const brief = ({ first }) => (periods.has(first) ? beginning(periods.get(first).begin) : `${first}`);
   return { steps, name: (at) => name(steps[at]), brief: (at) => brief(steps[at]), cells };
 }
 
-export function triangleChart() {
+export function triangleView() {
   return {
-    id: "triangle",
+    see: "different", name: "Different ones",
     shown: ({ survey }) => survey.about.horizon > 1 && survey.periods.size > 1 && triangleOf(survey).steps.length > 1,
-    title: ({ words }) => `Unique ${words.many} of every window`,
-    hint: ({ words }) => `Different ${words.many} in every run of consecutive steps, by its beginning and its length.`,
+    hint: ({ survey, words }) => `Different ${words.many} in every stretch of time, by its beginning and its length in steps of ${lengthName(survey.about, stepOf(survey))}.`,
     key: ({ survey }) => shadesKey(Math.max(0, ...triangleOf(survey).cells.map((cell) => cell.visitors?.value ?? 0)), whole),
     table: ({ survey, words }) => ({
       name: "triangle",
-      columns: [column("first", "first period"), column("last", "last period"), column("begins", "from"), column(words.many, words.many, whole), column("low", "low", whole), column("high", "high", whole)],
-      rows: triangleOf(survey).cells.map((cell) => [cell.first, cell.last, triangleName(survey, cell), cell.visitors?.value ?? null, cell.visitors?.low ?? null, cell.visitors?.high ?? null]),
+      columns: [column("first", null), column("last", null), column("begins", "from"), column("length", "length"), column(words.many, words.many, whole), column("low", "low", whole), column("high", "high", whole)],
+      rows: triangleOf(survey).cells.map((cell) => [cell.first, cell.last, triangleName(survey, cell), lengthName(survey.about, cell.last - cell.first + 1), cell.visitors?.value ?? null, cell.visitors?.low ?? null, cell.visitors?.high ?? null]),
     }),
     draw: (box, table, { survey, words }) => {
       const { steps, name, brief, cells } = triangleOf(survey), last = steps.length - 1, most = 31, from = Math.max(0, last - most + 1);
@@ -83,7 +81,7 @@ export function triangleChart() {
       heat(box, shown.map((cell) => ({
         row: cell.to - cell.from, column: cell.from - from, value: cell.visitors?.value ?? null, text: cell.visitors ? short(cell.visitors.value) : "",
         title: `from ${name(cell.from)}, length ${cell.to - cell.from + 1}: ${cell.visitors ? `${whole(cell.visitors.value)} ${words.many}` : "suppressed"}`,
-      })), { rows, columns: steps.slice(from).map((_, at) => brief(from + at)), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Unique ${words.many} of every window; the table below has all numbers`);
+      })), { rows, columns: steps.slice(from).map((_, at) => brief(from + at)), columnTitle: "columns: beginning", rowTitle: "rows: length" }, `Different ${words.many} in every stretch of time; the table has all numbers`);
     },
   };
 }
@@ -91,6 +89,12 @@ export function triangleChart() {
 // When a step begins: its day, or its time where it begins within a day.
 function beginning(begin) {
   return timeOf(begin) === "00:00" ? dayLabel(wall(begin)).slice(4) : timeOf(begin);
+}
+
+// How many periods the shortest stretch has.
+function stepOf(survey) {
+  const [{ first, last }] = triangleOf(survey).steps;
+  return last - first + 1;
 }
 
 function triangleName(survey, cell) {

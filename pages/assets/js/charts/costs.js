@@ -1,11 +1,11 @@
 // What it cost: the guarantees in words and numbers, the devices that are needed, cautions, and what is suppressed and why.
 
-import { windowName, windowsOf } from "../state/series.js";
+import { periodsOf, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { number, percent, readable, whole } from "../state/words.js";
+import { number, percent, periodName, readable, whole } from "../state/words.js";
 import { make } from "../parts/dom.js";
 
-const WHY = { minimum: (about, words) => `fewer than ${about.minimum} ${words.many}`, difference: () => "its difference to a shorter window would be the number of a few" };
+const WHY = { minimum: (about, words) => `fewer than ${about.minimum} ${words.many}`, difference: () => "its difference to a shorter time would be the number of a few" };
 
 function epsilon(value) {
   return value.toLocaleString("en-GB", { maximumSignificantDigits: 4 });
@@ -13,9 +13,10 @@ function epsilon(value) {
 
 export function guaranteesChart() {
   return {
-    id: "guarantees", wide: true, plain: true,
+    id: "guarantees", folded: true, plain: true,
     shown: () => true,
-    title: () => "What an observer can learn about a device",
+    title: () => "What an observer can learn about a device.",
+    line: ({ survey: { about: { costs } } }) => `Who sees one report guesses the right one of two answers in ${percent(100 * costs.guarantees[0].right_guess)} of all cases, at most.`,
     hint: ({ survey }) => {
       const { costs } = survey.about;
       const lost = costs.loss_accepted ? " A loss of the memo store was accepted, so these are the figures without memo_cap." : "";
@@ -31,28 +32,37 @@ export function guaranteesChart() {
 
 export function precisionChart() {
   return {
-    id: "precision", wide: true, plain: true,
+    id: "precision", folded: true, plain: true,
     shown: ({ survey }) => survey.about.costs.precision.length > 0,
-    title: () => "How precise it is",
-    hint: ({ survey }) => `Standard errors of a share in one period with ${whole(survey.about.costs.devices)} devices, and how many devices a standard error of ${percent(survey.about.costs.error * 100, 0)} needs.`,
+    title: () => "How it was asked, and how precise it is.",
+    line: ({ survey: { about } }) => `${about.costs.precision.length === 1 ? "One question" : `${about.costs.precision.length} questions`}; ${about.costs.declared}, ${about.costs.solution}.`,
+    hint: ({ survey: { about } }) => `For each question: how many answered it on one ${periodName(about)} of this page (the fewest and the most), and by how much a share may be off then, with 95 % (the median of all published intervals, half their width). The last column: how many devices a standard error of ${percent(about.costs.error * 100, 0)} needs.`,
     table: ({ survey }) => ({
       name: "precision",
-      columns: [column("attribute", "question"), column("mechanism", "asked with"), column("answers", "answers", whole), column("if_nobody", "if no device has it", share), column("if_half", "if half have it", share), column("devices_needed", `devices for ${percent(survey.about.costs.error * 100, 0)}`, whole)],
-      rows: survey.about.costs.precision.map((one) => [readable(one.attribute), one.mechanism, one.answers, one.if_nobody, one.if_half, one.devices_needed]),
+      columns: [column("attribute", "question"), column("mechanism", "asked with"), column("fewest", "fewest answers", whole), column("most", "most answers", whole), column("off_by", "off by, at most", (value) => `± ${number(value * 100)} points`), column("devices_needed", `devices for ${percent(survey.about.costs.error * 100, 0)}`, whole)],
+      rows: survey.about.costs.precision.map((one) => [readable(one.attribute), one.mechanism, ...precisionOf(survey, one.attribute), one.devices_needed]),
     }),
   };
 }
 
-function share(value) {
-  return `± ${number(value * 100)} %`;
+// The fewest and the most answers in a final period, and the median of half the width of all its intervals.
+export function precisionOf(survey, name) {
+  const parts = periodsOf(survey).filter((row) => row.state === "final").map((row) => row.attributes.get(name)).filter((part) => part?.values?.share.low);
+  const halves = parts.flatMap(({ values: { share } }) => share.low.map((low, at) => (low == null ? null : (share.high[at] - low) / 2)).filter((half) => half != null));
+  return parts.length ? [Math.min(...parts.map((part) => part.n)), Math.max(...parts.map((part) => part.n)), middleOf(halves)] : [null, null, null];
+}
+
+function middleOf(numbers) {
+  const sorted = [...numbers].sort((a, b) => a - b);
+  return sorted.length ? sorted[sorted.length >> 1] : null;
 }
 
 export function cautionsChart() {
   return {
-    id: "cautions", wide: true, plain: true,
+    id: "cautions", folded: true, plain: true,
     shown: ({ survey }) => survey.about.costs.cautions.length > 0,
-    title: () => "Cautions",
-    hint: () => "What is easily overlooked about this survey.",
+    title: () => "Cautions.",
+    line: ({ survey: { about } }) => `${about.costs.cautions.length === 1 ? "One thing is" : `${about.costs.cautions.length} things are`} easily overlooked about this survey.`,
     table: ({ survey }) => ({
       name: "cautions", columns: [column("code", "caution"), column("text", "what holds, and what to do")],
       rows: survey.about.costs.cautions.map((caution) => [caution.code, caution.text]),
@@ -66,23 +76,23 @@ export function suppressedRows({ survey, words }) {
   return windowsOf(survey).flatMap((window) => {
     const name = windowName(survey, window);
     if (window.suppressed) return [[window.first, window.last, name, "everything", WHY[window.suppressed](about, words)]];
-    return (window.attributes ?? []).filter((part) => part.suppressed).map((part) => [window.first, window.last, name, readable(part.name), part.suppressed === "minimum" ? `fewer than ${about.minimum} answers` : WHY.difference()]);
+    const split = window.visitors && !window.new && about.horizon > 1 ? [[window.first, window.last, name, "new and returning", `one of them would be fewer than ${about.minimum}, or earlier reports are not known`]] : [];
+    return [...split, ...(window.attributes ?? []).filter((part) => part.suppressed).map((part) => [window.first, window.last, name, readable(part.name), part.suppressed === "minimum" ? `fewer than ${about.minimum} answers` : WHY.difference()])];
   });
 }
 
 export function suppressedChart() {
   return {
-    id: "suppressed", wide: true, plain: true,
-    shown: () => true,
-    title: () => "What is suppressed, and why",
-    hint: (context) => {
-      const { about } = context.survey, found = suppressedRows(context).length;
-      if (!about.minimum) return "This survey has no minimum: nothing is suppressed.";
-      const rule = `Windows with fewer than ${about.minimum} ${context.words.many} or answers are not published, nor windows from which the number of so few could be computed.`;
-      return found ? `${rule} ${whole(found)} are missing for that reason:` : `${rule} Here, nothing is.`;
+    id: "suppressed", folded: true, plain: true,
+    shown: ({ survey }) => survey.about.minimum > 0,
+    title: () => "What is suppressed.",
+    line: (context) => {
+      const found = suppressedRows(context).length;
+      return found ? `${whole(found)} ${found === 1 ? "result is" : "results are"} not published.` : "Nothing is.";
     },
+    hint: ({ survey: { about }, words }) => `What fewer than ${about.minimum} ${words.many} or answers are behind is not published, nor a number from which that of so few could be computed.`,
     table: (context) => ({
-      name: "suppressed", columns: [column("first", "first period"), column("last", "last period"), column("window", "window"), column("what", "what"), column("why", "why")],
+      name: "suppressed", columns: [column("first", null), column("last", null), column("window", "when"), column("what", "what"), column("why", "why")],
       rows: suppressedRows(context),
     }),
   };
@@ -91,7 +101,8 @@ export function suppressedChart() {
 // How to read the numbers: sentences that come with the results.
 export function notesPart() {
   const list = make("ul", { class: "notes" });
-  const element = make("section", { class: "frame wide", id: "notes", "aria-labelledby": "notes-title" }, make("h3", { id: "notes-title" }, "How to read the numbers"), list);
+  const element = make("section", { class: "frame", id: "notes", "aria-labelledby": "notes-title" },
+    make("details", {}, make("summary", {}, make("h3", { id: "notes-title" }, "How to read the numbers.")), list));
   return {
     element,
     update: ({ survey }) => {

@@ -1,17 +1,17 @@
 // Pairs of two attributes in one window: a table of shaded cells, of values or of groups.
 
 import { entry, isKnown, product } from "../state/quantities.js";
-import { placeIn, rankedValues, windowName, windowsOf } from "../state/series.js";
+import { placeIn, rankedValues, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { number, percent, readable, short, whole } from "../state/words.js";
+import { capitalised, number, percent, percentShare, readable, short, whole } from "../state/words.js";
 import { choice } from "../parts/dom.js";
 import { heat, shadesKey } from "../parts/heat.js";
-import { capitalised, measureChoice, measureOf, percentShare } from "./attribute.js";
-import { partOf, whySuppressed, windowControl, windowOf } from "./windows.js";
+import { measureChoice, measureOf } from "./attribute.js";
+import { partOf, windowControls, windowHint, windowOf } from "./windows.js";
 
 // The place of each fit in a row of the table; its interval follows it.
 const FIT_AT = { estimate: 5, adjusted: 8, consistent: 11 };
-const FITS = [["estimate", "unbiased estimates"], ["adjusted", "estimates that agree with both attributes"], ["consistent", "the consistent table"]];
+const FITS = [["estimate", "estimates"], ["adjusted", "estimates that agree with both attributes"], ["consistent", "best fit: none below 0, all add up"]];
 
 // Of which values or groups a table can be, with the place of its first pair in the columns.
 export function resolutions({ axes: [first, second] }) {
@@ -38,23 +38,20 @@ function fitOf(context, attribute) {
   return FITS.some(([key]) => key === wanted) ? wanted : "estimate";
 }
 
-export function pairsChart(attribute) {
+export function pairsView(attribute) {
   const [first, second] = attribute.axes;
   return {
-    id: `${first.name}-by-${second.name}`, wide: true,
+    see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0 && rankedValues(survey, attribute).length > 0,
-    title: () => `${capitalised(first.name)} by ${readable(second.name)}`,
-    hint: (context) => {
-      const window = windowOf(context), part = partOf(window, attribute);
-      if (!part?.values) return whySuppressed(context, window, part);
+    hint: (context) => windowHint(context, attribute, (part) => {
       const cut = part.places ? ` The ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} pairs are shown.` : "";
-      return `${windowName(context.survey, window)}, from ${whole(part.n)} answers about pairs. Asked with ${attribute.mechanism}. The table has the interval of 95 % of every pair.${cut}`;
-    },
+      return `, from ${whole(part.n)} answers about pairs. The table has the interval of 95 % of every pair.${cut}`;
+    }),
     controls: (context) => {
       const found = resolutions(attribute), name = `pairs.${attribute.name}`;
       const of = found.length > 1 ? [choice(name, "Of", found.map((one) => [one.key, one.text]), resolutionOf(context, attribute).key, (key) => context.set({ [name]: key }))] : [];
       const fit = resolutionOf(context, attribute).groups ? [] : [choice("fit", "Shades", FITS, fitOf(context, attribute), (fit) => context.set({ fit }))];
-      return [windowControl(context), measureChoice(context), ...of, ...fit];
+      return [...windowControls(context), measureChoice(context), ...of, ...fit];
     },
     key: (context) => {
       const share = measureOf(context) === "share", most = Math.max(0, ...shaded(context, attribute, pairRows(context, attribute)).map((value) => value ?? 0));
@@ -66,24 +63,21 @@ export function pairsChart(attribute) {
         column(first.name, readable(first.name)), column(second.name, readable(second.name)), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number),
         column("share", "share", percentShare), column("share_low", "share, low", percentShare), column("share_high", "share, high", percentShare),
         column("adjusted", "agreeing with both", percentShare), column("adjusted_low", "agreeing, low", percentShare), column("adjusted_high", "agreeing, high", percentShare),
-        column("consistent", "consistent", percentShare), column("consistent_low", "consistent, low", percentShare), column("consistent_high", "consistent, high", percentShare), column("truth", "truth", whole),
+        column("consistent", "best fit", percentShare), column("consistent_low", "best fit, low", percentShare), column("consistent_high", "best fit, high", percentShare), column("truth", "truth", whole),
       ],
       rows: pairRows(context, attribute),
     }),
     draw: (box, table, context) => {
       const { rows, columns } = resolutionOf(context, attribute), listed = table().rows, values = shaded(context, attribute, listed);
-      if (!listed.length) {
-        box.replaceChildren();
-        return;
-      }
+      if (!listed.length) return box.replaceChildren();
       const share = measureOf(context) === "share";
       heat(box, listed.map((row, at) => {
         const { value, low, high } = fitText(context, attribute, row);
         return {
           row: rows.indexOf(row[0]), column: columns.indexOf(row[1]), value: values[at] == null ? null : Math.max(0, values[at]),
-          text: values[at] == null ? "" : share ? percent(values[at], 0) : short(values[at]), title: `${row[0]}, ${row[1]}: ${value}${low ? ` (${low} to ${high})` : ""}`,
+          text: values[at] == null ? "" : share ? percent(Math.max(0, values[at]), 0) : short(Math.max(0, values[at])), title: `${row[0]}, ${row[1]}: ${value}${low ? ` (${low} to ${high})` : ""}`,
         };
-      }), { rows, columns, rowTitle: `rows: ${readable(first.name)}`, columnTitle: `columns: ${readable(second.name)}` }, `${capitalised(first.name)} by ${readable(second.name)}; the table below has all numbers`);
+      }), { rows, columns, rowTitle: `rows: ${readable(first.name)}`, columnTitle: `columns: ${readable(second.name)}` }, `${capitalised(first.name)} by ${readable(second.name)}; the table has all numbers`);
     },
   };
 }

@@ -4,41 +4,36 @@ import { isKnown } from "../state/quantities.js";
 import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { readable, wall, whole, windowLabel } from "../state/words.js";
+import { capitalised, lengthName, periodName, readable, wall, whole, windowLabel } from "../state/words.js";
 import { choice } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
 import { timeline } from "../parts/timeline.js";
 
-export function devicesChart() {
+export function devicesView() {
   return {
-    id: "over-time", wide: true,
+    see: "time", name: "Over time",
     shown: (context) => periodsOf(context.survey).length > 0,
-    title: ({ words }) => `${capital(words.many)} over time`,
     hint: (context) => (lengthOf(context) === 1
-      ? `Different ${context.words.many} that reported in each period.`
-      : `Different ${context.words.many} in every window of ${lengthOf(context)} periods, by the period with which it ends.`),
+      ? `Different ${context.words.many} of each ${periodName(context.survey.about)}.`
+      : `Different ${context.words.many} in every ${lengthName(context.survey.about, lengthOf(context))}, by the ${periodName(context.survey.about)} with which they end.`),
     controls: (context) => {
       const lengths = windowLengths(context.survey);
       if (lengths.length < 2) return [];
-      const choices = lengths.map((length) => [length, length === 1 ? "1 period" : `${length} periods`]);
-      return [choice("length", `Unique ${context.words.many} in windows of`, choices, lengthOf(context), (length) => context.set({ length }))];
+      const choices = lengths.map((length) => [length, lengthName(context.survey.about, length)]);
+      return [choice("length", "Different ones in", choices, lengthOf(context), (length) => context.set({ length }))];
     },
     key: (context) => {
       if (lengthOf(context) !== 1) return [];
       const rows = periodsOf(context.survey), signs = [];
       if (rows.some((row) => isKnown(row.fresh))) signs.push(sign("bar returning", "returning"), sign("bar new", "new"));
       if (rows.some((row) => isKnown(row.visitors) && !isKnown(row.fresh))) signs.push(sign("bar unsplit", "not split into new and returning"));
-      if (rows.some((row) => row.state === "provisional")) signs.push(sign("bar hatched", "provisional"));
+      if (rows.some((row) => row.state === "provisional")) signs.push(sign("bar hatched", "not final yet"));
       if (rows.some((row) => row.truth != null)) signs.push(sign("truth", "truth"));
       return signs;
     },
     table: devicesTable,
-    draw: (box, table, context) => timeline(box, parts(table(), context), { height: 300, label: `${capital(context.words.many)} over time; the table below has all numbers`, format: whole }),
+    draw: (box, table, context) => timeline(box, parts(table(), context), { label: `${capitalised(context.words.many)} over time; the table has all numbers`, format: whole }),
   };
-}
-
-function capital(text) {
-  return text[0].toUpperCase() + text.slice(1);
 }
 
 function lengthOf(context) {
@@ -62,7 +57,7 @@ function lengthsIn(survey) {
 
 function devicesTable(context) {
   const { survey, words } = context, length = lengthOf(context);
-  const shared = [column("first", "first period"), column("last", "last period"), column("begin", "from"), column("state", "state")];
+  const shared = [column("first", null), column("last", null), column("begin", "from"), column("state", "state")];
   const counts = [column(words.many, words.many, whole), column("low", "low", whole), column("high", "high", whole)];
   if (length > 1) return { name: "devices", columns: [...shared, ...counts], rows: windowRows(survey, length) };
   const split = [column("new", "new", whole), column("returning", "returning", whole), column("truth", "truth", whole)];
@@ -89,7 +84,7 @@ function parts(table, context) {
   const points = (value) => table.rows.map((row) => {
     const at = rows.get(row[1]), state = row[3] === "provisional" ? "provisional" : "final";
     if (!at) return null;
-    const when = () => (row[0] === row[1] ? "" : `${row[1] - row[0] + 1} periods to `) + windowLabel(at.begin, at.end, survey.about.period_seconds);
+    const when = () => (row[0] === row[1] ? "" : `${lengthName(survey.about, row[1] - row[0] + 1)} to `) + windowLabel(at.begin, at.end, survey.about.period_seconds);
     return { x0: wall(at.begin), x1: wall(at.end), value: value(row), low: noised ? row[5] : null, high: noised ? row[6] : null, state, when };
   }).filter(Boolean);
   const said = (list, name) => list.map((p) => ({ ...p, text: () => `${name} ${whole(p.value)}` }));

@@ -21,7 +21,7 @@ export function drawForecast(box, series, options = {}) {
     text: () => `forecast ${number(point.mean)}; truth ${number(point.truth_low)} to ${number(point.truth_high)}; publication ${number(point.publication_low)} to ${number(point.publication_high)}`,
   }));
   timeline(box, { lines: [{ name: "published", kind: "past", joined: true, points: past }, { name: "forecast", kind: "ahead", joined: true, banded: true, points: ahead }] },
-    { height: 280, zero: false, label: `Forecast of ${series.name}; the table below has all numbers`, format: number, ...options });
+    { zero: false, label: `Forecast of ${series.name}; the table has all numbers`, format: number, ...options });
 }
 
 export function forecastKey() {
@@ -57,16 +57,16 @@ function cellAt(context) {
 export function forecastChart() {
   const cellOf = (context) => cellsOf(context)[cellAt(context)];
   return {
-    id: "forecast", wide: true,
+    id: "forecast",
     shown: ({ survey }) => survey.forecast != null,
     title: (context) => `Forecast of ${label(cellName(cellOf(context), context.words), 60)}`,
-    hint: ({ survey: { forecast } }) => `Made from what was published through period ${forecast.period}, so it costs no budget. Model: ${forecast.model}; seasons: ${forecast.seasons.join(" and ") || "none"}.`,
+    hint: ({ survey: { forecast } }) => `Made from what was published before ${forecast.begins[0].slice(0, 16).replace("T", " ")}, so it tells nobody anything new about anybody.`,
     controls: (context) => [choice("cell", "Of", cellsOf(context).map((cell, at) => [at, label(cellName(cell, context.words), 60)]), cellAt(context), (cell) => context.set({ cell }))],
     key: forecastKey,
     table: (context) => ({ name: "forecast", columns: forecastColumns(), rows: forecastRows(seriesOf(context, cellOf(context))) }),
     draw: (box, _, context) => {
       const series = seriesOf(context, cellOf(context));
-      if (series.ahead.length) drawForecast(box, series);
+      if (series.ahead.length) drawForecast(box, series, { within: [0, Infinity] });
       else box.replaceChildren(make("p", { class: "hint" }, `Nothing is forecast: too few are behind it (minimum ${whole(context.survey.about.minimum)}).`));
     },
   };

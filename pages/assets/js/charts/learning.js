@@ -34,7 +34,7 @@ function threeDecimals(value) {
 
 function learntByBudget() {
   return {
-    id: "learnt-by-budget", wide: true, shown: (context) => learntOf(context).length > 0, title: () => "What is learnt, by budget",
+    id: "learnt-by-budget", shown: (context) => learntOf(context).length > 0, title: () => "What is learnt, by budget",
     hint: () => "Means over the runs, with standard errors. Lines across: the largest class, and a classifier that sees true records.",
     controls: (context) => [choice("figure", "Figure", knownFigures(context).map((name) => [name, FIGURES[name]]), figureOf(context), (figure) => context.set({ figure }))],
     key: (context) => sourcesOf(context).map((source) => sign(`stroke s${sourcesOf(context).indexOf(source) % 8}`, source)),
@@ -47,7 +47,7 @@ function learntByBudget() {
       const figure = figureOf(context), rows = learntOf(context).filter((one) => one[figure].value !== null).map((one) => ({ ...one, y: one[figure].value, spread: one[figure].error ?? 0 }));
       const measured = rows.filter((row) => row.eps !== null), stroke = (row) => sourceInk(context, row.source);
       plotted(box, {
-        width: Math.max(260, box.clientWidth), height: 380, marginLeft: 56, marginBottom: 44, marginTop: 24, ariaLabel: `${FIGURES[figure]} by budget; the table below has all numbers`,
+        width: Math.max(260, box.clientWidth), height: 380, marginLeft: 56, marginBottom: 44, marginTop: 24, ariaLabel: `${FIGURES[figure]} by budget; the table has all numbers`,
         x: { label: "eps_inf, or eps of one report", ticks: [...new Set(measured.map((row) => row.eps))], tickFormat: (value) => String(Math.round(value * 100) / 100), labelArrow: "none" }, y: { label: FIGURES[figure], grid: true, labelArrow: "none", nice: true },
         marks: [
           Plot.ruleY(rows.filter((row) => row.eps === null), { y: "y", stroke, strokeDasharray: "4 4" }),

@@ -3,54 +3,59 @@
 import { isKnown } from "../state/quantities.js";
 import { periodsOf, pointAt } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { label, number, percent, readable, signed, windowLabel } from "../state/words.js";
+import { capitalised, label, number, percent, readable, short, signed, whole, windowLabel } from "../state/words.js";
 import { choice, draw, make } from "../parts/dom.js";
 import { shade, shadesKey } from "../parts/heat.js";
 import { sign } from "../parts/frame.js";
-import { capitalised, changesIn } from "./attribute.js";
+import { changesIn } from "./attribute.js";
 
 const SHOWS = { people: number, share: percent, change: signed };
+const ON_MAP = { people: (value) => short(Math.max(0, value)), share: (value) => percent(Math.min(100, Math.max(0, value)), 0), change: (value) => `${value > 0 ? "+" : ""}${whole(value)} %` };
 const LARGEST_CHANGE = 50; // per cent, from which on shades no longer grow
 
-export function mapChart(attribute) {
-  const id = `${attribute.name}-map`, places = new Map(Array.from(attribute.values, (_, place) => [attribute.values.at(place), place]));
+export function mapView(attribute) {
+  const places = new Map(Array.from(attribute.values, (_, place) => [attribute.values.at(place), place]));
   const features = ({ survey }) => survey.about.shapes.features.filter((feature) => places.has(feature.properties.name));
   const rowsOf = (context) => periodsOf(context.survey).filter((row) => row.attributes.get(attribute.name)?.values);
   const chosen = (context) => rowsOf(context).find((row) => String(row.period) === context.view.period) ?? rowsOf(context).at(-1);
   const showOf = (context) => (context.view.map in SHOWS ? context.view.map : "people");
   const name = (context, row) => windowLabel(row.begin, row.end, context.survey.about.period_seconds);
   return {
-    id, wide: true,
+    see: "map", name: "Map",
     shown: (context) => context.survey.about.shapes?.attribute === attribute.name && rowsOf(context).length > 0,
-    title: () => `Map of ${readable(attribute.name)}`,
     hint: (context) => {
-      const missing = attribute.values.length - new Set(features(context).map((feature) => feature.properties.name)).size;
-      return `One period at a time; point at an area for its interval of 95 %.${missing ? ` ${missing} of ${attribute.values.length} values have no shape.` : ""}`;
+      const row = chosen(context), missing = attribute.values.length - new Set(features(context).map((feature) => feature.properties.name)).size;
+      const total = isKnown(row.visitors) ? `${whole(row.visitors.value)} ${context.words.many} in total. ` : "";
+      return `${name(context, row)}${row.state === "provisional" ? ", so far" : ""}: ${total}Touch an area for its interval of 95 %.${missing ? ` ${missing} of ${attribute.values.length} values have no shape.` : ""}`;
     },
     controls: (context) => {
-      const rows = rowsOf(context), at = rows.indexOf(chosen(context));
-      const said = make("output", {}, name(context, rows[at]));
-      const move = (event) => context.set({ period: String(rows[Number(event.target.value)].period) });
-      const shown = (event) => { said.textContent = name(context, rows[Number(event.target.value)]); move(event); };
-      const slider = make("input", { type: "range", name: "period", min: 0, max: rows.length - 1, step: 1, value: at, oninput: shown });
+      const rows = rowsOf(context), at = rows.indexOf(chosen(context)), said = make("output", {}, name(context, rows[at]));
+      const move = (event) => {
+        const row = rows[Number(event.target.value)];
+        said.textContent = name(context, row);
+        context.set({ period: String(row.period) });
+      };
+      const slider = make("input", { type: "range", name: "period", min: 0, max: rows.length - 1, step: 1, value: at, oninput: move });
       const shows = [["people", `numbers of ${context.words.people}`], ["share", "shares in %"], ["change", "change against the baseline"]];
-      return [make("label", { class: "choice slider" }, make("span", {}, "Period"), slider, said), choice("map", "Show", shows, showOf(context), (map) => context.set({ map }))];
+      return [make("label", { class: "choice slider" }, make("span", {}, "Time"), slider, said), choice("map", "Show", shows, showOf(context), (map) => context.set({ map }))];
     },
     key: (context) => (showOf(context) === "change"
       ? [make("span", { class: "steps" }, `−${LARGEST_CHANGE} %`, make("span", { class: "strip" }, ...Array.from({ length: 9 }, (_, at) => make("i", { class: `step turn${at}` }))), `+${LARGEST_CHANGE} %`), sign("none", "suppressed, or nothing to compare with")]
       : shadesKey(largest(context, attribute, showOf(context)), SHOWS[showOf(context)])),
-    table: (context) => ({
-      name: `${attribute.name} map`,
-      columns: [column("value", readable(attribute.name)), column("period", "period"), column("begin", "from"), column(showOf(context), showOf(context), SHOWS[showOf(context)]), column("low", "low", SHOWS[showOf(context)]), column("high", "high", SHOWS[showOf(context)])],
-      rows: features(context).map((feature) => {
-        const row = chosen(context), place = places.get(feature.properties.name);
-        const point = showOf(context) === "change" ? changesIn(context, attribute, row)(place) : pointAt(row, attribute, place, showOf(context));
-        return [feature.properties.name, row.period, row.begin, point.value, point.low, point.high];
-      }),
-    }),
+    table: (context) => {
+      const show = showOf(context), row = chosen(context), changed = changesIn(context, attribute, row), place = (feature) => places.get(feature.properties.name);
+      return {
+        name: `${attribute.name} map`,
+        columns: [column("value", readable(attribute.name)), column("period", null), column("begin", "from"), column(show, show, SHOWS[show]), column("low", "low", SHOWS[show]), column("high", "high", SHOWS[show])],
+        rows: features(context).map((feature) => {
+          const point = show === "change" ? changed(place(feature)) : pointAt(row, attribute, place(feature), show);
+          return [feature.properties.name, row.period, row.begin, point.value, point.low, point.high];
+        }),
+      };
+    },
     draw: (box, table, context) => {
       const show = showOf(context), most = show === "change" ? LARGEST_CHANGE : largest(context, attribute, show);
-      drawMap(box, features(context), table().rows, (value) => level(show, value, most), SHOWS[show], `Map of ${capitalised(attribute.name)}; the table below has all numbers`);
+      drawMap(box, features(context), table().rows, { classOf: (value) => level(show, value, most), text: SHOWS[show], brief: ON_MAP[show], name: `Map of ${capitalised(attribute.name)}; the table has all numbers` });
     },
   };
 }
@@ -73,24 +78,27 @@ function level(show, value, most) {
   return `turn${Math.max(0, Math.min(8, Math.round(4 + (4 * value) / most)))}`;
 }
 
-// Longitudes are shortened as they are at the middle latitude: areas of a city or a country keep their proportions.
-function drawMap(box, features, rows, classOf, show, name) {
-  const width = Math.max(240, box.clientWidth), height = Math.min(520, Math.max(260, width * 0.62));
-  const all = { type: "FeatureCollection", features };
-  const flat = d3.geoIdentity().reflectY(true), [[, south], [, north]] = d3.geoPath(d3.geoIdentity()).bounds(all);
-  const squeeze = Math.cos((((south + north) / 2) * Math.PI) / 180) || 1;
+// Longitudes are shortened as they are at the middle latitude: areas of a city or a country keep their proportions. What a
+// pointer or a finger is on is said below the map.
+function drawMap(box, features, rows, { classOf, text, brief, name }) {
+  const width = Math.max(240, box.clientWidth), most = Math.min(460, Math.max(260, width * 0.62)), all = { type: "FeatureCollection", features };
+  const [[west, south], [east, north]] = d3.geoPath(d3.geoIdentity()).bounds(all), squeeze = Math.cos((((south + north) / 2) * Math.PI) / 180) || 1;
+  const height = Math.min(most, 16 + ((width - 16) * (north - south)) / ((east - west) * squeeze || 1));
   const squeezed = features.map((feature) => ({ ...feature, geometry: { ...feature.geometry, coordinates: narrowed(feature.geometry.coordinates, squeeze) } }));
-  flat.fitExtent([[8, 8], [width - 8, height - 8]], { type: "FeatureCollection", features: squeezed });
-  const path = d3.geoPath(flat), svg = draw("svg", { class: "map heat", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name });
+  const path = d3.geoPath(d3.geoIdentity().reflectY(true).fitExtent([[8, 8], [width - 8, height - 8]], { type: "FeatureCollection", features: squeezed }));
+  const svg = draw("svg", { class: "map heat", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": name }), said = make("p", { class: "hint said", "aria-hidden": "true" }, "\u00a0");
   squeezed.forEach((feature, at) => {
     const [value, , , middle, low, high] = rows[at];
-    const said = middle == null ? "nothing published" : `${show(middle)} (${show(low)} to ${show(high)})`;
-    const group = draw("g", { class: `cell ${classOf(middle)}` }, draw("path", { d: path(feature) ?? "" }), draw("title", {}, `${label(value, 60)}\n${said}`));
-    const [[x0, y0], [x1, y1]] = path.bounds(feature), [x, y] = path.centroid(feature), text = label(value, 14);
-    if (x1 - x0 > 7.4 * Math.min(14, [...value].length) + 6 && y1 - y0 > 18) group.append(draw("text", { x, y: y + 4, "text-anchor": "middle" }, text));
+    const tell = `${label(value, 60)}: ${middle == null ? "nothing published" : `${text(middle)} (${text(low)} to ${text(high)})`}`;
+    const show = () => { said.textContent = tell; };
+    const group = draw("g", { class: `cell ${classOf(middle)}`, onpointerenter: show, onclick: show }, draw("path", { d: path(feature) ?? "" }), draw("title", {}, tell));
+    const [[x0, y0], [x1, y1]] = path.bounds(feature), [x, y] = path.centroid(feature), figure = middle == null ? "" : brief(middle);
+    const named = x1 - x0 > 7.4 * Math.min(14, [...value].length) + 6 && y1 - y0 > (figure ? 36 : 18);
+    if (named) group.append(draw("text", { x, y: figure ? y - 4 : y + 4, "text-anchor": "middle" }, label(value, 14)));
+    if (figure && x1 - x0 > 7.4 * figure.length && y1 - y0 > 14) group.append(draw("text", { class: "figures-on-map", x, y: named ? y + 12 : y + 4, "text-anchor": "middle" }, figure));
     svg.append(group);
   });
-  box.replaceChildren(svg);
+  box.replaceChildren(svg, said);
 }
 
 function narrowed(coordinates, by) {

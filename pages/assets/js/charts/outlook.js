@@ -1,7 +1,7 @@
 // Forecasts of any series: those of a file, or of a survey as it was asked for.
 
 import { column } from "../state/tables.js";
-import { label, number, wall } from "../state/words.js";
+import { label, number, wall, whole } from "../state/words.js";
 import { framed, textPart } from "../parts/frame.js";
 import { drawForecast, forecastColumns, forecastKey, forecastRows } from "./forecasts.js";
 
@@ -27,8 +27,8 @@ function prepared(series) {
 function seriesChart(series, at) {
   const made = prepared(series);
   return {
-    id: `series-${at}`, wide: true, shown: () => true, title: () => series.name,
-    hint: () => `${series.known.toLocaleString("en-GB")} values; seasons: ${series.seasons.join(" and ") || "none"}. ${series.unexpected.length} publications left the 99 % interval of their forecast.`,
+    id: `series-${at}`, shown: () => true, title: () => series.name,
+    hint: () => `${series.known.toLocaleString("en-GB")} values; seasons: ${series.seasons.join(" and ") || "none"}. ${whole(series.unexpected.length)} publications left the 99 % interval of their forecast; about ${whole(series.known / 100)} of ${whole(series.known)} would if all were as usual.`,
     key: forecastKey,
     table: () => ({ name: series.name, columns: forecastColumns(), rows: forecastRows(made) }),
     draw: (box) => drawForecast(box, made, { linear: typeof series.begins[0] === "number" }),
@@ -38,7 +38,7 @@ function seriesChart(series, at) {
 function backtestChart(context) {
   const rows = context.document.record.series.flatMap((series) => series.backtest.map((scored) => [series, scored, scored.truth ?? scored.publication])).filter((row) => row[2]);
   return {
-    id: "backtest", wide: true, plain: true, shown: () => rows.length > 0, title: () => "Backtest",
+    id: "backtest", plain: true, shown: () => rows.length > 0, title: () => "Backtest",
     hint: () => "The last periods forecast from what came before, and scored against the truth where it is known, otherwise against publications.",
     table: () => ({
       name: "backtest", columns: [column("series", "series"), column("method", "method"), column("ahead", "ahead", String), column("mae", "MAE", number), column("rmse", "RMSE", number), column("mase", "MASE", number), column("crps", "CRPS", number), column("coverage_80", "in 80 %", coverage), column("coverage_95", "in 95 %", coverage), column("interval_score_95", "interval score", number)],

@@ -1,71 +1,48 @@
-// What the role of an attribute adds: dwell times, flows, and groups of values.
+// What the role of an attribute adds: dwell times, and flows.
 
 import { entry, isKnown, product } from "../state/quantities.js";
 import { periodsOf, placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { number, readable, short, wall, whole, windowLabel } from "../state/words.js";
-import { make } from "../parts/dom.js";
+import { capitalised, number, periodName, short, wall, whole, windowLabel } from "../state/words.js";
 import { heat, shadesKey } from "../parts/heat.js";
 import { timeline } from "../parts/timeline.js";
-import { capitalised, percentShare } from "./attribute.js";
-import { bars, partOf, whySuppressed, windowControl, windowOf } from "./windows.js";
+import { partOf, windowControls, windowHint, windowOf } from "./windows.js";
 
 const ARROW = ">";
-const QUARTERS = ["a quarter stays at most", "half stays at most", "three quarters stay at most"];
+const QUARTERS = ["a quarter stays at most", "half", "three quarters"];
 
-export function dwellCharts(attribute) {
-  return [dwellTable(attribute), dwellOverTime(attribute)];
-}
-
-function dwellTable(attribute) {
+// The mean and the quartiles of each period, with those of the chosen window in words.
+export function dwellView(attribute) {
+  const points = ({ survey }) => periodsOf(survey).map((row) => ({ row, ...row.attributes.get(attribute.name)?.dwell })).filter((one) => one.mean);
   return {
-    id: `${attribute.name}-dwell`, plain: true,
-    shown: ({ survey }) => windowsOf(survey).length > 0,
-    title: () => `${capitalised(attribute.name)}: time spent`,
-    hint: (context) => {
-      const window = windowOf(context), part = partOf(window, attribute);
-      return part?.dwell ? `${windowName(context.survey, window)}. Intervals of 95 %.` : whySuppressed(context, window, part);
-    },
-    controls: (context) => [windowControl(context)],
-    table: (context) => {
-      const dwell = partOf(windowOf(context), attribute)?.dwell, rows = [];
-      if (dwell?.mean) rows.push([`mean${dwell.unit ? ` in ${dwell.unit}` : ""}`, number(dwell.mean.value), number(dwell.mean.low), number(dwell.mean.high)]);
-      if (dwell?.quartiles) QUARTERS.forEach((name, at) => rows.push([name, dwell.quartiles[at], dwell.low?.[at] ?? null, dwell.high?.[at] ?? null]));
-      return { name: `${attribute.name} dwell`, columns: [column("figure", "figure"), column("value", "time"), column("low", "low"), column("high", "high")], rows };
-    },
-  };
-}
-
-function dwellOverTime(attribute) {
-  const points = ({ survey }) => periodsOf(survey).map((row) => ({ row, mean: row.attributes.get(attribute.name)?.dwell?.mean ?? null, unit: row.attributes.get(attribute.name)?.dwell?.unit ?? "" }));
-  return {
-    id: `${attribute.name}-dwell-over-time`,
-    shown: (context) => points(context).filter((one) => one.mean).length > 1,
-    title: () => `${capitalised(attribute.name)}: mean over time`,
-    hint: (context) => `The mean ${points(context).find((one) => one.unit)?.unit ?? ""} of each period, with intervals of 95 %.`,
+    see: "dwell", name: "Time spent",
+    shown: (context) => points(context).length > 0,
+    hint: (context) => windowHint(context, attribute, (part) => {
+      const { mean, quartiles, unit } = part.dwell ?? {};
+      const stays = (quartiles ?? []).map((time, at) => `${QUARTERS[at]} ${time}`).join(", ");
+      const average = mean ? [`${number(mean.value)} ${unit ?? ""} on average (${number(mean.low)} to ${number(mean.high)})`] : [];
+      return `: ${[...average, ...(stays ? [stays] : [])].join("; ")}. Below: the mean of each ${periodName(context.survey.about)}, with intervals of 95 %.`;
+    }),
+    controls: windowControls,
     table: (context) => ({
-      name: `${attribute.name} mean`,
-      columns: [column("period", "period"), column("begin", "from"), column("mean", "mean", number), column("low", "low", number), column("high", "high", number)],
-      rows: points(context).map(({ row, mean }) => [row.period, row.begin, mean?.value ?? null, mean?.low ?? null, mean?.high ?? null]),
+      name: `${attribute.name} time spent`,
+      columns: [column("period", null), column("begin", "from"), column("mean", "mean", number), column("low", "low", number), column("high", "high", number), ...QUARTERS.map((name, at) => column(`quartile_${at + 1}`, name))],
+      rows: points(context).map(({ row, mean, quartiles }) => [row.period, row.begin, mean.value, mean.low, mean.high, ...QUARTERS.map((_, at) => quartiles?.[at] ?? null)]),
     }),
     draw: (box, _, context) => timeline(box, {
       lines: [{ name: "mean", kind: "", points: points(context).map(({ row, mean }) => ({
-        x0: wall(row.begin), x1: wall(row.end), when: () => windowLabel(row.begin, row.end, context.survey.about.period_seconds), value: mean?.value ?? null, low: mean?.low ?? null, high: mean?.high ?? null, state: row.state,
+        x0: wall(row.begin), x1: wall(row.end), when: () => windowLabel(row.begin, row.end, context.survey.about.period_seconds), value: mean.value, low: mean.low, high: mean.high, state: row.state,
         text: () => `${number(mean.value)} (${number(mean.low)} to ${number(mean.high)})` })) }],
-    }, { height: 240, label: `${capitalised(attribute.name)}: mean over time`, format: number }),
+    }, { within: [0, Infinity], label: `${capitalised(attribute.name)}: mean over time; the table has all numbers`, format: number }),
   };
 }
 
-export function flowsChart(attribute) {
+export function flowsView(attribute) {
   return {
-    id: `${attribute.name}-flows`, wide: true,
+    see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0 && rankedValues(survey, attribute).length > 0,
-    title: () => `${capitalised(attribute.name)}: from and to`,
-    hint: (context) => {
-      const window = windowOf(context), part = partOf(window, attribute);
-      return part?.values ? `${capitalised(context.words.people)} who went from a row's place to a column's, ${windowName(context.survey, window)}. Who stayed is on the diagonal.` : whySuppressed(context, window, part);
-    },
-    controls: (context) => [windowControl(context)],
+    hint: (context) => windowHint(context, attribute, () => `: ${context.words.people} who went from a row's place to a column's. Who stayed is on the diagonal.`),
+    controls: windowControls,
     key: (context) => shadesKey(Math.max(0, ...flowRows(context, attribute).map((row) => row[2] ?? 0)), whole),
     table: (context) => ({
       name: `${attribute.name} flows`,
@@ -74,13 +51,11 @@ export function flowsChart(attribute) {
     }),
     draw: (box, table, context) => {
       const { rows } = table(), places = (at) => [...new Set(rows.map((row) => row[at]))].sort(), from = places(0), to = places(1);
-      if (!rows.length) {
-        box.replaceChildren();
-        return;
-      }
-      heat(box, rows.map((row) => ({
-        row: from.indexOf(row[0]), column: to.indexOf(row[1]), value: row[2] == null ? null : Math.max(0, row[2]), text: short(row[2]), title: `${row[0]} to ${row[1]}: ${number(row[2])} (${number(row[3])} to ${number(row[4])})`,
-      })), { rows: from, columns: to, columnTitle: "columns: to", rowTitle: "rows: from" }, `Flows of ${context.words.people}; the table below has all numbers`);
+      if (!rows.length) return box.replaceChildren();
+      heat(box, rows.map((row) => {
+        const value = row[2] == null ? null : Math.max(0, row[2]);
+        return { row: from.indexOf(row[0]), column: to.indexOf(row[1]), value, text: short(value), title: `${row[0]} to ${row[1]}: ${number(row[2])} (${number(row[3])} to ${number(row[4])})` };
+      }), { rows: from, columns: to, columnTitle: "columns: to", rowTitle: "rows: from" }, `Flows of ${context.words.people}, ${windowName(context.survey, windowOf(context))}; the table has all numbers`);
     },
   };
 }
@@ -93,28 +68,4 @@ function flowRows(context, attribute) {
     const people = product(entry(part.values.share, at), window.visitors);
     return ends.length === 2 ? [...ends, people.value, people.low, people.high] : null;
   }).filter(Boolean);
-}
-
-export function groupsChart(attribute) {
-  const names = Object.keys(attribute.groups);
-  return {
-    id: `${attribute.name}-groups`,
-    shown: ({ survey }) => names.length > 0 && windowsOf(survey).length > 0,
-    title: () => `${capitalised(attribute.name)}: groups of values`,
-    hint: (context) => (partOf(windowOf(context), attribute)?.groups ? `Sums of values, each with an interval of its own, ${windowName(context.survey, windowOf(context))}.` : whySuppressed(context, windowOf(context), partOf(windowOf(context), attribute))),
-    controls: (context) => [windowControl(context)],
-    table: (context) => {
-      const window = windowOf(context), shares = partOf(window, attribute)?.groups?.share;
-      const columns = [column("group", "group"), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare)];
-      const rows = shares && isKnown(window.visitors) ? names.map((name, at) => {
-        const share = entry(shares, at), people = product(share, window.visitors);
-        return [name, people.value, people.low, people.high, share.value];
-      }) : [];
-      return { name: `${attribute.name} groups`, columns, rows };
-    },
-    draw: (box, table, context) => {
-      if (table().rows.length) bars(box, table().rows.map((row) => [...row, row[1]]), `${readable(attribute.name)}: groups`, context.words.people);
-      else box.replaceChildren(make("span", {}));
-    },
-  };
 }

@@ -2,7 +2,7 @@
 
 import { periodsOf, rankedValues, valueSeries } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { label, number, readable, whole, windowLabel } from "../state/words.js";
+import { label, number, periodName, readable, whole, windowLabel } from "../state/words.js";
 import { sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 
@@ -27,14 +27,18 @@ function known({ survey }) {
 
 export function truthChart() {
   return {
-    id: "truth", wide: true,
+    id: "truth", folded: true,
     shown: known,
-    title: () => "Truth against estimates",
-    hint: ({ words }) => `The devices are simulated, so the truth is known. Every point is one value in one period, in ${words.people}; on the line, the estimate equals the truth.`,
+    title: () => "How close it came to the truth.",
+    line: (context) => {
+      const rows = truthRows(context), inside = rows.filter((row) => row[4] >= row[6] && row[4] <= row[7]).length;
+      return `The devices are simulated, so the truth is known: it is inside ${whole(inside)} of ${whole(rows.length)} intervals of 95 %.`;
+    },
+    hint: ({ survey, words }) => `Every point is one value on one ${periodName(survey.about)}, in ${words.people}; on the line, the estimate equals the truth.`,
     key: ({ survey }) => survey.about.attributes.slice(0, 8).map((attribute, at) => sign(`spot s${at}`, readable(attribute.name))),
     table: (context) => ({
       name: "truth",
-      columns: [column("attribute", "question"), column("value", "value"), column("period", "period"), column("begin", "from"), column("truth", "truth", whole), column("estimate", "estimate", number), column("low", "low", number), column("high", "high", number)],
+      columns: [column("attribute", "question"), column("value", "value"), column("period", null), column("begin", "from"), column("truth", "truth", whole), column("estimate", "estimate", number), column("low", "low", number), column("high", "high", number)],
       rows: truthRows(context).map((row) => row.slice(0, 8)),
     }),
     draw: (box, _, context) => {
@@ -42,7 +46,7 @@ export function truthChart() {
       const top = Math.max(1, ...rows.map((row) => Math.max(row[4], row[5]))), width = Math.max(240, box.clientWidth);
       const ink = (row) => `var(--s${names.indexOf(row[0]) % 8})`, symbols = ["circle", "square", "triangle", "diamond", "cross", "star", "wye", "times"];
       plotted(box, {
-        width, height: Math.min(420, width), marginLeft: 60, marginBottom: 40, ariaLabel: "Truth against estimates; the table below has all numbers", symbol: { type: "identity" },
+        width, height: Math.min(420, width), marginLeft: 60, marginBottom: 40, ariaLabel: "Truth against estimates; the table has all numbers", symbol: { type: "identity" },
         x: { label: "truth", grid: true, tickFormat: number, ticks: Math.floor(width / 110), labelArrow: "none" }, y: { label: "estimate", grid: true, tickFormat: number, ticks: 6, labelArrow: "none" },
         marks: [
           Plot.line([[0, 0], [top, top]], { stroke: "var(--soft)", strokeDasharray: "3 4" }),

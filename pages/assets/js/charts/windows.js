@@ -1,17 +1,15 @@
-// One window in detail: the values of an attribute, and how long returning ones had been away.
+// One window in detail: the values of an attribute or its groups, the busiest areas, and how long returning ones were away.
 
 import { entry, isKnown, product } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
-import { placesOf, windowName, windowsOf } from "../state/series.js";
+import { placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { label, number, percent, readable, whole } from "../state/words.js";
-import { growingChoice, make } from "../parts/dom.js";
-import { sign } from "../parts/frame.js";
+import { capitalised, dayOf, label, lengthName, number, percent, percentShare, readable, timeOf, whole } from "../state/words.js";
+import { choice, dayInput } from "../parts/dom.js";
+import { firstRows, sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
-import { capitalised, percentShare } from "./attribute.js";
 
-const KINDS = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
-const MOST_BARS = 60;
+const KINDS = { cumulative: "all so far", week: "a week", day: "a day", hour: "an hour", period: "" };
 
 // The window that the address names, or the longest one with answers, the latest.
 export function windowOf(context) {
@@ -23,13 +21,25 @@ export function windowOf(context) {
   return windows.filter((window) => longest && window.last - window.first === longest.last - longest.first && !window.suppressed).at(-1) ?? longest;
 }
 
-export function windowControl(context) {
-  const order = Object.keys(KINDS), chosen = windowOf(context);
-  const windows = [...windowsOf(context.survey)].sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind) || a.first - b.first || a.last - b.last);
-  const entries = windows.map((window) => ({
-    group: KINDS[window.kind], value: `${window.first}-${window.last}`, text: () => windowName(context.survey, window) + (window.suppressed ? " (suppressed)" : "") + (window.presence_lost ? " (may count devices twice)" : ""),
-  }));
-  return growingChoice(context, "window", "Window", entries, chosen ? `${chosen.first}-${chosen.last}` : "", (window) => context.set({ window }));
+// The day of an item { begin }, and its time where the day has several: two fields, from which another one is chosen.
+export function pickedTime({ survey }, items, chosen, choose) {
+  const day = dayOf(chosen.begin), same = items.filter((item) => dayOf(item.begin) === day);
+  const nearest = (wanted) => items.find((item) => dayOf(item.begin) >= wanted && timeOf(item.begin) >= timeOf(chosen.begin)) ?? items.findLast((item) => dayOf(item.begin) <= wanted) ?? items[0];
+  const times = same.map((item, at) => [at, windowName(survey, item).slice(dayOf(item.begin) === day ? -5 : 0)]);
+  return [
+    ...(items.length > 1 ? [dayInput("day", "Date", day, [dayOf(items[0].begin), dayOf(items.at(-1).begin)], (wanted) => choose(nearest(wanted)))] : []),
+    ...(same.length > 1 ? [choice("time", "at", times, same.indexOf(chosen), (at) => choose(same[at]))] : [])];
+}
+
+export function windowControls(context) {
+  const { survey } = context, windows = windowsOf(survey), chosen = windowOf(context);
+  if (!chosen) return [];
+  const kinds = Object.keys(KINDS).filter((kind) => windows.some((window) => window.kind === kind));
+  const own = (kind) => windows.filter((window) => window.kind === kind).sort((a, b) => a.last - b.last), set = ({ first, last }) => context.set({ window: `${first}-${last}` });
+  const names = kinds.map((kind) => [kind, kind === "period" ? lengthName(survey.about).replace(/^1 (?=h)/, "an ").replace(/^1 /, "a ") : KINDS[kind]]);
+  const length = choice("length", "Show", names, chosen.kind, (kind) => set(own(kind).findLast((window) => window.first <= chosen.last) ?? own(kind)[0]));
+  const grows = chosen.kind === "cumulative", single = kinds.includes("day") ? "day" : kinds.at(-1); // all that grow begin on the same day
+  return [...(kinds.length > 1 ? [length] : []), ...(grows ? pickedTime(context, own(single), { begin: "" }, set) : pickedTime(context, own(chosen.kind), chosen, set))];
 }
 
 export function partOf(window, attribute) {
@@ -39,46 +49,52 @@ export function partOf(window, attribute) {
 export function whySuppressed(context, window, part = null) {
   const reason = part?.suppressed ?? window?.suppressed;
   if (reason === "minimum") return `Suppressed: fewer than ${context.survey.about.minimum} ${part ? "answers" : context.words.many}.`;
-  if (reason) return "Suppressed: its difference to a shorter window would be the number of a few.";
-  if (window && !window.attributes?.length) return "Windows of several periods have no answers where numbers carry noise for presence: choose a single period.";
+  if (reason) return "Suppressed: its difference to a shorter time would be the number of a few.";
+  if (window && !window.attributes?.length) return `Longer times have no answers where numbers carry noise for presence: choose ${lengthName(context.survey.about)}.`;
   return part ? "No answers." : "Nothing is published yet.";
 }
 
-export function windowChart(attribute) {
+// What a view of one window says first: when it was, or why there is nothing.
+export function windowHint(context, attribute, said) {
+  const window = windowOf(context), part = partOf(window, attribute);
+  if (!part?.values) return whySuppressed(context, window, part);
+  return `${windowName(context.survey, window)}${window.presence_lost ? " (may count devices twice)" : ""}${said(part, window)}`;
+}
+
+export function nowView(attribute) {
+  const groups = Object.keys(attribute.groups ?? {}), grouped = (context) => groups.length > 0 && context.view[`of.${attribute.name}`] === "groups";
   return {
-    id: `${attribute.name}-window`, wide: attribute.values.length > 12,
+    see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0,
-    title: () => `${capitalised(attribute.name)} in one window`,
-    hint: (context) => {
-      const window = windowOf(context), part = partOf(window, attribute);
-      if (!part?.values) return whySuppressed(context, window, part);
-      const counted = window.first === window.last ? "" : ", each with the first value in the window";
-      return `${capitalised(context.words.people)} by ${readable(attribute.name)}, from ${whole(part.n)} answers${counted}. Asked with ${attribute.mechanism}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}`;
-    },
-    controls: (context) => [windowControl(context)],
+    hint: (context) => windowHint(context, attribute, (part, window) => `: ${context.words.people} by ${readable(attribute.name)}, from ${whole(part.n)} answers${window.first === window.last ? "" : ", each with the first one"}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}`),
+    controls: (context) => [...windowControls(context), ...(groups.length ? [choice("of", "Of", [["values", "each value"], ["groups", "groups"]], grouped(context) ? "groups" : "values", (of) => context.set({ [`of.${attribute.name}`]: of }))] : [])],
     key: (context) => {
       const values = partOf(windowOf(context), attribute)?.values;
-      if (!values) return [];
-      const signs = [sign("bar returning", "consistent histogram"), sign("dot", "unbiased estimate"), sign("interval", "its 95 % interval")];
-      if (values.smoothed) signs.push(sign("ring", "smoothed with earlier periods"));
-      if (values.truth) signs.push(sign("truth", "truth"));
-      return signs;
+      if (!values || grouped(context)) return values ? [sign("dot", "estimate"), sign("interval", "its 95 % interval")] : [];
+      return [sign("bar returning", "best fit: none below 0, all add up"), sign("dot", "estimate"), sign("interval", "its 95 % interval"), ...(values.smoothed ? [sign("ring", "smoothed over time")] : []), ...(values.truth ? [sign("truth", "truth")] : [])];
     },
-    table: (context) => windowTable(context, attribute),
-    draw: (box, table, context) => {
-      if (!table().rows.length) box.replaceChildren();
-      else bars(box, table().rows, `${capitalised(attribute.name)}: values of one window`, context.words.people);
-    },
+    table: (context) => (grouped(context) ? groupTable(context, attribute, groups) : valueTable(context, attribute)),
+    draw: (box, table, context) => bars(box, table().rows, attribute, context),
   };
 }
 
-function windowTable(context, attribute) {
+function groupTable(context, attribute, names) {
+  const window = windowOf(context), shares = partOf(window, attribute)?.groups?.share;
+  const columns = [column("group", "group"), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare)];
+  const rows = shares && isKnown(window.visitors) ? names.map((name, at) => {
+    const share = entry(shares, at), people = product(share, window.visitors);
+    return [name, people.value, people.low, people.high, share.value];
+  }) : [];
+  return { name: `${attribute.name} groups`, columns, rows };
+}
+
+function valueTable(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute), { words } = context;
   const columns = [
     column("value", readable(attribute.name)), column(words.people, words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare),
-    column("consistent", "consistent", number), column("smoothed", "smoothed", number), column("truth", "truth", whole),
+    column("consistent", "best fit", number), column("smoothed", "smoothed", number), column("truth", "truth", whole),
   ];
-  const values = part?.values, name = `${attribute.name} in one window`;
+  const values = part?.values, name = `${attribute.name} now`;
   if (!values || !isKnown(window.visitors)) return { name, columns, rows: [] };
   const rows = placesOf(part).map((place, at) => {
     const share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
@@ -88,46 +104,61 @@ function windowTable(context, attribute) {
   return { name, columns, rows };
 }
 
-// Bars with estimates and intervals; rows as in the table above.
-export function bars(box, rows, name, unit) {
-  const width = Math.max(240, box.clientWidth), shown = rows.slice(0, MOST_BARS), y = (row) => row[0];
+// Bars with estimates and intervals; rows as in the tables above. There are no people below 0, so nothing is drawn there.
+function bars(box, rows, attribute, context) {
+  if (!rows.length) return box.replaceChildren();
+  const width = Math.max(240, box.clientWidth), [shown, more] = firstRows(context, attribute.name, rows), y = (row) => row[0];
   const longest = Math.min(24, Math.max(...shown.map((row) => [...row[0]].length)));
   const marks = [
-    Plot.ruleX([0], { stroke: "var(--soft)" }),
-    Plot.barX(shown, { x: (row) => row[5], y, fill: "var(--pale)", insetTop: 3, insetBottom: 3 }),
+    Plot.barX(shown, { x: (row) => row[5] ?? row[1], y, fill: "var(--pale)", insetTop: 3, insetBottom: 3 }),
     Plot.ruleY(shown, { x1: (row) => row[2], x2: (row) => row[3], y, stroke: "var(--ink)", strokeWidth: 1.4 }),
     Plot.dot(shown, { x: (row) => row[1], y, r: 3, fill: "var(--ink)" }),
     Plot.dot(shown.filter((row) => row[6] != null), { x: (row) => row[6], y, r: 5, stroke: "var(--accent)", strokeWidth: 2 }),
     Plot.dot(shown.filter((row) => row[7] != null), { x: (row) => row[7], y, r: 4.5, symbol: "diamond", stroke: "var(--warm)", strokeWidth: 2 }),
+    Plot.ruleX([0], { stroke: "var(--soft)" }),
     Plot.tip(shown, Plot.pointerY({ x: (row) => row[1], y, fill: "var(--paper)", stroke: "var(--soft)", title: (row) => `${label(row[0], 60)}\n${number(row[1])} (${number(row[2])} to ${number(row[3])})${row[4] == null ? "" : `, ${percent(row[4] * 100)}`}` })),
   ];
   plotted(box, {
-    width, height: 48 + 24 * shown.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: name,
-    x: { label: unit, grid: true, ticks: Math.max(3, Math.floor(width / 110)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
+    width, height: 48 + 24 * shown.length, marginLeft: 16 + 7 * longest, marginRight: 16, marginTop: 6, marginBottom: 36, ariaLabel: `${capitalised(attribute.name)}; the table has all numbers`,
+    x: { domain: [0, Math.max(1, ...shown.map((row) => row[3] ?? row[1]))], clamp: true, label: context.words.people, grid: true, ticks: Math.max(2, Math.floor((width - 32 - 7 * longest) / 80)), tickFormat: number, labelAnchor: "right", labelArrow: "none" },
     y: { label: null, domain: shown.map(y), tickFormat: (text) => label(text, 24), tickSize: 0 }, marks,
   });
-  if (rows.length > MOST_BARS) box.append(make("p", { class: "hint" }, `The first ${MOST_BARS} of ${whole(rows.length)} values are drawn. The table has all.`));
+  box.append(...more);
 }
 
-export function gapsChart() {
+export function busiestView(attribute) {
+  const rankingOf = (context) => partOf(windowOf(context), attribute)?.ranking;
   return {
-    id: "gaps",
-    shown: (context) => (windowOf(context)?.gaps ?? []).some((gap) => gap.visitors.value > 0),
-    title: ({ words }) => `How long returning ${words.many} had been away`,
-    hint: (context) => `Periods since their last report, for the first report of each in the window ${windowName(context.survey, windowOf(context))}.`,
-    controls: (context) => [windowControl(context)],
+    see: "busiest", name: "Busiest", plain: true,
+    shown: (context) => attribute.role === "area" && rankedValues(context.survey, attribute).length > 1,
+    hint: (context) => windowHint(context, attribute, () => (rankingOf(context) ? `. All ${rankingOf(context).places.length} places are right with a probability of ${percent(rankingOf(context).probability * 100, 0)}.` : "")),
+    controls: windowControls,
+    table: (context) => ({
+      name: `${attribute.name} busiest`,
+      columns: [column("place", "place", number), column("value", readable(attribute.name)), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number), column("probability", "place is right", (value) => percent(value * 100, 0))],
+      rows: (rankingOf(context)?.places ?? []).map((place) => [place.place, place.value, place.people.value, place.people.low, place.people.high, place.probability]),
+    }),
+  };
+}
+
+export function gapsView() {
+  return {
+    see: "away", name: "Time away",
+    shown: (context) => (windowOf(context)?.gaps ?? []).filter((gap) => gap.visitors.value > 0).length > 1,
+    hint: (context) => `How long returning ${context.words.many} had been away before their first report, ${windowName(context.survey, windowOf(context))}.`,
+    controls: windowControls,
     table: (context) => ({
       name: "gaps",
-      columns: [column("away", "periods away"), column(context.words.many, context.words.many, whole), column("low", "low", whole), column("high", "high", whole)],
+      columns: [column("away", `away, in ${lengthName(context.survey.about, 2).replace(/^\d+ /, "")}`), column(context.words.many, context.words.many, whole), column("low", "low", whole), column("high", "high", whole)],
       rows: windowOf(context).gaps.map((gap) => [gap.shortest === gap.longest ? `${gap.shortest}` : `${gap.shortest}–${gap.longest}`, gap.visitors.value, gap.visitors.low, gap.visitors.high]),
     }),
     draw: (box, table, context) => {
-      const { rows } = table();
+      const { rows, columns: [{ label: away }] } = table(), step = Math.ceil(rows.length / 16);
       plotted(box, {
-        height: 260, marginLeft: 54, marginBottom: rows.length > 10 ? 56 : 40, ariaLabel: "Periods since the last report",
-        x: { label: "periods away", domain: rows.map((row) => row[0]), labelArrow: "none", tickRotate: rows.length > 10 ? -50 : 0 }, y: { label: context.words.many, grid: true, tickFormat: number, ticks: 5, labelArrow: "none" },
+        height: 260, marginLeft: 54, marginBottom: 40, ariaLabel: "Time since the last report; the table has all numbers",
+        x: { label: away, domain: rows.map((row) => row[0]), labelArrow: "none", tickFormat: (text, at) => (at % step ? "" : text), tickSize: 0 }, y: { label: context.words.many, grid: true, tickFormat: number, ticks: 5, labelArrow: "none" },
         marks: [
-          Plot.barY(rows, { x: (row) => row[0], y: (row) => row[1], fill: "var(--accent)", title: (row) => `${row[0]} periods: ${whole(row[1])}` }),
+          Plot.barY(rows, { x: (row) => row[0], y: (row) => row[1], fill: "var(--accent)", title: (row) => `${away} ${row[0]}: ${whole(row[1])}` }),
           Plot.ruleX(rows.filter((row) => row[3] > row[2]), { x: (row) => row[0], y1: (row) => row[2], y2: (row) => row[3], stroke: "var(--ink)" }),
           Plot.ruleY([0], { stroke: "var(--soft)" }),
         ],

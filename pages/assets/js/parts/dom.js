@@ -30,30 +30,12 @@ export function choice(name, text, choices, chosen, changed) {
   return make("label", { class: "choice" }, make("span", {}, text), select);
 }
 
-const grown = new WeakMap();
+// A labelled day; `limits` are the first and the last one that can be chosen.
+export function dayInput(name, text, value, [min, max], changed) {
+  return make("label", { class: "choice" }, make("span", {}, text), make("input", { type: "date", name, value, min, max, onchange: (event) => event.target.value && changed(event.target.value) }));
+}
 
-// A choice among many that become more: it is made once for its owner, and gets what is new. `entries` are { group, value,
-// text }, in their order; `text` is a function.
-export function growingChoice(owner, name, title, entries, chosen, changed) {
-  if (!grown.has(owner)) grown.set(owner, new Map());
-  const own = grown.get(owner);
-  if (!own.has(name)) {
-    const select = make("select", { name }), kept = { select, groups: new Map(), known: new Set() };
-    select.addEventListener("change", () => kept.changed(select.value));
-    kept.label = make("label", { class: "choice" }, make("span", {}, title), select);
-    own.set(name, kept);
-  }
-  const kept = own.get(name);
-  kept.changed = changed;
-  for (const { group, value, text } of entries) {
-    if (kept.known.has(value)) continue;
-    kept.known.add(value);
-    if (group && !kept.groups.has(group)) {
-      kept.groups.set(group, make("optgroup", { label: group }));
-      kept.select.append(kept.groups.get(group));
-    }
-    (group ? kept.groups.get(group) : kept.select).append(option(value, text()));
-  }
-  if (kept.select.value !== String(chosen)) kept.select.value = String(chosen);
-  return kept.label;
+// A number to know first, with what it is above and what belongs to it below.
+export function figure(title, value, below = "") {
+  return make("div", { class: "figure" }, make("span", {}, title), make("b", {}, value), make("span", { class: "range" }, below));
 }

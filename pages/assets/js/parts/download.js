@@ -29,6 +29,7 @@ export function standalone(svg) {
       const value = style.getPropertyValue(name);
       if (value) copies[at].style?.setProperty(name, value);
     }
+    for (const { name, value } of [...copies[at].attributes]) if (/^var\(/.test(value)) copies[at].removeAttribute(name);
   });
   const { width, height } = svg.getBoundingClientRect();
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");

@@ -13,7 +13,7 @@ let drawings = 0;
 // smoothed, truth, odd, text, when }, with times in milliseconds; `text` and
 // `when` are functions; bars of several series are stacked.
 export function timeline(box, parts, options = {}) {
-  const width = Math.max(200, box.clientWidth), height = options.height ?? 260;
+  const width = Math.max(200, box.clientWidth), height = options.height ?? 240;
   const id = `t${(drawings += 1)}`;
   const all = [...(parts.bars ?? []), ...(parts.lines ?? [])].flatMap((one) => one.points);
   if (!all.some((p) => p.value != null)) {
@@ -24,10 +24,12 @@ export function timeline(box, parts, options = {}) {
   const y = d3.scaleLinear(extent(parts, options), [height - MARGIN.bottom, MARGIN.top]).nice(5);
   const svg = draw("svg", { class: "timeline", width, height, viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": options.label ?? "" });
   const middles = [...new Map(all.map((p) => [p.x0, p.x1]))].sort((a, b) => a[0] - b[0]);
-  svg.append(hatches(id), axes(x, y, width, height, { ...options, middles }));
+  svg.append(definitions(id, width, height), axes(x, y, width, height, { ...options, middles }));
+  const inside = draw("g", { "clip-path": `url(#${id}-clip)` });
+  svg.append(inside);
   const spacing = (width - MARGIN.left - MARGIN.right) / Math.max(1, middles.length);
-  stack(parts.bars ?? []).forEach((bar) => svg.append(...barPaths(bar, x, y, id)));
-  for (const line of parts.lines ?? []) svg.append(...linePaths(line, x, y, id, spacing));
+  stack(parts.bars ?? []).forEach((bar) => inside.append(...barPaths(bar, x, y, id)));
+  for (const line of parts.lines ?? []) inside.append(...linePaths(line, x, y, id, spacing));
   const pointed = pointing(svg, parts, x, y, width, height);
   box.replaceChildren(svg, pointed);
 }
@@ -43,7 +45,7 @@ function extent(parts, options) {
   for (const line of parts.lines ?? []) for (const p of line.points) for (const name of ["value", "low", "high", "smoothed", "truth", "outerLow", "outerHigh"]) tell(p[name]);
   if (!(high > low)) high = low + 1;
   const [floor, ceiling] = options.within ?? [-Infinity, Infinity];
-  return [Math.max(low, floor), Math.min(high, ceiling)];
+  return [Math.max(low, floor), Math.min(high, ceiling)]; // what cannot be is cut off
 }
 
 function stack(bars) {
@@ -58,10 +60,11 @@ function stack(bars) {
   }));
 }
 
-function hatches(id) {
+function definitions(id, width, height) {
   const pattern = draw("pattern", { id: `${id}-hatch`, width: 5, height: 5, patternUnits: "userSpaceOnUse", patternTransform: "rotate(45)" },
     draw("line", { class: "hatch", x1: 0, x2: 0, y1: 0, y2: 5 }));
-  return draw("defs", {}, pattern);
+  const area = draw("rect", { x: MARGIN.left, y: 0, width: width - MARGIN.left, height: height - MARGIN.bottom + 6 });
+  return draw("defs", {}, pattern, draw("clipPath", { id: `${id}-clip` }, area));
 }
 
 function axes(x, y, width, height, options) {
@@ -149,7 +152,7 @@ function pointing(svg, parts, x, y, width, height) {
   svg.append(mark);
   const lists = [...(parts.bars ?? []), ...(parts.lines ?? [])];
   const times = lists[0].points.map((p) => p.x0);
-  svg.addEventListener("pointermove", (event) => {
+  const say = (event) => {
     const time = Number(x.invert(d3.pointer(event, svg)[0]));
     const place = Math.max(0, d3.bisectRight(times, time) - 1), begin = times[place];
     const found = lists.map((list) => [list, list.points.find((p) => p.x0 === begin)]).filter(([, p]) => p && p.value != null);
@@ -162,7 +165,9 @@ function pointing(svg, parts, x, y, width, height) {
     mark.setAttribute("x2", middle);
     mark.setAttribute("visibility", "visible");
     box.style.left = `${Math.max(0, Math.min(width - 190, middle + 8))}px`;
-  });
+  };
+  svg.addEventListener("pointermove", say);
+  svg.addEventListener("pointerdown", say);
   svg.addEventListener("pointerleave", () => {
     box.hidden = true;
     mark.setAttribute("visibility", "hidden");

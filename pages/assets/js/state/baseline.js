@@ -65,11 +65,6 @@ export function against(now, others) {
   return { then, percent: change(now, then), compared: normal.length };
 }
 
-export function matchedBy(season) {
-  if (season === "week") return "at the same time of the week";
-  return season === "day" ? "at the same time of the day" : "whenever they were";
-}
-
 // The periods of a range of days.
 export function periodsBetween(periods, from, to) {
   const inside = periods.filter((row) => (!from || dayOf(row.begin) >= from) && (!to || dayOf(row.begin) <= to));

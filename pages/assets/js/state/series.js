@@ -71,13 +71,6 @@ export function placesOf(part) {
   return part.places ?? part.values.share.value.map((_, place) => place);
 }
 
-// The unbiased share of a value in a period or window, or of one of its groups.
-export function shareOf(part, value, group = null) {
-  if (group != null) return entry(part?.groups?.share, group);
-  const place = part?.values ? placeIn(part, value) : -1;
-  return place < 0 ? UNKNOWN : entry(part.values.share, place);
-}
-
 // One value of an attribute over all periods, as shares or as people: unbiased, smoothed, and the truth if it is known.
 export function valueSeries(survey, attribute, value, measure = "people") {
   return periodsOf(survey).map((row) => pointAt(row, attribute, value, measure));

@@ -1,7 +1,8 @@
 // Tables: the numbers behind every chart, for reading and for downloads.
 // A table is { name, columns: [{ key, label, show }], rows: [[...]] }; `show` makes the text of a
-// number from it and its row.
+// number from it and its row. A column without a label is in downloads only.
 
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/; // as published: shown without its zone
 const FORMULA = /^[=+\-@\t\r]/;
 
 export function column(key, label, show = null) {
@@ -10,7 +11,8 @@ export function column(key, label, show = null) {
 
 export function cellText(tableColumn, value, row) {
   if (value == null) return "–";
-  return tableColumn.show ? tableColumn.show(value, row) : String(value);
+  if (tableColumn.show) return tableColumn.show(value, row);
+  return TIME.test(value) ? value.slice(0, 16).replace("T", " ") : String(value);
 }
 
 // A table as CSV. Text that a spreadsheet would take for a formula gets an apostrophe in front.

@@ -2,7 +2,7 @@
 
 const DAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
 const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const DAY = 86400000;
+export const DAY = 86400000;
 const LONGEST_LABEL = 28;
 
 export const NOTHING = "–";
@@ -26,6 +26,10 @@ export function percent(value, digits = 1) {
   return value == null ? NOTHING : `${value.toFixed(digits)} %`;
 }
 
+export function percentShare(value) {
+  return percent(value * 100, 2);
+}
+
 export function signed(value) {
   return value == null ? NOTHING : `${value > 0 ? "+" : ""}${value.toFixed(1)} %`;
 }
@@ -46,6 +50,30 @@ export function label(name, longest = LONGEST_LABEL) {
 
 export function readable(name) {
   return String(name).replaceAll("_", " ").replaceAll("*", " by ");
+}
+
+const LENGTHS = [["week", 604800], ["day", 86400], ["hour", 3600], ["minute", 60], ["second", 1]];
+
+// The length of some periods of a survey, in the unit of one of them: 1 day, 24 hours, 45 minutes.
+export function lengthName(about, periods = 1) {
+  const [unit, size] = LENGTHS.find(([, seconds]) => about.period_seconds % seconds === 0), count = (periods * about.period_seconds) / size;
+  return `${whole(count)} ${unit}${count === 1 ? "" : "s"}`;
+}
+
+// One period of a survey, as in "each day": day, hour, 15 minutes.
+export function periodName(about) {
+  return lengthName(about).replace(/^1 /, "");
+}
+
+// Several of them, with their number: 7 days, 3 periods of 15 minutes.
+export function periodsName(about, count) {
+  const name = periodName(about);
+  return /^\d/.test(name) ? `${whole(count)} ${count === 1 ? "period" : "periods"} of ${name}` : lengthName(about, count);
+}
+
+export function capitalised(name) {
+  const text = readable(name);
+  return text[0].toUpperCase() + text.slice(1);
 }
 
 // Times are shown as the clock on the wall had them where the survey is: their zone is left out, and never converted.
