@@ -35,15 +35,15 @@ def crowds(scheme: Scheme) -> list[str]:
 
 def candidates(scheme: Scheme, reports: Iterable[Reports]) -> Candidates:
     """Among how many reports the one before is, of every report with a gap below the horizon."""
-    there, followed = Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
+    visits, there, followed = scheme.survey.visits, Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
     for name, period, gaps, counts in reports:
         there[name, period] += int(counts.sum())
         for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
-            followed[name, period, gap] += count if gap < scheme.survey.horizon else 0
+            followed[name, period, gap] += count
     found: dict[str, Counter[int]] = {}
     for (name, period, gap), count in followed.items():
-        if count > 0:
-            among = max(1, there[name, period - gap] // trait_values(scheme.question(name)))
+        if count > 0 and (before := visits.previous(gap, period)):
+            among = max(1, sum(there[name, earlier] for earlier in before) // trait_values(scheme.question(name)))
             found.setdefault(name, Counter())[among] += count
     return {name: sorted(found[name].items()) for name in crowds(scheme) if name in found}
 

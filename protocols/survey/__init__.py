@@ -7,6 +7,7 @@ from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
 from protocols.survey.names import format_duration, parse_duration
 from protocols.survey.roles import dwell_times
+from protocols.survey.visits import NEVER, Visits
 
 __all__ = [
     "DAY",
@@ -15,6 +16,7 @@ __all__ = [
     "MAX_PERIOD",
     "MICROSECOND",
     "MIN_SHARE",
+    "NEVER",
     "TIMES",
     "Attribute",
     "Calendar",
@@ -23,6 +25,7 @@ __all__ = [
     "Solution",
     "Survey",
     "TimeZone",
+    "Visits",
     "dwell_times",
     "format_duration",
     "micros",

@@ -18,6 +18,7 @@ from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, re
 from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, TimeZone, Visitors, calendar_of, micros, resolve
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.visits import Visits, visits_of
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -339,6 +340,11 @@ class Survey(Strict):
     def calendar(self) -> Calendar:
         """When periods begin and end."""
         return calendar_of(self.start, self.start.utcoffset() or timedelta(0), self.period, self.time_zone)
+
+    @property
+    def visits(self) -> Visits:
+        """What reports say about their device's earlier ones."""
+        return visits_of(self.horizon)
 
     def bounds(self, period: int) -> tuple[datetime, datetime]:
         """When a period begins and ends, in local time."""

@@ -49,9 +49,9 @@ def release(counts: Counts, scheme: Scheme, period: int, before: Release | None,
     """Release a period; `before` is the release of the period before it, None if that had none."""
     noise = scheme.presence
     assert noise is not None, "only a survey with presence_epsilon has releases"
-    horizon, names, kinds = scheme.survey.horizon, list(counts), scheme.kinds
+    axis, names, kinds = scheme.survey.visits.cells, list(counts), scheme.kinds
     exact = {
-        **{f"n {name}": _by_gap(counts[name], horizon) for name in kinds},
+        **{f"n {name}": _by_gap(counts[name], axis) for name in kinds},
         **{f"N {name}": counts[name].supports for name in names},
     }
     scales = [noise.reports_scale] * len(kinds) + [noise.supports_scale(name) for name in names]
@@ -67,9 +67,9 @@ def release(counts: Counts, scheme: Scheme, period: int, before: Release | None,
     return Release(n, {name: found[f"N {name}"] for name in names}, agreed)
 
 
-def _by_gap(statistics: Statistics, horizon: int) -> Whole:
-    n = np.zeros(horizon, dtype=np.int64)
-    n[statistics.gaps.astype(np.int64) - 1] = statistics.n
+def _by_gap(statistics: Statistics, axis: Whole) -> Whole:
+    n = np.zeros(len(axis), dtype=np.int64)
+    n[np.searchsorted(axis, statistics.gaps)] = statistics.n
     return n
 
 
