@@ -41,9 +41,9 @@ function medianWithout(sorted, one) {
 export function arrivalsChart() {
   return {
     id: "arrivals", wide: true,
-    shown: ({ survey }) => survey.about.horizon > 1 && arrivals(survey).length > 0,
+    shown: ({ survey }) => (survey.about.horizon > 1 || (survey.about.units ?? []).includes("ever")) && arrivals(survey).length > 0,
     title: ({ words }) => `New ${words.many}, and what is usual`,
-    hint: ({ survey, words }) => `New: without a report in the ${survey.about.horizon - 1} periods before. Forged reports must arrive as new, or claim to follow others, which the flow notices. In the band are 99 % of the periods if every report is a new one with the chance that is usual in the other periods. ${words.many === "devices" ? "A new release of an app" : "A holiday"} leaves the band, too.`,
+    hint: ({ survey, words }) => `New: without a report ${survey.about.horizon > 1 ? `in the ${survey.about.horizon - 1} periods before` : "at any time before"}. Forged reports must arrive as new, or claim to follow others, which the flow notices. In the band are 99 % of the periods if every report is a new one with the chance that is usual in the other periods. ${words.many === "devices" ? "A new release of an app" : "A holiday"} leaves the band, too.`,
     key: () => [sign("dot", "new"), sign("stroke s1", "usual, with the band of 99 %"), sign("odd", "outside")],
     table: ({ survey, words }) => ({
       name: "arrivals",

@@ -10,7 +10,7 @@ import { sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 import { capitalised, percentShare } from "./attribute.js";
 
-const KINDS = { cumulative: "Since the beginning", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
+const KINDS = { ever: "Ever so far", cumulative: "Since the beginning", year: "Years", month: "Months", "year so far": "This year so far", "month so far": "This month so far", "week so far": "This week so far", "day so far": "This day so far", week: "Weeks", day: "Days", hour: "Hours", period: "Periods" };
 const MOST_BARS = 60;
 
 // The window that the address names, or the longest one with answers, the latest.
