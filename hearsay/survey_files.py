@@ -14,7 +14,7 @@ MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""
 MAX_BESIDE_BYTES = 16 << 20
 """Of a file beside a survey: more than a survey of any names may take as a record."""
-EXAMPLES = ("mobility-week", "telemetry", "demand-year", "places")
+EXAMPLES = ("mobility-week", "telemetry", "demand-year", "places", "installs")
 
 
 def read_survey(path: Path) -> Survey:

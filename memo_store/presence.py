@@ -19,7 +19,6 @@ from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
 from memo_store.tables.period_commits import WordTable
 from memo_store.tables.presence import (
-    NEVER,
     PRESENCE,
     SHARD,
     Presences,
@@ -31,8 +30,9 @@ from memo_store.tables.presence import (
     parse,
     read_columns,
 )
-from protocols.arrays import Devices, Mask
+from protocols.arrays import Column, Devices, Mask
 from protocols.errors import StoreError
+from protocols.survey import Visits
 
 MOST_HELD = 1 << 20
 """Records that a process holds, in up to 64 MB of memory."""
@@ -42,7 +42,7 @@ MOST_HELD = 1 << 20
 class DeviceStatus:
     """What the store knows of devices before they report a period."""
 
-    gaps: NDArray[np.uint16]  # periods since the last report: 1 .. horizon, which also stands for never
+    gaps: Column  # or flags: what a report says about earlier ones
     eligible: Mask  # may report: not reported in this period or a later one, and the period is open
     reported: Mask  # known to have reported in this period
 
@@ -74,7 +74,7 @@ class DevicePresence:
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed, placed = self._state.advance(period), self._state.placed(devices)
         last = placed.restored(last_periods(self._state.guarded(period, self._records, placed)))
-        return _status(last, period, closed, self._state.scheme.survey.horizon)
+        return _status(last, period, closed, self._state.scheme.survey.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
         placed = self._state.placed(devices)
@@ -124,7 +124,7 @@ class FleetPresence:
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed = self._state.advance(period)
-        return _status(self._latest.take(devices), period, closed, self._state.scheme.survey.horizon)
+        return _status(self._latest.take(devices), period, closed, self._state.scheme.survey.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
         rows = devices.astype(np.intp)
@@ -149,7 +149,6 @@ class FleetPresence:
             self._write()
 
 
-def _status(last: NDArray[np.int64], period: int, closed: int, horizon: int) -> DeviceStatus:
+def _status(last: NDArray[np.int64], period: int, closed: int, visits: Visits) -> DeviceStatus:
     """From each device's last period (or NEVER) and the last closed period."""
-    gaps = np.where(last == NEVER, horizon, np.clip(period - last, 1, horizon))
-    return DeviceStatus(gaps.astype(np.uint16), (last < period) & (period > closed), last == period)
+    return DeviceStatus(visits.of(last, period), (last < period) & (period > closed), last == period)

@@ -45,6 +45,7 @@ def survey_event(
         "start": survey.start.isoformat(),
         "period_seconds": int(survey.period.total_seconds()),
         "horizon": survey.horizon,
+        "units": list(survey.units),
         "minimum": survey.minimum,
         "confidence": 0.95,
         "presence": "exact" if scheme.presence is None else "noised",

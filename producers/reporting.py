@@ -21,7 +21,7 @@ from memo_store.survey_memos import Lookup, SurveyMemos
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column, Devices, Gaps, Places, Tokens, Values, Whole
+from protocols.arrays import Column, Devices, Places, Tokens, Values, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.question import Question
 from protocols.respondent import UNKNOWN
@@ -154,7 +154,7 @@ class Reporter:
             encoded += self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
         return _Portion(devices, encoded, repeats, ineligible)
 
-    def _frames(self, period: int, tokens: Tokens, gaps: Gaps, answers: Mapping[str, Column]) -> list[Encoded]:
+    def _frames(self, period: int, tokens: Tokens, gaps: Column, answers: Mapping[str, Column]) -> list[Encoded]:
         """The reports of rows that answer the same questions."""
         reports = Frame(self.scheme.survey.id, self.scheme.fingerprint, period, tokens, gaps, dict(answers))
         return [(partition, encode_frame(reports.take(cut), self.scheme)) for partition, cut in self._cut(tokens)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -11,12 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation import CellNoise, exact
-from analytics.mobility import Answers, CountHistory
-from analytics.windows import ByGap
+from analytics.mobility import MOST_SMOOTHED, Answers, CountHistory
+from analytics.windows import ByGap, UnitSum, UnitSums
 from protocols.arrays import Whole
 from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.survey import CalendarVisits
 from stream_app.counting import Statistics
-from stream_app.finals import Final, Release, Status
+from stream_app.finals import Final, Release, Status, sums_of_period
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Past:
     @cached_property
     def history(self) -> CountHistory:
         """The counts of all periods that windows of the last one include."""
-        return history_of(self.scheme, self.last(self.scheme.survey.horizon))
+        return history_of(self.scheme, self.last(history_reach(self.scheme)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,9 +100,16 @@ class PeriodAnswers:
         return PeriodAnswers(counted, answers, total)
 
 
+def history_reach(scheme: Scheme) -> int:
+    """How many finals windows are made of. Those of calendar units have sums of their own: the others are smoothed."""
+    return scheme.survey.horizon if scheme.survey.visitors is None else MOST_SMOOTHED
+
+
 def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:
     """The counts of consecutive finals, as windows add them up."""
-    gaps = np.arange(1, scheme.survey.horizon + 1)
+    by_gaps, gaps = scheme.survey.visitors is None, np.arange(1, scheme.survey.horizon + 1)
+    units: UnitSums = {}
+    newest: UnitSum | None = None
     names = [*(q.name for q in scheme.questions), *([PRESENCE_ONLY] if scheme.takes_turns else [])]
     sizes = {**{q.name: q.k for q in scheme.questions}, PRESENCE_ONLY: 0}
     reports: dict[str, list[ByGap]] = {name: [] for name in names}
@@ -114,6 +122,9 @@ def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:
         periods.append(final.period)
         counts = final.counts
         complete = isinstance(counts, Release) or counts.keys() >= set(scheme.kinds)
+        if not by_gaps:
+            units, newest = final.units, _newest(scheme, final)
+            counts = _all_flags(counts)
         ranges.append((_firsts(counts) if complete else nothing) if final.ranges else None)
         for name in names:
             if isinstance(counts, Release):
@@ -130,7 +141,32 @@ def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:
                 supports[name].append(ByGap(nothing, np.zeros((0, sizes[name]), dtype=np.int64)))
         if isinstance(counts, Release):
             agreed.append(ByGap(gaps, counts.agreed.cells))
-    return CountHistory(scheme, periods[0], reports, supports, agreed or None, ranges)
+    return CountHistory(scheme, periods[0], reports, supports, agreed or None, ranges, units, newest)
+
+
+def _newest(scheme: Scheme, final: Final) -> UnitSum | None:
+    """A period as a unit of its own, for its new visitors; None where nothing is known by flags."""
+    visits, counts = scheme.survey.visits, final.counts
+    if final.ranges or not isinstance(visits, CalendarVisits) or "ever" not in visits.units:
+        return None
+    new = sums_of_period(visits, final.period, counts)["ever"]
+    if isinstance(counts, Release):
+        n = {name: int(found.sum()) for name, found in counts.n.items()}
+        agreed = new.agreed and (int(counts.agreed.cells.sum()), new.agreed[1])
+        return replace(new, n=n, cells=(len(counts.axis), new.cells[1]), agreed=agreed)
+    return replace(new, n={name: found.total for name, found in counts.items()})
+
+
+def _all_flags(counts: Mapping[str, Statistics] | Release) -> Mapping[str, Statistics] | Release:
+    """The counts of all flags together, as those of a survey that counts single periods."""
+    if isinstance(counts, Release):
+        n = {name: found.sum(keepdims=True) for name, found in counts.n.items()}
+        agreed = replace(counts.agreed, cells=counts.agreed.cells.sum(keepdims=True))
+        return replace(counts, n=n, agreed=agreed, axis=np.ones(1, dtype=np.int64))
+    return {
+        name: replace(found, gaps=np.ones(1, np.uint16), n=found.n.sum(keepdims=True), N=found.supports[None])
+        for name, found in counts.items()
+    }
 
 
 def _firsts(counts: Mapping[str, Statistics] | Release) -> NDArray[np.int64]:

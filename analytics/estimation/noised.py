@@ -38,11 +38,11 @@ class CellNoise:
     @classmethod
     def of(cls, scheme: Scheme, name: str) -> CellNoise | None:
         """The noise on one attribute's counts of a period; None where they are exact."""
-        noise, horizon = scheme.presence, scheme.survey.horizon
+        noise, cells = scheme.presence, len(scheme.survey.visits.cells)
         if noise is None:
             return None
         supports = geometric_variance(noise.supports_scale(name))
-        return cls(supports, horizon * geometric_variance(noise.reports_scale), horizon)
+        return cls(supports, cells * geometric_variance(noise.reports_scale), cells)
 
 
 def estimate_noised(

@@ -30,9 +30,18 @@ class Flow(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    period: int = Field(description="of the periods that windows include, the one where they are nearest")
-    claimed: int = Field(description="later reports whose gap says that their device last reported in that period")
-    reported: int = Field(description="reports of that period: counted, late and refused")
+    period: int = Field(
+        description="of the periods that windows include, the one where they are nearest; of calendar units the first "
+        "period of the unit"
+    )
+    claimed: int = Field(
+        description="later reports whose gap says that their device last reported in that period; of calendar units, "
+        "reports whose flags say that their device reported earlier in the unit"
+    )
+    reported: int = Field(
+        description="reports of that period: counted, late and refused; of calendar units, devices that reported "
+        "earlier in the unit, and late and refused reports"
+    )
 
     @property
     def broken(self) -> bool:

@@ -41,12 +41,17 @@ class WindowTruth:
 
 
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
-    """The reports of one survey as one: all their windows, as they were published."""
+    """The reports of one survey as one: all their windows, as they were published.
+
+    Of a calendar unit the newest window is kept; but all of those that ever came, through each period.
+    """
     windows = {(w.first, w.last): w for report in reports for w in report.windows}
+    through = {(w.unit, w.first): w.last for w in sorted(windows.values(), key=lambda w: w.last)}
+    kept = [w for w in windows.values() if not w.open or w.kind == "ever" or w.last == through[w.unit, w.first]]
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
         update={
-            "windows": tuple(sorted(windows.values(), key=lambda w: (KINDS.index(w.kind), w.first, w.last))),
+            "windows": tuple(sorted(kept, key=lambda w: (KINDS.index(w.kind), w.first, w.last))),
             "triangle": tuple(triangle[place] for place in sorted(triangle)),
         }
     )
@@ -69,6 +74,7 @@ def with_shortfall(
         shortfall = late + sum(
             reports for first, last, reports in lost if first <= window.last and window.first <= last
         )
+        shortfall = max(shortfall, window.shortfall or 0)
         return window if window.suppressed else window.model_copy(update={"shortfall": shortfall})
 
     return report.model_copy(update={"windows": tuple(map(lacking, report.windows))})

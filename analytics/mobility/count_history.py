@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 
@@ -14,6 +14,7 @@ from analytics.estimation.estimates import CONFIDENCE, Estimates, exact
 from analytics.mobility.model import Suppression
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap, first_reports, noise_widths
+from analytics.windows.units import UnitSum, UnitSums
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 
@@ -30,6 +31,9 @@ class CountHistory:
 
     `ranges` has, for each period in which gaps are joined to ranges, the first gap of each range; none where a question
     is left out. None: every gap counts on its own. The counts of a range are listed under its first gap.
+
+    In a survey with `visitors` there are no gaps, so windows are single periods; `units` are the sums of calendar units
+    through the last one, and `newest` is that one alone, if its new visitors are known.
     """
 
     scheme: Scheme
@@ -38,6 +42,8 @@ class CountHistory:
     supports: Mapping[str, Sequence[ByGap]]
     agreed: Sequence[ByGap] | None = None
     ranges: Sequence[Whole | None] = ()
+    units: UnitSums = field(default_factory=dict)
+    newest: UnitSum | None = None
 
     def suppression(self, window: Window) -> Suppression | None:
         """Why a window cannot be computed: a period of it is not released, or its border falls inside a range."""
@@ -119,6 +125,11 @@ class CountHistory:
         start, length = self._place(window)
         return np.asarray(np.triu(self._tables[name][start : start + length]).sum(axis=0))
 
+    def of_unit(self, found: UnitSum) -> Estimates:
+        """The visitors of a calendar unit, and the new ones."""
+        exact = [sum(part.get(kind, 0) for kind in self.scheme.kinds) for part in (found.n, found.new)]
+        return self.counted(found.agreed or exact, exact, found.cells)
+
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, not below 0."""
         return max(self._first_reports(name, window), 0)
@@ -137,8 +148,8 @@ class CountHistory:
 
     def _cells(self, window: Window) -> int:
         """How many cells of each kind of report are added up for the visitors of a window."""
-        horizon = self.scheme.survey.horizon
-        return sum(horizon - later for later in range(window.length))
+        longest = len(self.scheme.survey.visits.cells)
+        return sum(longest - later for later in range(window.length))
 
     def _unbiased(self, window: Window) -> int:
         return self._first_reports(UNBIASED, window)

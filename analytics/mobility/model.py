@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -21,7 +21,8 @@ from analytics.estimation.estimates import Estimates, product
 from analytics.integrity.verdict import Integrity
 from protocols.survey import Calendar, TimeZone
 
-Kind = Literal["period", "hour", "day", "week", "cumulative"]
+Unfinished = Literal["day so far", "week so far", "month so far", "year so far", "ever"]
+Kind = Literal["period", "hour", "day", "week", "month", "year", "cumulative", Unfinished]
 Suppression = Literal["minimum", "difference"]
 Role = Literal["plain", "area", "dwell", "transition", "cross"]
 
@@ -197,7 +198,11 @@ class WindowReport(_Model):
     visitors: Quantity | None = Field(
         None, description="different devices that reported in the window; with presence_epsilon made to agree"
     )
-    new: Quantity | None = Field(None, description="visitors whose last report, if any, is a horizon or more ago")
+    new: Quantity | None = Field(
+        None,
+        description="visitors whose last report, if any, is a horizon or more ago; in a survey with visitors those who "
+        "never reported before",
+    )
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
     unbiased_visitors: Quantity | None = Field(
@@ -212,7 +217,8 @@ class WindowReport(_Model):
     baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
     shortfall: int | None = Field(
         None,
-        description="late and lost reports of these periods, at most; added by readers; "
+        description="late and lost reports of these periods, at most; added by readers, of calendar units late ones "
+        "are known before; "
         "null where the survey has presence_epsilon",
     )
     presence_lost: bool = Field(
@@ -227,6 +233,16 @@ class WindowReport(_Model):
         description="of a single period: whether its counts can have come from honest devices; null where suppressed, "
         "and where the survey has presence_epsilon",
     )
+
+    @property
+    def open(self) -> bool:
+        """Whether it is a calendar unit that goes on after the last period."""
+        return self.kind in get_args(Unfinished)
+
+    @property
+    def unit(self) -> str:
+        """Its kind, whether it goes on or not."""
+        return self.kind.removesuffix(" so far")
 
     def attribute(self, name: str) -> AttributeReport:
         return next(attribute for attribute in self.attributes if attribute.name == name)
@@ -243,7 +259,11 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(
+        6,
+        description="of this shape; a reader refuses one that is newer than it knows; 5 where no calendar units are "
+        "counted: then the shape is the same as before",
+    )
     survey: str
     title: str
     fingerprint: str

@@ -16,11 +16,15 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
 from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
-from protocols.survey import DAY, Survey
+from analytics.windows.units import UnitSum
+from protocols.survey import DAY, CalendarVisits, Survey, Unit
 
 FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
 MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
 LONGEST_TRIANGLE = 31
+SO_FAR: Mapping[Unit, Kind] = {
+    "day": "day so far", "week": "week so far", "month": "month so far", "year": "year so far", "ever": "ever",
+}  # fmt: skip
 
 
 def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Window]]) -> dict[str, Estimates]:
@@ -63,7 +67,36 @@ class Publication:
 
     @cached_property
     def kinds(self) -> Mapping[Window, Kind]:
+        units = {window: unit if self._is_over(unit) else SO_FAR[unit] for unit, window in self._ends.items()}
+        return self._standard | {window: unit for window, unit in units.items() if window not in self._standard}
+
+    @cached_property
+    def _standard(self) -> dict[Window, Kind]:
         return standard_windows(self.survey, self.history.periods)
+
+    @cached_property
+    def units(self) -> Mapping[Window, UnitSum]:
+        """The sums of calendar units that end, or go on, with the last period; of windows with one period none."""
+        held = self.history.units
+        return {w: held[unit] for unit, w in self._ends.items() if unit in held and w not in self._standard}
+
+    @cached_property
+    def _ends(self) -> dict[Unit, Window]:
+        """Of calendar units, the periods through the last one: if they are published, or over.
+
+        Several units may have the same periods so far. Then the last one names them: of those that are over, if there
+        are any, the shortest.
+        """
+        visits, period, held = self.survey.visits, self.history.periods[-1], self.history.units
+        if not isinstance(visits, CalendarVisits):
+            return {}
+        known = {unit: held[unit].first if unit in held else visits.first(unit, period) for unit in visits.units[::-1]}
+        shown = [unit for unit in known if unit in held or self._is_over(unit)]
+        return {unit: Window(known[unit], period) for unit in sorted(shown, key=self._is_over)}
+
+    def _is_over(self, unit: Unit) -> bool:
+        visits, period = self.survey.visits, self.history.periods[-1]
+        return isinstance(visits, CalendarVisits) and visits.last(unit, period) == period
 
     @cached_property
     def triangle(self) -> list[Window]:
@@ -72,8 +105,13 @@ class Publication:
     def answers(self, name: str, window: Window) -> Answers:
         """The answers to an attribute in a window: each is estimated once."""
         if (name, window) not in self._answers:
-            self._answers[name, window] = Answers.of(self.history, name, window)
+            found = self._unit_answers if window in self.units else Answers.of
+            self._answers[name, window] = found(self.history, name, window)
         return self._answers[name, window]
+
+    def _unit_answers(self, history: CountHistory, name: str, window: Window) -> Answers:
+        found, channel = self.units[window], history.scheme.question(name).channel
+        return Answers(channel, found.n[name], found.N[name], history.of_unit(found)[0], None)
 
     @cached_property
     def _answers(self) -> dict[tuple[str, Window], Answers]:
@@ -87,11 +125,14 @@ class Publication:
         Counts without noise are released or not before windows are made of them. With noise, what follows is for
         readers, who could do nothing with so small numbers.
         """
-        windows = dict.fromkeys([*self.kinds, *self.triangle])
+        windows = dict.fromkeys([*self._standard, *self.triangle])
+        hidden: dict[Window, Suppression] = {w: "minimum" for w in self.kinds if w not in {**windows, **self.units}}
         if self.history.agreed is None:
             reasons = {window: self.history.suppression(window) for window in windows}
-            return {window: reason for window, reason in reasons.items() if reason is not None}
-        return {window: "minimum" for window in windows if max(self.history.unique(window), 0) < self.survey.minimum}
+            return hidden | {window: reason for window, reason in reasons.items() if reason is not None}
+        visitors = {window: self.history.unique(window) for window in windows}
+        visitors |= {window: found.agreed[0] for window, found in self.units.items() if found.agreed}
+        return hidden | {window: "minimum" for window, n in visitors.items() if max(n, 0) < self.survey.minimum}
 
     @cached_property
     def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
@@ -101,7 +142,7 @@ class Publication:
             return dict.fromkeys(names, self.suppressed)
 
         def few(name: str) -> dict[Window, Suppression]:
-            return {w: "minimum" for w in self.kinds if self.history.answers(name, w) < self.survey.minimum}
+            return {w: "minimum" for w in self._standard if self.history.answers(name, w) < self.survey.minimum}
 
         return {name: {**few(name), **self.suppressed} for name in names}
 

@@ -15,6 +15,7 @@ from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, UniqueVisitors, WindowReport, each_quantity, quantity
 from analytics.mobility.publication import MOST_SMOOTHED, Publication
 from analytics.windows.calendar import Window
+from analytics.windows.units import UnitSum
 from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
 
@@ -31,6 +32,7 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     survey, publication = history.scheme.survey, Publication(history, estimated or {})
     period, noise = history.periods[-1], history.scheme.presence
     return MobilityReport(
+        schema_version=6 if survey.units else 5,
         survey=survey.id,
         title=survey.title or survey.id,
         fingerprint=history.scheme.fingerprint,
@@ -61,15 +63,44 @@ def _window(publication: Publication, window: Window) -> WindowReport:
     )
     if header.suppressed:
         return header
+    if window in publication.units:
+        return header.model_copy(update=_unit(publication, window))
     published: dict[str, Any] = {
         "visitors": quantity(history.visitors(window)),
         **_new_and_returning(history, window),
+        **({} if history.newest is None else _parts(history, history.newest)),
     }
     if history.agreed is not None:
         published["unbiased_visitors"] = quantity(history.unbiased_visitors(window))
     if history.agreed is None or window.length == 1:
         published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
     return header.model_copy(update=published)
+
+
+def _unit(publication: Publication, window: Window) -> dict[str, Any]:
+    """What is published of a calendar unit: its answers once it is over, and those of all who ever came."""
+    history, found = publication.history, publication.units[window]
+    published = {"visitors": quantity(history.of_unit(found)[0]), **_parts(history, found)}
+    if history.agreed is not None:
+        unbiased = sum(found.n[kind] for kind in history.scheme.kinds)
+        return {**published, "unbiased_visitors": quantity(history.unbiased(unbiased, found.cells[0]))}
+    if not publication.kinds[window].endswith(" so far"):
+        published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
+    return {**published, "shortfall": found.late}
+
+
+def _parts(history: CountHistory, found: UnitSum) -> dict[str, Any]:
+    """New and returning visitors of calendar units, where both are known."""
+    if "ever" not in history.scheme.survey.units or not found.new:
+        return {}
+    (visitors, new), (cells, of_new) = history.of_unit(found).value, found.cells
+    plain = [sum(part[kind] for kind in history.scheme.kinds) for part in (found.n, found.new)]
+    agreed, unbiased, added = [new, visitors - new], [plain[1], plain[0] - plain[1]], [of_new, cells - of_new]
+    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
+    if history.agreed is not None:
+        sums = each_quantity(history.unbiased(unbiased, added))
+        published |= {f"unbiased_{name}": one for name, one in zip(PARTED, sums, strict=True)}
+    return published
 
 
 def _cell(publication: Publication, window: Window) -> UniqueVisitors:
@@ -149,6 +180,12 @@ def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
         notes.append(
             f"New visitors are those whose last report, if any, is {survey.horizon} or more periods ago. "
             "At the beginning of a survey all are new."
+        )
+    if survey.visitors is not None:
+        notes.append(
+            "Weeks begin on Monday. A unit that is still open has the visitors so far. New visitors never reported "
+            "before. A late or lost report is missing in the units in which it was its device's first; nobody is "
+            "counted twice."
         )
     if survey.minimum:
         notes.append(

@@ -9,11 +9,10 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from protocols.survey import DAY, HOUR, Calendar, Survey
+from protocols.survey import DAY, HOUR, MONDAY, Calendar, Survey
 
 Unit = Literal["hour", "day", "week"]
 UNITS: dict[Unit, timedelta] = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
-MONDAY = 3  # days from the Monday before 1970-01-01
 
 
 class Window(NamedTuple):

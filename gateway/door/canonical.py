@@ -35,7 +35,7 @@ class Form(NamedTuple):
 
     @staticmethod
     def of(row: ReportRow, scheme: Scheme) -> Form:
-        text = _blank(row)
+        text = _blank(row, scheme.survey.visits.column)
         pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
         return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))
 
@@ -54,16 +54,16 @@ class Form(NamedTuple):
             name: self.scheme.question(name).mechanism.encoding.answer.from_bytes(answer)
             for name, answer in zip(self.answered, answers, strict=True)
         }
-        tokens, gaps = token.view(">u8").astype(np.uint64), gap.view(">u2").astype(np.uint16)
+        tokens, gaps = token.view(">u8").astype(np.uint64), self.scheme.survey.visits.read(gap)
         return Frame(self.header.survey, self.header.fingerprint, self.header.period, tokens, gaps, columns)
 
 
-def _blank(row: ReportRow) -> str:
+def _blank(row: ReportRow, column: str) -> str:
     """The text of a report as our libraries write it, with zero bytes for digits: JSON has none in any other place."""
     header = json.dumps(row.header.write(), separators=(",", ":")).removesuffix("}")
     token, gap, *answers = ("\0" * 2 * len(number) for number in (row.token, row.gap, *row.answers))
     listed = ",".join(f'{json.dumps(name)}:"{answer}"' for name, answer in zip(row.answered, answers, strict=True))
-    return f'{header},"token":"{token}","gap":"{gap}","answers":{{{listed}}}}}'
+    return f'{header},"token":"{token}","{column}":"{gap}","answers":{{{listed}}}}}'
 
 
 class Forms:

@@ -22,7 +22,7 @@ class Outcome(Enum):
 Result = Outcome | Reject
 DETAILS = {
     Reason.BAD_TOKEN: "a token of zero",
-    Reason.BAD_GAP: "a gap of less than 1, or beyond the survey's horizon",
+    Reason.BAD_GAP: "a gap of less than 1 or beyond the survey's horizon, or flags that no report of the period has",
     Reason.BAD_VALUE: "an answer beyond the attribute's values, or with spare bits",
     Reason.TOO_MANY_BITS: "an answer that supports more values than the noise of presence_epsilon covers",
 }

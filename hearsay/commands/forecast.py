@@ -38,6 +38,10 @@ def forecast(
     window: Annotated[
         int, typer.Option(help="Forecast the different visitors of so many periods, up to the horizon.", min=1)
     ] = 1,
+    unit: Annotated[
+        Literal["day", "week", "month"] | None,
+        typer.Option(help="Forecast the visitors of calendar units, in a survey with visitors."),
+    ] = None,
     scenario_name: Annotated[
         str | None, typer.Option("--scenario", help="The scenario of a simulated run: backtest against its truth.")
     ] = None,
@@ -89,7 +93,7 @@ def forecast(
             with open_results(survey, data, kafka) as (results, _):
                 found = chosen(results, survey)
                 source = found.title or found.id
-                loaded = survey_series(results, found, measure, attribute, value, window)
+                loaded = survey_series(results, found, measure, attribute, value, window, unit)
             if scenario_name is not None:
                 from hearsay.running.simulating import populate
 

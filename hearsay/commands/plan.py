@@ -10,7 +10,9 @@ from rich.markup import escape
 
 from hearsay.terminal import console
 from hearsay.terminal.plans import parse_wanted, tables_of
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, SurveyError
+from protocols.planning import FEWEST_CANDIDATES, Plan
+from protocols.survey import Survey
 
 
 def plan(
@@ -62,11 +64,22 @@ def plan(
         drawn = plan_survey(asked, devices, error, parse_wanted(wanted))
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
+        _refuse_few(asked, drawn)
         return
     for part in tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares)):
         console.out.print(part)
         console.out.print()
     for caution in drawn.cautions:
         console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
+    _refuse_few(asked, drawn)
     placed = any(attribute.grid is not None for attribute in asked.attributes)
     console.print_next("run", survey, *(["--scenario", "commuters"] if placed else []))
+
+
+def _refuse_few(survey: Survey, drawn: Plan) -> None:
+    among = drawn.crowd.candidates
+    if survey.units and among is not None and among < FEWEST_CANDIDATES:
+        raise SurveyError(
+            f"survey {survey.id!r}: with {drawn.crowd.devices:,} devices, a report before another is one of {among}",
+            "use longer periods or fewer attributes, or leave visitors out, until more devices report",
+        )

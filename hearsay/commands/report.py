@@ -86,10 +86,12 @@ def report(
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
-        from hearsay.reports.tables import answers_table, visitors_table
+        from hearsay.reports.tables import answers_table, units_table, visitors_table
 
         if asked is None:
             console.out.print(visitors_table(selected))
+            if (units := units_table(selected)) is not None:
+                console.out.print(units)
         console.out.print(answers_table(selected, files.latest(selected)))
         if bounds is not None:
             console.out.print(robust_table(selected, files.latest(selected), bounds))

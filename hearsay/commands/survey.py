@@ -139,7 +139,8 @@ def schema(
 def new(
     file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
     example: Annotated[
-        str, typer.Option(help="Copy an annotated example instead: mobility-week, telemetry, demand-year, places.")
+        str,
+        typer.Option(help="Copy an annotated example: mobility-week, telemetry, demand-year, places, installs."),
     ] = "",
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.

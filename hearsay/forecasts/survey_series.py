@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 import numpy as np
@@ -9,13 +10,13 @@ import numpy as np
 from analytics.forecasting import Series
 from analytics.mobility import Quantity
 from hearsay.forecasts.series_files import Loaded
-from hearsay.forecasts.time_axis import TimeAxis
+from hearsay.forecasts.time_axis import MONTH, TimeAxis
 from hearsay.terminal.console import Step
 from producers.scenarios import Scenario
 from protocols.arrays import Floats
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
-from protocols.survey import Survey
+from protocols.survey import DAY, Survey, Unit
 from views.forecasts import Cell, cells, observed_series
 from views.reading import Results
 
@@ -29,11 +30,15 @@ def survey_series(
     attribute: str | None = None,
     value: str | None = None,
     window: int = 1,
+    unit: Unit | None = None,
 ) -> Loaded:
     """The series of a survey: of people or shares by value, or of visitors.
 
     `window`: different visitors of so many periods, ending with each; only of all visitors.
+    `unit`: the visitors of calendar units, or the new or returning ones, a row for each unit that is over.
     """
+    if unit is not None:
+        return _units(results, survey, measure, unit)
     if window > 1 or measure in ("new", "returning"):
         series = _visitors(results, survey, measure, window)
     else:
@@ -105,7 +110,7 @@ def _visitors(results: Results, survey: Survey, measure: Measure, window: int) -
         raise SurveyError(
             f"survey {survey.id!r} has windows of at most {survey.horizon} periods", "choose a shorter one"
         )
-    found: dict[int, Quantity | None] = {}
+    found = dict[int, Quantity | None]()
     for report in results.mobility(survey.id):
         if window > 1:
             found |= {cell.last: cell.visitors for cell in report.triangle if cell.last - cell.first + 1 == window}
@@ -113,10 +118,27 @@ def _visitors(results: Results, survey: Survey, measure: Measure, window: int) -
             found |= {w.last: getattr(w, measure) for w in report.windows if w.kind == "period"}
     if not found:
         raise ResultsError(f"no window of {window} periods of survey {survey.id!r} is published", "collect for longer")
+    name = f"visitors of {window} periods" if window > 1 else f"{measure} visitors"
+    return [_series(name, found)]
+
+
+def _units(results: Results, survey: Survey, measure: Measure, unit: Unit) -> Loaded:
+    """Visitors of calendar units that are over; without the first one, of which the survey may have only a part."""
+    reports = results.mobility(survey.id)
+    over = {w.first: w for report in reports for w in report.windows if w.kind == unit and w.first > 0}
+    if unit not in survey.units or not over:
+        raise ResultsError(f"no whole {unit} of survey {survey.id!r} is published", "count it (visitors), for longer")
+    part = measure if measure in ("new", "returning") else "visitors"
+    found = {place: getattr(over[first], part) for place, first in enumerate(sorted(over))}
+    step = {"day": DAY, "week": 7 * DAY, "month": MONTH}[unit]
+    begin = survey.bounds(min(over))[0].replace(tzinfo=None)
+    return Loaded([_series(f"{part} by {unit}", found)], TimeAxis(begin, step))
+
+
+def _series(name: str, found: Mapping[int, Quantity | None]) -> Series:
     first = min(found)
     values, fresh = np.full((2, max(found) - first + 1), np.nan)
     for period, quantity in found.items():
         if quantity is not None and quantity.value is not None:
             values[period - first], fresh[period - first] = quantity.value, (quantity.error or 0.0) ** 2
-    name = f"visitors of {window} periods" if window > 1 else f"{measure} visitors"
-    return [Series(name, values, np.nan_to_num(fresh), np.zeros(len(values)), first)]
+    return Series(name, values, np.nan_to_num(fresh), np.zeros(len(values)), first)

@@ -9,18 +9,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from protocols.arrays import Devices, Values, Whole
+from protocols.arrays import Column, Devices, Values, Whole
 from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import Attribute, Survey
+from protocols.survey import NEVER, Attribute, Survey
 from protocols.wire import Frame, encode_frame
 
 ROWS_PER_FRAME = 4096
-NEVER = -1
 
 
 class Fleet:
@@ -78,11 +77,11 @@ class Fleet:
             )
         return chosen.astype(np.uint64)
 
-    def _take_gaps(self, period: int, devices: Devices) -> NDArray[np.uint16]:
-        """Each device's gap; records that it reports in this period."""
-        horizon, last = self._scheme.survey.horizon, self._last[devices]
+    def _take_gaps(self, period: int, devices: Devices) -> Column:
+        """Each device's gap, or flags; records that it reports in this period."""
+        last = self._last[devices]
         self._last[devices] = period
-        return np.where(last == NEVER, horizon, np.minimum(period - last, horizon)).astype(np.uint16)
+        return self._scheme.survey.visits.of(last, period)
 
 
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:

@@ -44,7 +44,7 @@ def visitors_table(report: MobilityReport) -> Table:
         columns["truth"] = lambda window: _number(window.truth)
     if any(window.baseline is not None for window in periods):
         columns["vs baseline"] = lambda window: _percent(window.baseline)
-    if report.horizon > 1:  # otherwise nobody is known to return
+    if report.horizon > 1 or _units(report):  # otherwise nobody is known to return
         columns["new"] = lambda window: _count(window.new)
         columns["returning"] = lambda window: _count(window.returning)
     if len(since) > 1:
@@ -58,6 +58,28 @@ def visitors_table(report: MobilityReport) -> Table:
     lacking = {column for row in rows for column, cell in zip(columns, row, strict=True) if cell == NOTHING}
     table.caption = "\n".join(_footnotes(report, lacking)) or None
     return table
+
+
+def units_table(report: MobilityReport) -> Table | None:
+    """One row for each calendar unit, and for the newest one that is open; None where none are counted."""
+    shown = [window for window in _units(report) if window.kind != "ever"]
+    if not shown:
+        return None
+    many = _words(report)["many"]
+    title = f"\nUnique {many} of calendar units"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for column in ("unit", "", many, "new", "returning"):
+        table.add_column(column, justify="left" if column in ("unit", "") else "right")
+    for window in sorted(shown, key=lambda window: (window.unit, window.first)):
+        counts = (_count(part) for part in (window.visitors, window.new, window.returning))
+        table.add_row(window.kind, when(report.calendar, window.first, window.last), *counts)
+    return table
+
+
+def _units(report: MobilityReport) -> list[WindowReport]:
+    """The windows of calendar units; none where windows are counted by gaps."""
+    units = ("day", "week", "month", "year", "ever")
+    return [window for window in report.windows if report.horizon == 1 and window.unit in units]
 
 
 def _footnotes(report: MobilityReport, lacking: set[str]) -> Iterator[str]:

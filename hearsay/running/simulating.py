@@ -21,10 +21,8 @@ from producers.simulation import check_scenario
 from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
-from protocols.survey import TIMES, Survey
+from protocols.survey import NEVER, TIMES, Survey
 from servers.settings import load
-
-NEVER = -1
 
 
 def populate(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:

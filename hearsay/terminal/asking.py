@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 
 from protocols.errors import HearsayError
-from protocols.planning import DEVICES, told_apart, widest_interval
+from protocols.planning import DEVICES, told_apart, visit_bits, widest_interval
 from protocols.scheme import Scheme
 from protocols.survey import Solution, Survey
 from protocols.survey_text import Document, explain, parse_survey
@@ -47,8 +47,8 @@ def ask_for_survey() -> Survey:
         _prompt(data, question, _key("eps_inf"), default="4", price=_price_of_eps_inf)
         question = "Budget of a single report (eps_1, below eps_inf)"
         _prompt(data, question, _key("eps_1"), default="2", price=_price_of_one_report)
-        question = "Longest window in which unique devices are counted, in periods"
-        _prompt(data, question, _key("horizon"), default="7", price=_price_of_horizon)
+        question = "Unique devices are counted in windows of up to so many periods, or of a day, week, month or year"
+        _prompt(data, question, _visits, default="7", price=_price_of_visits)
     else:
         _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=_price_of_one_report)
     _ask_attribute(data, [])
@@ -101,6 +101,12 @@ def _key(name: str) -> Read:
 
 def _optional(name: str) -> Read:
     return lambda answer: {name: answer.strip()} if answer.strip() else {}
+
+
+def _visits(answer: str) -> Data:
+    if not answer.isalpha():
+        return _key("horizon")(answer)
+    return {"visitors": {"units": [answer, "ever"]}}
 
 
 def _midnight(data: Data) -> str:
@@ -159,8 +165,14 @@ def _price_of_one_report(survey: Survey) -> str:
     )
 
 
-def _price_of_horizon(survey: Survey) -> str:
-    """What gaps reveal."""
+def _price_of_visits(survey: Survey) -> str:
+    """What gaps or flags reveal."""
+    if survey.units:
+        mean, rarest = visit_bits(survey)["flags"]
+        return (
+            f"Price: a report says whether it is its device's first of the {survey.units[0]}, and ever: "
+            f"{mean:.1f} bits on average that help to link reports, the rarest {rarest:.1f}."
+        )
     if survey.horizon == 1:
         return "Price: none. Reports of different periods are not connected."
     return (

@@ -267,6 +267,13 @@ def _links(drawn: Plan) -> Table:
             f"A gap tells up to {crowd.gap_bits:.2g} bits more: one below {crowd.horizon} names the period of the "
             "previous report, and only that period's reports are candidates."
         )
+    if crowd.visit_bits:
+        flags, gaps = crowd.visit_bits["flags"], crowd.visit_bits["gaps"]
+        table.caption = (
+            f"Flags of calendar units tell {flags[0]:.2g} bits more on average (the rarest {flags[1]:.2g}); gaps of "
+            f"up to 31 periods would tell {gaps[0]:.2g} ({gaps[1]:.2g}). The previous report is one of "
+            f"{crowd.candidates:,} or more."
+        )
     return table
 
 

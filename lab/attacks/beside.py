@@ -16,6 +16,7 @@ from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_
 from lab.attacks.observed import Observed
 from lab.audit.report import Finding
 from protocols.arrays import Bytes, Column, Floats, Gaps, Mask, Tokens
+from protocols.survey import NEVER, Visits
 
 MOST_DEVICES = 20_000  # that the classifier is given
 
@@ -44,7 +45,7 @@ class Beside:
         self._reports += len(tokens)
         self._twice += len(both) - len(np.unique(both))
         self._tokens = different
-        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.horizon)
+        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.visits)
         self._untrue += int((wrong & observed.present).sum())
 
     def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:
@@ -84,15 +85,11 @@ class Beside:
         return [Finding(code=code, text=text, defect=True) for code, text in found]
 
 
-def true_gaps(present: Mask, horizon: int) -> Gaps:
-    """Periods since the last report of each device, at most the horizon, which also stands for never.
-
-    >>> true_gaps(np.array([[True], [False], [True], [True]]), 7)[:, 0].tolist()
-    [7, 1, 2, 1]
-    """
-    gaps, last = np.full(present.shape, horizon, dtype=np.uint16), np.full(present.shape[1], -horizon)
+def true_gaps(present: Mask, visits: Visits) -> Gaps:
+    """What honest devices report of their earlier reports, in every period."""
+    gaps, last = np.zeros(present.shape, dtype=np.uint16), np.full(present.shape[1], NEVER)
     for period, there in enumerate(present):
-        gaps[period] = np.minimum(horizon, period - last)
+        gaps[period] = visits.of(last, period)
         last = np.where(there, period, last)
     return gaps
 

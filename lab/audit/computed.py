@@ -201,7 +201,7 @@ def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]
         shares, target = priors.get(question.name, np.full(question.k, 1 / question.k)), cheapest(question)
         answering = max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
         yield from (forgery_figure(question, target, forgery, FORGED, shares, answering) for forgery in FORGERS)
-    if scheme.survey.horizon > 1:
+    if scheme.survey.horizon > 1 or scheme.survey.units:
         knows = f"{FORGED:.0%} of the reports: claim to be new"
         yield plain("forge", "visitors of a window", knows, 1, "share", FORGED)
 

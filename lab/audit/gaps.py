@@ -35,15 +35,15 @@ def crowds(scheme: Scheme) -> list[str]:
 
 def candidates(scheme: Scheme, reports: Iterable[Reports]) -> Candidates:
     """Among how many reports the one before is, of every report with a gap below the horizon."""
-    there, followed = Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
+    visits, there, followed = scheme.survey.visits, Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
     for name, period, gaps, counts in reports:
         there[name, period] += int(counts.sum())
         for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
-            followed[name, period, gap] += count if gap < scheme.survey.horizon else 0
+            followed[name, period, gap] += count
     found: dict[str, Counter[int]] = {}
     for (name, period, gap), count in followed.items():
-        if count > 0:
-            among = max(1, there[name, period - gap] // trait_values(scheme.question(name)))
+        if count > 0 and (before := visits.previous(gap, period)):
+            among = max(1, sum(there[name, earlier] for earlier in before) // trait_values(scheme.question(name)))
             found.setdefault(name, Counter())[among] += count
     return {name: sorted(found[name].items()) for name in crowds(scheme) if name in found}
 
@@ -53,8 +53,8 @@ def gap_figures(scheme: Scheme, found: Candidates) -> Iterator[Figure]:
     for name, pairs in found.items():
         reached = np.cumsum([count for _, count in pairs])
         among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
-        target, knows = name if divided(scheme) else "a whole report", "the gap, and how many reported before"
-        knows = f"{knows} (worst {WORST:.0%} of the reports)"
+        target, says = name if divided(scheme) else "a whole report", scheme.survey.visits.column
+        knows = f"the {says}, and how many reported before (worst {WORST:.0%} of the reports)"
         yield plain("link", target, knows, 2, "chance", 1 / among, luck=1 / among)
 
 
@@ -64,7 +64,7 @@ def gap_findings(found: Candidates) -> Iterator[Finding]:
         if pairs[0][0] < FEW:
             few = sum(count for among, count in pairs if among < FEW)
             text = (
-                f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports with a gap below the "
-                f"horizon follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
+                f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports that have one before "
+                f"them follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
             )
             yield Finding(code="small-crowd", text=text)

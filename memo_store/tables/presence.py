@@ -24,12 +24,11 @@ from memo_store.connection.layout import PSEUDONYM, Placed, shard_key
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from protocols.arrays import Counts
-from protocols.survey import MAX_PERIOD
+from protocols.survey import MAX_PERIOD, NEVER
 
 PRESENCE = np.dtype([("last", "<u4"), ("reports", "<u4")])
 Presences = NDArray[np.void]
 """Records, as PRESENCE."""
-NEVER = -1
 SHARD = 0
 """Of fleets."""
 ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()

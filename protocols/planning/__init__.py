@@ -1,5 +1,6 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
+from protocols.planning.cautions import FEWEST_CANDIDATES
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import (
     PrecisionPlan,
@@ -9,9 +10,11 @@ from protocols.planning.precision import (
     told_apart,
     widest_interval,
 )
+from protocols.planning.visits import visit_bits
 
 __all__ = [
     "DEVICES",
+    "FEWEST_CANDIDATES",
     "AttributePlan",
     "NoisePlan",
     "Plan",
@@ -21,5 +24,6 @@ __all__ = [
     "SharesPlan",
     "plan",
     "told_apart",
+    "visit_bits",
     "widest_interval",
 ]

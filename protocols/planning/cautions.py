@@ -9,6 +9,7 @@ import numpy as np
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.precision import PlanModel, PresencePlan, standard_error
+from protocols.planning.visits import candidates
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight
@@ -16,6 +17,7 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 
 CHEAP_TO_POISON = 20  # people that a forged report may count for without a caution
+FEW_CANDIDATES, FEWEST_CANDIDATES = 20, 5  # for the report before another one: below them a caution, an error
 IDENTIFYING_BITS = 32  # of a memo that is sent as it is
 
 Found = Iterator[tuple[str, str]]
@@ -126,6 +128,17 @@ def _of_linking(scheme: Scheme) -> Found:
             period's: the fewer reports a period has, the better that links. Keep the horizon as short as the windows
             you publish."""
         yield "gaps", text
+    if survey.units:
+        text = """Each report contains whether it is its device's first one of the calendar units that are counted. That
+            has no noise. Reports that are not the first follow one of the same unit: the fewer reports a period has,
+            the better that links."""
+        yield "flags", text
+    among = None if survey.devices is None else candidates(scheme, survey.devices)
+    if among is not None and among < FEW_CANDIDATES:
+        text = f"""With {survey.devices:,} devices, the report before another one is among {among}: whoever sees all
+            reports can follow devices from period to period. Use longer periods, fewer attributes, or neither a horizon
+            nor visitors, until more devices report."""
+        yield "few-candidates", text
 
 
 def _held(promise: Guarantees) -> str:

@@ -13,6 +13,7 @@ from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.planning.precision import PlanModel
+from protocols.planning.visits import candidates, visit_bits
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -53,6 +54,8 @@ class CrowdPlan(PlanModel):
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
     largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that this tells.
+    In a survey with `visitors`, `visit_bits` has what flags tell on average, and the rarest of 1 % or more; and the
+    same of gaps up to 31. `candidates` are among how many reports the one before is, at least: those of one period.
     """
 
     devices: int
@@ -60,6 +63,8 @@ class CrowdPlan(PlanModel):
     hidden_bits: float
     horizon: int
     gap_bits: float
+    visit_bits: dict[str, tuple[float, float]]
+    candidates: int | None
     attributes: dict[str, LinkPlan]
     report: LinkPlan | None
     wider: dict[str, tuple[WiderPlan, ...]]
@@ -80,6 +85,8 @@ def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> Crowd
         hidden_bits=hidden_bits(devices),
         horizon=scheme.survey.horizon,
         gap_bits=log2(scheme.survey.horizon),
+        visit_bits=visit_bits(scheme.survey),
+        candidates=candidates(scheme, devices),
         attributes={name: link[_terms(one)] for name, one in zip(names, alone, strict=True)},
         report=None if alone is reports else _link(reports[0], devices),
         wider={name: wider[_terms(one)] for name, one in zip(names, alone, strict=True) if alternatives},

@@ -112,14 +112,14 @@ class PresencePlan(PlanModel):
 
 def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error: float) -> PresencePlan | None:
     """The plan of a survey's noise on counts, for a wanted standard error of shares; None where counts are exact."""
-    noise, horizon = scheme.presence, scheme.survey.horizon
+    noise, each = scheme.presence, len(scheme.survey.visits.cells)
     if noise is None:
         return None
-    cells = horizon * len(scheme.kinds)
+    cells = each * len(scheme.kinds)
     attributes = {}
     for question in scheme.questions:
         own, share = precisions[question.name], scheme.answering_share(question)
-        added = {f: sqrt(share_variance(noise, question, horizon, f)) for f in (0.0, 0.5)}
+        added = {f: sqrt(share_variance(noise, question, each, f)) for f in (0.0, 0.5)}
         errors = {
             0.0: hypot(own.if_nobody, added[0.0] / own.reports),
             0.5: hypot(own.if_half, added[0.5] / own.reports),

@@ -4,6 +4,7 @@ The unit is one device in one period. For each closed period two kinds of cells 
 geometric noise:
 
     n[gap]       reports by gap                      scale 3 / e1: one presence changes three of them, over time
+                 (or by flags: its own cell, and the device's next report moves between two)
     N[value]     supports of each value, all gaps    scale S / e2: one report supports at most S values
 
 with e1 + e2 = presence_epsilon. Everything published is computed from these cells.
@@ -66,7 +67,7 @@ class PresenceNoise:
         return np.asarray(counted > limit)
 
 
-def presence_noise(epsilon: float, horizon: int, questions: Sequence[Question], discloses: bool) -> PresenceNoise:
+def presence_noise(epsilon: float, cells: int, questions: Sequence[Question], discloses: bool) -> PresenceNoise:
     """The noise of a survey, with its budget divided between n[gap] and N[value].
 
     The division gives shares the smallest error, if all values are equally frequent. But n[gap] gets at least a third:
@@ -76,7 +77,7 @@ def presence_noise(epsilon: float, horizon: int, questions: Sequence[Question], 
     together = [[question] for question in questions] if discloses else [list(questions)]
     largest = {question.name: _largest(group) for group in together for question in group}
     supports = sum(largest[q.name] ** 2 * _votes(q.channel) for q in questions)
-    reports = CELLS_PER_PRESENCE**2 * horizon * sum(_weight(q.channel, 1 / q.k) for q in questions)
+    reports = CELLS_PER_PRESENCE**2 * cells * sum(_weight(q.channel, 1 / q.k) for q in questions)
     ratio = (reports / supports) ** (1 / 3)
     share = max(LEAST_SHARE, ratio / (1 + ratio))
     return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest, discloses)
@@ -92,10 +93,10 @@ def geometric_variance(scale: float) -> float:
     return 2 * alpha / (1 - alpha) ** 2
 
 
-def share_variance(noise: PresenceNoise, question: Question, horizon: int, frequency: float) -> float:
+def share_variance(noise: PresenceNoise, question: Question, cells: int, frequency: float) -> float:
     """By n^2: the variance that this noise adds to the share of a value with this frequency, on average."""
     supports = geometric_variance(noise.supports_scale(question.name)) * _votes(question.channel)
-    return supports + geometric_variance(noise.reports_scale) * horizon * _weight(question.channel, frequency)
+    return supports + geometric_variance(noise.reports_scale) * cells * _weight(question.channel, frequency)
 
 
 def _votes(channel: Channel) -> float:

@@ -167,8 +167,8 @@ class Scheme:
     @cached_property
     def presence(self) -> PresenceNoise | None:
         """The noise on what is published about presence; None where it is exact."""
-        epsilon, horizon = self.survey.presence_epsilon, self.survey.horizon
-        return None if epsilon is None else presence_noise(epsilon, horizon, self.questions, self.discloses)
+        epsilon, cells = self.survey.presence_epsilon, len(self.survey.visits.cells)
+        return None if epsilon is None else presence_noise(epsilon, cells, self.questions, self.discloses)
 
     @cached_property
     def answer_bytes(self) -> dict[str, int]:

@@ -1,28 +1,36 @@
 """The survey model: attributes, values, budgets, periods, and the declared terms."""
 
 from protocols.survey.attribute import MIN_SHARE, Attribute
-from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, TimeZone, micros
+from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, TimeZone, Unit, micros
 from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
 from protocols.survey.model import Solution, Survey
 from protocols.survey.names import format_duration, parse_duration
 from protocols.survey.roles import dwell_times
+from protocols.survey.visits import BITS, MONDAY, NEVER, UNITS, CalendarVisits, Visits
 
 __all__ = [
+    "BITS",
     "DAY",
     "EPOCH",
     "HOUR",
     "MAX_PERIOD",
     "MICROSECOND",
     "MIN_SHARE",
+    "MONDAY",
+    "NEVER",
     "TIMES",
+    "UNITS",
     "Attribute",
     "Calendar",
+    "CalendarVisits",
     "Cross",
     "Grid",
     "Solution",
     "Survey",
     "TimeZone",
+    "Unit",
+    "Visits",
     "dwell_times",
     "format_duration",
     "micros",

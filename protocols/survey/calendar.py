@@ -283,6 +283,12 @@ SHORTER: dict[Unit, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 """Periods of so many days or more are never twice in the same unit."""
 
 
+def usual_units(period: timedelta) -> list[Unit]:
+    """What `visitors: calendar` counts."""
+    usual: tuple[Unit, ...] = ("week", "month")
+    return [*(unit for unit in usual if period < timedelta(days=SHORTER[unit])), "ever"]
+
+
 class Visitors(Strict):
     """Calendar visitors: the units in which unique devices are counted, by flags that a report has instead of a gap."""
 

@@ -15,9 +15,21 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, refuse_twice
-from protocols.survey.calendar import DAY, MAX_PERIOD, Calendar, TimeZone, Visitors, calendar_of, micros, resolve
+from protocols.survey.calendar import (
+    DAY,
+    MAX_PERIOD,
+    Calendar,
+    TimeZone,
+    Unit,
+    Visitors,
+    calendar_of,
+    micros,
+    resolve,
+    usual_units,
+)
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.visits import Visits, visits_of
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
@@ -104,8 +116,9 @@ class Survey(Strict):
     )
     visitors: Visitors | None = Field(
         None,
-        description="instead of a horizon: unique devices of calendar units, which reports carry flags for; devices "
-        "report it, and this release does not count it yet",
+        description="instead of a horizon: unique devices of calendar units, which reports carry flags for; "
+        "`calendar` stands for weeks, months and ever",
+        json_schema_extra=_also_a_name,
     )
     clock: Literal["wall", "source"] = Field(
         "wall", description="who closes periods: the time of day, or the simulation or replay the reports come from"
@@ -158,12 +171,19 @@ class Survey(Strict):
             return resolve(given, info.data["start"]) if "start" in info.data else None
         return given
 
+    @field_validator("visitors", mode="before")
+    @classmethod
+    def _name_units(cls, given: Any, info: ValidationInfo) -> Any:
+        """The units that `calendar` stands for: of weeks, months and ever those that are longer than a period."""
+        return {"units": usual_units(info.data.get("period", DAY))} if given == "calendar" else given
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         names = tuple(attribute.name for attribute in self.attributes)
         refuse_twice(names, "attributes: the list has", "give each its own name")
-        if {"token", "gap"} & set(names):
-            raise ValueError("attributes: 'token' and 'gap' are columns of every report; choose another name")
+        column = "gap" if self.visitors is None else "flags"
+        if {"token", column} & set(names):
+            raise ValueError(f"attributes: 'token' and {column!r} are columns of every report; choose another name")
         self._check_time()
         self._check_budgets()
         self._check_solution()
@@ -172,7 +192,12 @@ class Survey(Strict):
             self.visitors.check(self.period)
             if self.horizon > 1:
                 raise ValueError(f"horizon: {self.horizon} counts by gaps, and visitors by the calendar; leave one out")
-        counters = self.horizon * sum(attribute.k for attribute in self.asked)
+            if self.minimum and self.presence_epsilon is None and len({*self.visitors.units} - {"ever"}) > 1:
+                raise ValueError(
+                    "visitors: with a minimum name one unit, and ever: sums of weeks less those of months would be "
+                    "numbers of a few; or use presence_epsilon"
+                )
+        counters = len(self.visits.cells) * sum(attribute.k for attribute in self.asked)
         if counters > MAX_COUNTERS:
             raise ValueError(
                 f"horizon: {self.horizon} makes {counters} counters a period; at most {MAX_COUNTERS}: "
@@ -339,6 +364,20 @@ class Survey(Strict):
     def calendar(self) -> Calendar:
         """When periods begin and end."""
         return calendar_of(self.start, self.start.utcoffset() or timedelta(0), self.period, self.time_zone)
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The calendar units in which unique devices are counted; none where they are counted by gaps."""
+        return () if self.visitors is None else self.visitors.units
+
+    @property
+    def visits(self) -> Visits:
+        """What reports say about their device's earlier ones."""
+        return visits_of(self.calendar, self.horizon, self.units)
+
+    def lost_since(self, through: int) -> int:
+        """The first period whose lost reports are missing in a window that ends after the period `through`."""
+        return 0 if "ever" in self.units else through - self.visits.reach + 1
 
     def bounds(self, period: int) -> tuple[datetime, datetime]:
         """When a period begins and ends, in local time."""

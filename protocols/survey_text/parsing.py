@@ -81,10 +81,6 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     try:
         survey = Survey.model_validate(document.data)
         Scheme(survey)  # what mechanisms cannot do is found by compiling
-        if survey.visitors is not None:
-            raise SurveyError(
-                "visitors: calendar visitors are not counted by this release", "leave it out, and choose a horizon"
-            )
     except ValidationError as error:
         raise SurveyError(
             f"{source}: {explain(error, document)}", "docs/survey-reference.md explains every key"

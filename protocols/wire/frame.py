@@ -9,7 +9,7 @@ from functools import lru_cache
 import numpy as np
 import pyarrow as pa
 
-from protocols.arrays.aliases import Bytes, Column, Gaps, Mask, Tokens, Whole
+from protocols.arrays.aliases import Bytes, Column, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
@@ -30,7 +30,7 @@ class Frame:
     fingerprint: str
     period: int
     tokens: Tokens = field(repr=False)
-    gaps: Gaps = field(repr=False)
+    gaps: Column = field(repr=False)  # or flags: see `protocols.survey.visits`
     answers: dict[str, Column] = field(repr=False)
 
     def __len__(self) -> int:
@@ -132,8 +132,8 @@ def _misfit(head: Head, scheme: Scheme) -> str:
     form = tuple(names[2:])
     if form not in scheme.forms:
         return f"a report of this survey {scheme.forms_in_words}"
-    if names[:2] != ["token", "gap"]:
-        return "the first two columns are not token and gap"
+    if names[:2] != ["token", scheme.survey.visits.column]:
+        return f"the first two columns are not token and {scheme.survey.visits.column}"
     return "" if head.kinds == _kinds(scheme, form) else "columns do not have the types of the survey"
 
 
@@ -160,7 +160,8 @@ def _kinds(scheme: Scheme, form: tuple[str, ...]) -> tuple[Kind, ...]:
 @lru_cache(maxsize=FORMS)
 def _layouts(scheme: Scheme, form: tuple[str, ...]) -> dict[str, Layout]:
     answers = {name: scheme.question(name).mechanism.encoding.answer for name in form}
-    return {"token": Symbols(1 << 64), "gap": Symbols(1 << 16), **answers}
+    visits = scheme.survey.visits
+    return {"token": Symbols(1 << 64), visits.column: Symbols(1 << 8 * visits.wire.itemsize), **answers}
 
 
 def _ascending(tokens: Tokens) -> bool:
@@ -175,7 +176,7 @@ def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) ->
     tests: tuple[Mask, ...] = (
         frame.tokens == 0,
         partition_of(frame.tokens, partitions) != partition,
-        (frame.gaps < 1) | (frame.gaps > scheme.survey.horizon),
+        ~scheme.survey.visits.good(frame.gaps, frame.period),
         bad_value,
     )
     too_many = None if scheme.presence is None else scheme.presence.too_many(frame.answers, scheme.questions)

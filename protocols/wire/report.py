@@ -61,7 +61,7 @@ def read_report(data: bytes, lookup: Lookup) -> ReportRow | Reject:
 def row_of(record: dict[str, Any], lookup: Lookup) -> ReportRow | Reject:
     """The same for an object that was read from JSON."""
     try:
-        if record.keys() != _KEYS:
+        if record.keys() not in (_KEYS, _KEYS - {"gap"} | {"flags"}):
             raise ValueError(f"expected exactly the keys {', '.join(sorted(_KEYS))}")
         header = ReportHeader.read(record)
     except ValueError as error:
@@ -76,7 +76,11 @@ def row_of(record: dict[str, Any], lookup: Lookup) -> ReportRow | Reject:
 
 
 def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> ReportRow:
-    token, gap = read_hex(record["token"], 8, "token"), read_hex(record["gap"], 2, "gap")
+    visits = scheme.survey.visits
+    if visits.column not in record:
+        raise ValueError(f"a report of this survey has the key {visits.column}")
+    token, gap = read_hex(record["token"], 8, "token"), record[visits.column]
+    gap = read_hex(gap, visits.wire.itemsize, visits.column)
     answers, widths = record["answers"], scheme.answer_bytes
     if not isinstance(answers, dict) or not answers.keys() <= widths.keys():
         raise ValueError("answers is not an object of the survey's attributes")
@@ -91,7 +95,7 @@ def rows_frame(rows: Sequence[ReportRow], scheme: Scheme) -> Frame:
     """Rows with the same header that answer the same attributes, as one frame, in the order given."""
     header, answered, *_ = rows[0]
     tokens = np.frombuffer(b"".join([row.token for row in rows]), dtype=">u8").astype(np.uint64)
-    gaps = np.frombuffer(b"".join([row.gap for row in rows]), dtype=">u2").astype(np.uint16)
+    gaps = scheme.survey.visits.read(b"".join([row.gap for row in rows]))
     columns = {}
     for place, name in enumerate(answered):
         raw = np.frombuffer(b"".join([row.answers[place] for row in rows]), dtype=np.uint8)

@@ -137,7 +137,7 @@ class PeriodCounts:
     def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
         self._encodings = {q.name: q.mechanism.encoding for q in scheme.questions}
         self._counters = {
-            name: _Counter(size, scheme.survey.horizon, counts[name] if counts else None)
+            name: _Counter(size, scheme.survey.visits.cells, counts[name] if counts else None)
             for name, size in sizes(scheme).items()
         }
 
@@ -159,8 +159,8 @@ class PeriodCounts:
 class _Counter:
     """N and n of one attribute, a row for each gap in the order in which gaps first occurred; and its widths."""
 
-    def __init__(self, size: Size, horizon: int, initial: Statistics | None) -> None:
-        self._rows = np.full(horizon + 1, -1, dtype=np.int32)  # by gap
+    def __init__(self, size: Size, cells: Whole, initial: Statistics | None) -> None:
+        self._rows = np.full(cells[-1] + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
         self._N = np.zeros((0, 0 if size.fresh else size.k), dtype=np.int64)
@@ -175,7 +175,7 @@ class _Counter:
                 self._N[: len(initial.gaps)] = initial.N
             self._widths += initial.widths
 
-    def count(self, gaps: NDArray[np.uint16], answers: Column | None = None, encoding: Encoding | None = None) -> None:
+    def count(self, gaps: Column, answers: Column | None = None, encoding: Encoding | None = None) -> None:
         rows = self._rows[gaps]
         if rows.min(initial=0) < 0:
             self._add_gaps(np.unique(gaps[rows < 0]))
@@ -202,7 +202,7 @@ class _Counter:
             return Statistics(gaps[order], self._n[order], settled, self._widths.copy(), waits, waiting)
         return Statistics(gaps[order], self._n[order], self._N[order], self._widths.copy())
 
-    def _add_gaps(self, gaps: NDArray[np.uint16]) -> None:
+    def _add_gaps(self, gaps: Column) -> None:
         """Give gaps that occur for the first time a row. The arrays double, so that adding many gaps is cheap."""
         self._rows[gaps] = np.arange(len(self._gaps), len(self._gaps) + len(gaps))
         self._gaps += gaps.tolist()

@@ -287,7 +287,7 @@ class PartitionCounter(LogReader):
             if still_open is None or record.offset < still_open.opened:
                 return Changes()
         elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
-            if reject.reason is Reason.LATE and frame.period > through - scheme.survey.horizon:
+            if reject.reason is Reason.LATE and frame.period > through - scheme.survey.visits.reach:
                 self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
             return self._refuse(record, reject)
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
@@ -306,7 +306,7 @@ class PartitionCounter(LogReader):
         offset.
         """
         clock, offset = self._position.clock(frame.survey), record.offset
-        if offset < clock.offset or frame.period <= clock.through - scheme.survey.horizon:
+        if offset < clock.offset or frame.period <= clock.through - scheme.survey.visits.reach:
             return
         period = self._periods.open((frame.survey, clock.through + 1), scheme, offset)
         if offset > period.offset:

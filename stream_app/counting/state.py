@@ -143,14 +143,14 @@ class Position(LogPosition):
         """
         survey, clock = terms.id, self.clock(terms.id)
         before, moved = clock.through, clock.move(offset, through)
-        shown = clock.through - terms.horizon + 1
+        shown = clock.through - terms.visits.reach + 1
         if moved and (losing := self.losing.pop(survey, 0)):
             loss = Loss(max(before + 1, shown), clock.through + terms.ahead, losing)
             self.lost.setdefault(survey, []).append(loss)
         if survey in self.lates:
             self.lates[survey] = Counter({late: rows for late, rows in self.lates[survey].items() if late >= shown})
         if survey in self.lost:
-            self.lost[survey] = since(self.lost[survey], shown)
+            self.lost[survey] = since(self.lost[survey], terms.lost_since(clock.through))
         return moved
 
     def clock(self, survey: str) -> SurveyClock:

@@ -4,6 +4,7 @@ from stream_app.finals.final import Final, FinalKey, Status, message
 from stream_app.finals.guarantees import PublishedGuarantees, published_guarantees
 from stream_app.finals.noise import Release, release
 from stream_app.finals.reducing import NotCounted, rounded
+from stream_app.finals.units import published_sums, sums_of_period, sums_through
 
 __all__ = [
     "Final",
@@ -14,6 +15,9 @@ __all__ = [
     "Status",
     "message",
     "published_guarantees",
+    "published_sums",
     "release",
     "rounded",
+    "sums_of_period",
+    "sums_through",
 ]

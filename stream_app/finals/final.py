@@ -10,8 +10,10 @@ A final is one Arrow record batch (an IPC stream, compressed with zstd) with a r
     widths      reports that support 0, 1 .. all values, of all gaps; empty where each supports one
 
 The metadata of the schema say what it is about: `survey`, `fingerprint`, `period`, `by` (gaps or ranges), `refused` and
-`late` (what is not counted), and `guarantees`. Integers have the smallest type that holds them. With presence_epsilon
-all numbers have noise and may be negative, supports are those of all gaps, and `refused` and `late` are empty.
+`late` (what is not counted), and `guarantees`. In a survey with `visitors`, flags are in place of gaps, and `units` has
+the sums of calendar units through this period, whose supports are in further rows, named after unit and question.
+Integers have the smallest type that holds them. With presence_epsilon all numbers have noise and may be negative,
+supports are those of all gaps, and `refused` and `late` are empty.
 
 What is known of a period that is still open has the same form.
 """
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -28,7 +30,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict
 
-from analytics.windows import Agreed
+from analytics.windows import Agreed, UnitSum, UnitSums
 from protocols.errors import ResultsError
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
@@ -78,6 +80,7 @@ class Final:
     ranges: bool  # whether rows belong to ranges of gaps: see `stream_app.finals.reducing.reduced`
     missing: NotCounted
     guarantees: str  # JSON of `PublishedGuarantees`
+    units: UnitSums = field(default_factory=dict)  # sums of calendar units through this period
 
     @staticmethod
     def of(scheme: Scheme, period: int, counts: Counts | Release, missing: NotCounted) -> Final:
@@ -103,6 +106,9 @@ class Final:
             rows = _release_rows(self.counts)
         else:
             rows = [_Row(name, found.N.shape[1], *found.arrays) for name, found in self.counts.items()]
+        if self.units:
+            about["units"] = json.dumps({unit: found.head for unit, found in self.units.items()})
+            rows += [_sum_row(unit, name, N) for unit, found in self.units.items() for name, N in found.N.items()]
         columns = [
             pa.array([row.question for row in rows], pa.string()),
             pa.array([row.values for row in rows], pa.uint32()),
@@ -130,11 +136,14 @@ class Final:
                     )
                 rows = _rows(stream.read_next_batch())
             noised = any(row.question == AGREED for row in rows)
+            units = json.loads(about.get("units", "{}"))
+            sums = {unit: UnitSum.of(head, _supports(rows, unit)) for unit, head in units.items()}
+            rows = [row for row in rows if " " not in row.question or row.question == AGREED]
             counts = _release(rows) if noised else {row.question: _statistics(row) for row in rows}
             late = {int(period): reports for period, reports in json.loads(about["late"]).items()}
             missing, by_ranges = NotCounted(int(about["refused"]), late), about["by"] == "ranges"
             terms = about["survey"], about["fingerprint"], int(about["period"])
-            return Final(*terms, counts, by_ranges, missing, about["guarantees"])
+            return Final(*terms, counts, by_ranges, missing, about["guarantees"], sums)
         except (pa.ArrowInvalid, ValueError, KeyError, TypeError, AttributeError, StopIteration) as error:
             raise ResultsError(
                 f"a record is no final: {error}", "was it written by another version, or by something else?"
@@ -158,7 +167,7 @@ class _Row(NamedTuple):
 
 
 def _release_rows(release: Release) -> list[_Row]:
-    nothing, gaps = np.zeros(0, dtype=np.int64), np.arange(1, len(release.agreed.cells) + 1, dtype=np.uint16)
+    nothing, gaps = np.zeros(0, dtype=np.int64), release.axis.astype(np.uint16)
     rows = [_Row(name, len(release.N[name]), gaps, n, release.N[name], nothing) for name, n in release.n.items()]
     return [*rows, _Row(AGREED, len(release.agreed.left), gaps, release.agreed.cells, release.agreed.left, nothing)]
 
@@ -167,7 +176,17 @@ def _release(rows: Iterable[_Row]) -> Release:
     found = {row.question: row for row in rows}
     agreed = found.pop(AGREED)
     n, N = {name: row.n for name, row in found.items()}, {name: row.supports for name, row in found.items()}
-    return Release(n, N, Agreed(agreed.n, agreed.supports))
+    return Release(n, N, Agreed(agreed.n, agreed.supports), agreed.gaps)
+
+
+def _sum_row(unit: str, name: str, N: Array) -> _Row:
+    nothing = np.zeros(0, dtype=np.int64)
+    return _Row(f"{unit} {name}", len(N), nothing, nothing, N, nothing)
+
+
+def _supports(rows: Iterable[_Row], unit: str) -> dict[str, Array]:
+    named = f"{unit} "
+    return {row.question.removeprefix(named): row.supports for row in rows if row.question.startswith(named)}
 
 
 def _statistics(row: _Row) -> Statistics:

@@ -21,10 +21,11 @@ from math import exp
 import numpy as np
 from numpy.typing import NDArray
 
-from analytics.windows import Agreed, agree
+from analytics.windows import Agreed, UnitSums, agree, agree_flags
 from protocols.arrays import Whole
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.survey import CalendarVisits
 from stream_app.counting.counters import Counts, Statistics
 
 DIGITS = 40  # a geometric number of 2^40 or more is practically impossible for any useful epsilon
@@ -40,18 +41,29 @@ class Release:
     none have an `n` of their own, and no supports.
     """
 
-    n: Mapping[str, Whole]  # by attribute: n[gap - 1]
+    n: Mapping[str, Whole]  # by attribute and gap, or flags
     N: Mapping[str, Whole]  # by attribute: N[value], of all gaps together
     agreed: Agreed  # visitors by gap, made to agree with one another and with earlier periods
+    axis: Whole  # the gaps, or flags, that numbers by gap are of
 
 
-def release(counts: Counts, scheme: Scheme, period: int, before: Release | None, keyring: Keyring) -> Release:
-    """Release a period; `before` is the release of the period before it, None if that had none."""
+def release(
+    counts: Counts,
+    scheme: Scheme,
+    period: int,
+    before: Release | None,
+    keyring: Keyring,
+    sums: UnitSums | None = None,
+) -> Release:
+    """Release a period; `before` is the release of the period before it, None if that had none.
+
+    `sums` are those of calendar units through the period before it.
+    """
     noise = scheme.presence
     assert noise is not None, "only a survey with presence_epsilon has releases"
-    horizon, names, kinds = scheme.survey.horizon, list(counts), scheme.kinds
+    visits, names, kinds = scheme.survey.visits, list(counts), scheme.kinds
     exact = {
-        **{f"n {name}": _by_gap(counts[name], horizon) for name in kinds},
+        **{f"n {name}": _by_gap(counts[name], visits.cells) for name in kinds},
         **{f"N {name}": counts[name].supports for name in names},
     }
     scales = [noise.reports_scale] * len(kinds) + [noise.supports_scale(name) for name in names]
@@ -62,14 +74,17 @@ def release(counts: Counts, scheme: Scheme, period: int, before: Release | None,
     found = dict(zip(exact, np.split(noised, ends), strict=True))
     n = {name: found[f"n {name if name in kinds else kinds[0]}"] for name in names}
     total = sum(max(0, int(n[kind].sum())) for kind in kinds)
-    visits = np.asarray(sum(n[kind] for kind in kinds))
-    agreed = agree(visits, total, None if before is None else before.agreed.left)
-    return Release(n, {name: found[f"N {name}"] for name in names}, agreed)
+    reports = np.asarray(sum(n[kind] for kind in kinds))
+    if isinstance(visits, CalendarVisits):
+        agreed = Agreed(agree_flags(reports, total, visits, period, sums or {}), np.zeros(0, dtype=np.int64))
+    else:
+        agreed = agree(reports, total, None if before is None else before.agreed.left)
+    return Release(n, {name: found[f"N {name}"] for name in names}, agreed, visits.cells)
 
 
-def _by_gap(statistics: Statistics, horizon: int) -> Whole:
-    n = np.zeros(horizon, dtype=np.int64)
-    n[statistics.gaps.astype(np.int64) - 1] = statistics.n
+def _by_gap(statistics: Statistics, axis: Whole) -> Whole:
+    n = np.zeros(len(axis), dtype=np.int64)
+    n[np.searchsorted(axis, statistics.gaps)] = statistics.n
     return n
 
 

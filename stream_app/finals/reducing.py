@@ -74,7 +74,8 @@ def reduced(counts: Counts, scheme: Scheme) -> Counts:
     kinds = released_kinds({kind: counts[kind].total for kind in scheme.kinds}, minimum)
     if not kinds:
         return {}
-    firsts = shared_ranges([counts[kind] for kind in kinds], minimum)
+    by_gaps = scheme.survey.visitors is None  # flags are never joined to ranges: all of them are one
+    firsts = shared_ranges([counts[kind] for kind in kinds], minimum) if by_gaps else np.zeros(1, dtype=np.int64)
     # Where a report answers all attributes, they are counted together: by the kind of the first one.
     kept = [name for name in counts if (name if name in scheme.kinds else scheme.kinds[0]) in kinds]
     return {name: _joined(counts[name], firsts) for name in kept}

@@ -45,12 +45,14 @@ def survey_bytes(survey: Survey) -> int:
 
 def counter_bytes(survey: Survey) -> int:
     """The size of the counts of one partition and period, if every gap occurs: as state record or as partial."""
-    return _head_bytes(survey) + survey.horizon * _gap_bytes(survey)
+    rows, reach = len(survey.visits.cells), survey.visits.reach
+    return _head_bytes(survey) + rows * _gap_bytes(survey) + max(0, reach - rows) * LATE_BYTES
 
 
 def final_bytes(survey: Survey) -> int:
     """The size of a final, if every gap occurs and every number takes eight bytes."""
-    return counter_bytes(survey) + GUARANTEES_BYTES
+    sums = 2 * len(survey.units) * _gap_bytes(survey)  # also in the record of the merge
+    return counter_bytes(survey) + GUARANTEES_BYTES + sums
 
 
 def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
@@ -81,13 +83,13 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
         )
     if final_bytes(survey) > limit:
         horizon = (limit - GUARANTEES_BYTES - _head_bytes(survey)) // _gap_bytes(survey)
-        values, each = sum(attribute.k for attribute in survey.asked), 8 * (survey.horizon + 1)
+        values, each = sum(attribute.k for attribute in survey.asked), 8 * (len(survey.visits.cells) + 1)
         fewer = values - -(-(final_bytes(survey) - limit) // each)
         raise SurveyError(
             f"survey {survey.id!r}: its finals take up to {final_bytes(survey):,} bytes, 8 for each value and gap, "
             f"and a record at most {limit:,}",
             f"use a horizon of at most {horizon}, or at most {fewer:,} values in all"
-            if horizon > 0
+            if horizon > 0 and survey.visitors is None
             else f"use at most {fewer:,} values in all",
         )
 
@@ -102,7 +104,7 @@ def _head_bytes(survey: Survey) -> int:
 
 def _more_waiting(attribute: Attribute, survey: Survey) -> int:
     """Of gathered answers: what may wait beyond the half of `_gap_bytes`."""
-    return max(0, ALWAYS_WAITING - SUPPORT_BYTES * attribute.k * survey.horizon)
+    return max(0, ALWAYS_WAITING - SUPPORT_BYTES * attribute.k * len(survey.visits.cells))
 
 
 def _gap_bytes(survey: Survey) -> int:

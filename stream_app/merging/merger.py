@@ -228,6 +228,7 @@ class Merger(LogReader):
             periods = _first_periods(scheme, merged, closed)
             for period in merged.periods():
                 if period < periods.start:
+                    merged.skip(scheme, period)
                     self._deletions += merged.drop_parts(period)
         for period in periods:
             status.through = period
@@ -239,7 +240,7 @@ class Merger(LogReader):
             self._deletions += merged.drop_parts(period)
             yield merged.survey, period
         status.through = max(status.through, closed)
-        status.given_up = since(status.given_up, status.through - scheme.survey.horizon + 1)  # in windows
+        status.given_up = since(status.given_up, scheme.survey.lost_since(status.through))  # in windows
 
     def _published_through(self) -> dict[str, int]:
         """The last period with a final, of each survey that has one."""

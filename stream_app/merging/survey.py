@@ -6,16 +6,18 @@ half published would be made again from parts that may be deleted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from analytics.windows import UnitSum, UnitSums
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.survey import UNITS
 from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, decode_partial, encode_partial
 from stream_app.counting.state import NEVER
-from stream_app.finals import Final, NotCounted, Release, release
+from stream_app.finals import Final, NotCounted, Release, published_sums, release, sums_through
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import Write, state_key
 from stream_app.merging.state import PartKey, SurveyStatus
@@ -42,19 +44,29 @@ class HeldPart:
 
 @dataclass
 class Frozen:
-    """The bytes of a final. `after` is the last period that was published before it."""
+    """The bytes of a final. `after` is the last period that was published before it.
+
+    `sums` are those of calendar units through the period: the next final goes on with them.
+    """
 
     value: bytes
     after: int = NEVER
     unsaved: bool = True
+    sums: UnitSums = field(default_factory=dict)
 
     def encode(self) -> bytes:
-        return pack({"after": self.after}, [np.frombuffer(self.value, dtype=np.uint8)])
+        units = {unit: [found.head, list(found.N)] for unit, found in self.sums.items()}
+        supports = [supports for found in self.sums.values() for supports in found.N.values()]
+        head = {"after": self.after, **({"units": units} if units else {})}
+        return pack(head, [np.frombuffer(self.value, dtype=np.uint8), *supports])
 
     @staticmethod
     def decode(record: bytes) -> Frozen:
-        head, (value,) = unpack(record)
-        return Frozen(value.tobytes(), head["after"], unsaved=False)
+        head, (value, *supports) = unpack(record)
+        each, sums = iter(supports), {}
+        for unit, (numbers, names) in sorted(head.get("units", {}).items(), key=lambda item: UNITS.index(item[0])):
+            sums[unit] = UnitSum.of(numbers, {name: next(each) for name in names})
+        return Frozen(value.tobytes(), head["after"], False, sums)
 
 
 @dataclass
@@ -68,6 +80,7 @@ class MergedSurvey:
     finals: dict[int, Frozen] = field(default_factory=dict)
     is_recorded: bool = False  # its status was found in the state
     changed: bool = False  # by recovery: its status must be written again
+    skipped: UnitSums = field(default_factory=dict)  # sums of units through the period before the first final
 
     def periods(self) -> list[int]:
         """The periods that have parts, in order."""
@@ -91,11 +104,22 @@ class MergedSurvey:
         """
         if period not in self.finals:
             exact, missing = self.counts(scheme, period), NotCounted.of(self.of(period))
+            held = self.finals.get(period - 1)
+            before = self.skipped if held is None else held.sums
             counts: Counts | Release = exact
             if scheme.presence is not None:
-                counts = release(exact, scheme, period, self._release(period - 1), keyring)
-            self.finals[period] = Frozen(Final.of(scheme, period, counts, missing).encode(), after)
+                counts = release(exact, scheme, period, self._release(period - 1), keyring, before)
+            final = Final.of(scheme, period, counts, missing)
+            since = period if held is None and after > NEVER else 0
+            sums = sums_through(scheme, period, counts, final.counts, missing, before, since)
+            final = replace(final, units=published_sums(sums, scheme, period))
+            self.finals[period] = Frozen(final.encode(), after, sums=sums)
         return self.finals[period].value
+
+    def skip(self, scheme: Scheme, period: int) -> None:
+        """Take a period that gets no final into the sums of its units."""
+        missing = NotCounted.of(self.of(period))
+        self.skipped = sums_through(scheme, period, self.counts(scheme, period), {}, missing, self.skipped)
 
     def _release(self, period: int) -> Release | None:
         """The release of an earlier period, if it is still there: the next one agrees with it."""

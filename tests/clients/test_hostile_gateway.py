@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
-from lab.auditing.gateways import Handle, answering, gateway
+from lab.auditing.gateways import TAKEN, Handle, answering, gateway
 from protocols.scheme import Scheme
 from tests.clients.cases import PERSON
 from tests.clients.libraries import LIBRARIES, open_device
@@ -68,6 +68,31 @@ def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only
         terms[0], clock.day = scheme_with(of_size(9), eps_inf=20, eps_1=19).terms, 1
         device.send(running.address, "test", VALUES)
     assert {json.loads(report)["fingerprint"] for report in running.posted} == {CAPPED.fingerprint}
+
+
+def test_a_gateway_that_refuses_a_devices_reports_changes_no_flag_of_any_later_one(
+    tmp_path: Path, library: str
+) -> None:
+    """Days in which two devices report, of which one is refused on some of them: what it says later is the same."""
+    days, flags = (0, 1, 4, 5, 9, 30, 31, 40), []
+    scheme = scheme_with(of_size(4), eps_inf=0.5, eps_1=0.3, visitors={"units": ["week", "month", "ever"]})
+    for refused_days in ((), (0, 4, 9, 30)):
+        clock = Days()
+
+        def post(request: BaseHTTPRequestHandler, clock: Days = clock, some: tuple[int, ...] = refused_days) -> None:
+            (answering(503) if clock.day in some else TAKEN)(request)
+
+        with (
+            gateway(answering(200, scheme.terms), post) as running,
+            open_device(library, tmp_path / f"device-{len(refused_days)}", clock) as device,
+        ):
+            for clock.day in days:
+                with suppress(DeviceError):
+                    device.send(running.address, "test", {"a": 1})
+        said = {int(report["period"], 16): report["flags"] for report in map(json.loads, running.posted)}
+        assert sorted(said) == list(days)
+        flags.append(said)
+    assert flags[0] == flags[1] and set(flags[0].values()) == {"00", "02", "04", "16"}
 
 
 def test_a_hundred_surveys_that_ask_the_same_learn_no_more_than_the_limits_allow(tmp_path: Path, library: str) -> None:

@@ -102,7 +102,7 @@ def test_the_python_library_can_be_read_by_somebody_who_does_not_trust_it() -> N
 def test_a_collector_takes_the_reports_of_the_vectors(case: dict[str, Any]) -> None:
     known = {survey: decode_terms(text.encode()) for survey, text in case["terms"].items()}
     for step in case["steps"]:
-        if "report" not in step or known[step["survey"]].survey.visitors is not None:
+        if "report" not in step:
             continue
         frame = decode_report(step["report"].encode(), known.get)
         assert isinstance(frame, Frame), frame

@@ -129,6 +129,19 @@ def test_new_and_returning_visitors_and_windows_are_forecast(data: Path, options
     assert options[1] in name and found["values"] >= PERIODS - 7
 
 
+def test_days_of_the_calendar_are_forecast_from_the_first_whole_one_on(tmp_path: Path) -> None:
+    (path := tmp_path / "survey.yaml").write_text(
+        "{id: counted, start: 2026-01-01T00:00:00Z, period: 12h, clock: source, eps: 2, "
+        "visitors: {units: [day, week, ever]}, attributes: [{name: version, values: [old, new]}]}"
+    )
+    size = ["--devices", "100", "--periods", "60"]
+    words = ["run", str(path), "--scenario", "telemetry", *size, "--data", str(tmp_path / "data")]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    found = series(tmp_path / "data", "--unit", "day")["visitors by day"]
+    assert found["values"] == 29 and found["forecasts"][0]["time"] == "2026-01-31 00:00:00"
+    assert isinstance(forecast(tmp_path / "data", "--unit", "month").exception, ResultsError)
+
+
 def test_a_backtest_is_against_the_truth_if_the_scenario_is_named(data: Path) -> None:
     population = ("--scenario", "telemetry", "--devices", str(DEVICES))
     found = series(data, "--value", "free", "--backtest", "6", *population)["plan=free"]["backtest"][0]

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from hearsay.cli import app as every
 from hearsay.commands.survey import app
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
 from protocols.errors import SurveyError
@@ -130,6 +131,15 @@ def test_every_answer_that_costs_something_is_shown_with_its_price(tmp_path: Pat
     ):
         assert price in shown, price
     assert shown.index("smp: ±") < shown.index("spl: ±") < shown.index("rs+fd: ±")
+
+
+def test_a_new_survey_counts_unique_devices_by_the_calendar(tmp_path: Path) -> None:
+    path = tmp_path / "new.yaml"
+    shown = run("new", str(path), answers="buttons\n\n\n\n\ny\n3\n1\nfortnight\nweek\ncolour\nred, green\n\nn\n\n20\n")
+    assert "fortnight" in shown and "first of the week, and ever: " in shown
+    assert (read_survey(path).units, read_survey(path).horizon) == (("week", "ever"), 1)
+    few = CliRunner().invoke(every, ["plan", str(path), "--devices", "4"])
+    assert isinstance(few.exception, SurveyError) and "is one of 4" in str(few.exception)
 
 
 def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:

@@ -59,4 +59,6 @@ def encode_report(frame: Frame, scheme: Scheme) -> bytes:
         name: scheme.question(name).mechanism.encoding.answer.to_bytes(column).tobytes().hex()
         for name, column in frame.answers.items()
     }
-    return write_object({**frame.header.write(), "token": f"{token:016x}", "gap": f"{gap:04x}", "answers": answers})
+    visits = scheme.survey.visits
+    numbers = {"token": f"{token:016x}", visits.column: f"{gap:0{2 * visits.wire.itemsize}x}"}
+    return write_object({**frame.header.write(), **numbers, "answers": answers})

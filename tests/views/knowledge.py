@@ -63,6 +63,13 @@ class Knowledge:
         for fact in facts:
             self._add(fact.cells, {}, fact.low, fact.high)
 
+    def join(self, other: Knowledge) -> None:
+        """What is known of some of the cells."""
+        places = {place: self._places[cell] for cell, place in other._places.items()}
+        places |= {place: self._size + place - len(other.cells) for place in range(len(other.cells), other._size)}
+        self._size += other._size - len(other.cells)
+        self._rows += [([places[place] for place in row[0]], *row[1:]) for row in other._rows]
+
     def tell_any(self, alternatives: Sequence[Sequence[Fact]]) -> None:
         """All facts of one of these alternatives, or of several, are so."""
         chosen = range(self._size, self._size + len(alternatives))

@@ -14,15 +14,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from analytics.windows import UnitSums
 from protocols.arrays import Column
 from protocols.randomness import Keyring
 from protocols.scheme import PRESENCE_ONLY, Scheme
-from protocols.survey import Survey
+from protocols.survey import BITS, CalendarVisits, Survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting.counters import Counts
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.finals import Final, FinalKey, Release, Status
+from stream_app.finals import Final, Release, Status
 from stream_app.log.flushes import FINALS, OPEN, PARTIALS, Output
 from stream_app.merging.merger import Merger
 from tests.helpers.frames import random_answers
@@ -64,40 +65,52 @@ class Collection:
     @cached_property
     def numbers(self) -> Numbers:
         """How many reports are counted in each cell."""
-        horizon, cells = self.scheme.survey.horizon, (report.cell for report in self.reports)
-        return Counter(cell for cell in cells if cell.gap <= horizon and cell.stage in self.stages_of(cell.period))
+        cells = (report.cell for report in self.reports)
+        good = (cell for cell in cells if cell.gap in gaps_of(self.scheme, cell.period))
+        return Counter(cell for cell in good if cell.stage in self.stages_of(cell.period))
 
-    def knowledge(self, period: int) -> Knowledge:
-        """All cells of a period, and nothing known about them."""
-        kinds, gaps, stages = self.scheme.kinds, range(1, self.scheme.survey.horizon + 1), self.stages_of(period)
-        cells = [Cell(period, kind, gap, stage) for kind in kinds for gap in gaps for stage in stages]
+    def knowledge(self, periods: Sequence[int]) -> Knowledge:
+        """All cells of some periods, and nothing known about them."""
+        places = [(p, gap, stage) for p in periods for gap in gaps_of(self.scheme, p) for stage in self.stages_of(p)]
+        cells = [Cell(p, kind, gap, stage) for kind in self.scheme.kinds for p, gap, stage in places]
         return Knowledge(cells, self.scheme.survey.minimum)
 
 
-def random_collection(seed: int) -> Collection:
+def gaps_of(scheme: Scheme, period: int) -> list[int]:
+    """The gaps, or flags, that reports of a period can have."""
+    visits = scheme.survey.visits
+    return visits.cells[visits.good(visits.cells, period)].tolist()
+
+
+def random_collection(seed: int, units: bool = False) -> Collection:
     """A small survey of any kind, and its reports. Kinds, gaps and periods have many, few or no reports."""
     random = np.random.default_rng(seed)
-    scheme = _random_scheme(random)
-    horizon, minimum, kinds = scheme.survey.horizon, scheme.survey.minimum, list(scheme.kinds)
+    scheme = _random_scheme(random, units)
+    cells, minimum, kinds = scheme.survey.visits.cells, scheme.survey.minimum, list(scheme.kinds)
     reports: list[Report] = []
     closing: dict[int, int] = {}
-    stage, closed, periods = 0, -1, random.integers(1, 5)
-    by_kind, by_gap = (random.dirichlet(np.ones(size)) for size in (len(kinds), horizon))
+    stage, closed, periods = 0, -1, random.integers(4, 7) if units else random.integers(1, 5)
+    by_kind, by_gap = (random.dirichlet(np.ones(size)) for size in (len(kinds), len(cells)))
     while closed < periods - 1:
         for _ in range(random.integers(1, 4)):
             for period in range(max(closed, 0), closed + 3):
                 share = 1.0 if period == closed + 1 else 0.2
-                for _ in range(random.poisson(share * minimum * random.choice([0, 0.3, 1, 3, 6]))):
+                each = [0.3, 3, 6, 12] if units else [0, 0.3, 1, 3, 6]  # units need many who come again
+                for _ in range(random.poisson(share * minimum * random.choice(each))):
                     kind = kinds[random.choice(len(kinds), p=by_kind)]
-                    gap = random.choice(horizon, p=by_gap) + 1 if random.random() < 0.95 else horizon + 1
-                    reports.append(Report(Cell(period, kind, int(gap), stage), answers(scheme, kind, random)))
+                    gap = random.choice(cells, p=by_gap) if random.random() < 0.95 else cells[-1] + 1
+                    if units and gap in cells and gap not in gaps_of(scheme, period):
+                        gap = cells[-1]
+                    # Answers of units are published by flags: if all are alike, they tell numbers of reports alone.
+                    answered = answers(scheme, kind, np.random.default_rng(0) if units else random)
+                    reports.append(Report(Cell(period, kind, int(gap), stage), answered))
             stage += 1
         closed += int(random.integers(1, 3))
         closing[stage - 1] = closed
     return Collection(scheme, reports, closing, stage)
 
 
-def _random_scheme(random: np.random.Generator) -> Scheme:
+def _random_scheme(random: np.random.Generator, units: bool) -> Scheme:
     solution = str(random.choice(["smp", "smp", "spl", "rs+fd"]))
     size = int(random.integers(2 if solution == "rs+fd" else 1, 4))
     more: dict[str, Any] = {"eps": 2} if random.random() < 0.5 else {"eps_inf": 4, "eps_1": 2}
@@ -116,6 +129,9 @@ def _random_scheme(random: np.random.Generator) -> Scheme:
         "forecast": {"ahead": 2, "seasons": [2]},
         "attributes": [{"name": name, "values": list("xyz"[: random.integers(2, 4)])} for name in "abc"[:size]],
     }
+    if units:  # a month that ends after two periods, a week that ends after four
+        counted = [str(random.choice(["day", "day", "week", "month"])), "ever"]
+        more |= {"start": "2026-01-31T00:00:00Z", "period": "12h", "horizon": 1, "visitors": {"units": counted}}
     return Scheme(Survey.model_validate(terms | more))
 
 
@@ -180,13 +196,16 @@ class Collected:
     @cached_property
     def released(self) -> Mapping[int, Counts]:
         """What the final of each period has."""
-        found: dict[int, Counts] = {}
-        for message in self.messages:
-            if message.topic == FINALS:
-                counts = Final.decode(message.value).counts
-                assert not isinstance(counts, Release)
-                found[FinalKey.decode(message.key).period or 0] = counts
-        return found
+        counts = {final.period: final.counts for final in self.finals}
+        return {period: found for period, found in counts.items() if not isinstance(found, Release)}
+
+    @cached_property
+    def units(self) -> Mapping[int, UnitSums]:
+        return {final.period: final.units for final in self.finals}
+
+    @cached_property
+    def finals(self) -> list[Final]:
+        return [Final.decode(message.value) for message in self.messages if message.topic == FINALS]
 
 
 def wire(collection: Collection) -> Iterator[tuple[list[bytes], bytes | None]]:
@@ -203,23 +222,63 @@ def wire(collection: Collection) -> Iterator[tuple[list[bytes], bytes | None]]:
 
 
 def _frame(scheme: Scheme, period: int, reports: Sequence[Report], tokens: Iterator[int]) -> bytes:
-    gaps = np.array([report.cell.gap for report in reports], dtype=np.uint16)
+    wire = scheme.survey.visits.wire.newbyteorder("=")
+    gaps = np.array([report.cell.gap for report in reports], dtype=wire)
     drawn = np.array([next(tokens) for _ in reports], dtype=np.uint64)
     answered = {name: np.concatenate([report.answers[name] for report in reports]) for name in reports[0].answers}
     return encode_frame(Frame(scheme.survey.id, scheme.fingerprint, period, drawn, gaps, answered), scheme)
 
 
-def told(collected: Collected, period: int) -> Knowledge:
-    """What somebody knows of a period who knows the rule and everything that is published."""
+def told(collected: Collected, periods: Sequence[int]) -> Knowledge:
+    """What somebody knows of some periods who knows the rule and everything that is published."""
     collection = collected.collection
-    scheme, known = collection.scheme, collection.knowledge(period)
-    for stage in collection.stages_of(period):
-        tell_open(known, scheme, stage, collected.shown[stage].open.get(period, 0))
-    if any(closed >= period for closed in collection.closing.values()):
-        counts = collected.released.get(period, {})
-        by_range = {k: dict(zip(c.gaps.tolist(), c.n.tolist(), strict=True)) for k, c in counts.items()}
-        tell_released(known, scheme, by_range)
+    scheme, known = collection.scheme, collection.knowledge(periods)
+    for period in periods:
+        own = Knowledge(known.select(periods={period}), known.minimum)
+        for stage in collection.stages_of(period):
+            tell_open(own, scheme, stage, collected.shown[stage].open.get(period, 0))
+        if any(closed >= period for closed in collection.closing.values()):
+            counts = collected.released.get(period, {})
+            by_range = {k: dict(zip(c.gaps.tolist(), c.n.tolist(), strict=True)) for k, c in counts.items()}
+            tell_released(own, scheme, by_range)
+        known.join(own)
+    for period in collected.released if scheme.survey.units else ():
+        _tell_units(known, collected, period)
     return known
+
+
+def _tell_units(known: Knowledge, collected: Collected, period: int) -> None:
+    """The visitors of calendar units that end with a period, or that they are not published; and the new ones."""
+    scheme, visits = collected.collection.scheme, collected.collection.scheme.survey.visits
+    assert isinstance(visits, CalendarVisits)
+    for unit in (unit for unit in visits.units if visits.last(unit, period) == period):
+        found, minimum = collected.units[period].get(unit), scheme.survey.minimum
+        days = range(visits.first(unit, period), period + 1)
+        few, few_parts = list[list[Fact]](), list[list[Fact]]()
+        for kind in scheme.kinds:
+            counts = [collected.released.get(day, {}).get(kind) for day in days]
+            shown = [0 if one is None else one.total for one in counts]
+            new, others = (
+                [
+                    c
+                    for c in known.select(periods=days, kinds={kind})
+                    if c.gap & BITS[unit] and bool(c.gap & BITS["ever"]) == is_new
+                ]
+                for is_new in (True, False)
+            )
+            few += [
+                [Fact([*new, *others], 0, max(shown) + minimum - 1)],
+                [Fact([*new, *others], sum(shown) - minimum + 1)],
+            ]
+            few_parts += [[Fact(new, 0, minimum - 1)], [Fact(others, 0, minimum - 1)]]
+            if found is not None:
+                known.tell(Fact([*new, *others], found.n[kind], found.n[kind]))
+            if found is not None and found.new:
+                known.tell(Fact(new, found.new[kind], found.new[kind]))
+        if found is None:
+            known.tell_any(few)
+        elif not found.new:
+            known.tell_any(few_parts)
 
 
 def tell_open(known: Knowledge, scheme: Scheme, stage: int, reports: int) -> None:
@@ -238,7 +297,9 @@ def tell_released(known: Knowledge, scheme: Scheme, released: Mapping[str, Mappi
     horizon, minimum = scheme.survey.horizon, scheme.survey.minimum
     kinds = [kind for kind in scheme.kinds if kind in released]
     _tell_left_out(known, scheme, {kind: sum(released[kind].values()) for kind in kinds})
-    if not kinds:
+    if scheme.survey.units:  # all flags are one range
+        known.tell(*(Fact(known.select(kinds={kind}), released[kind][0], released[kind][0]) for kind in kinds))
+    if not kinds or scheme.survey.units:
         return
 
     def cells(kind: str, first: int, end: int) -> Cells:
@@ -290,5 +351,5 @@ def with_numbers(collected: Collected, numbers: Numbers) -> Collection:
 def _range(collected: Collected, cell: Cell) -> tuple[int, str, int]:
     """The period and the kind of a cell, and the first gap of its range."""
     counts = collected.released.get(cell.period, {})
-    firsts = counts[cell.kind].gaps.tolist() if cell.kind in counts else [1]
+    firsts = counts[cell.kind].gaps.tolist() if cell.kind in counts else [0]
     return cell.period, cell.kind, max(first for first in firsts if first <= cell.gap)

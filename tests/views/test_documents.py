@@ -31,7 +31,7 @@ SCENARIOS = {  # by example: a scenario, its devices and its periods
 }
 CHANGED = {
     "demand-year": {"forecast": {"ahead": 24, "seasons": [24]}},  # with a week, forecasts begin after a month
-    "telemetry": {"eps_1": 1.5},  # as it was when the documents were kept
+    "telemetry": {"eps_1": 1.5, "horizon": 7, "visitors": None},  # as it was when the documents were kept
 }
 LAST = 12
 """How many documents of a topic are kept, the last ones."""

@@ -25,6 +25,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from analytics.windows import UnitSum
 from hearsay.cli import app
 from hearsay.data_directory import COLLECTOR
 from pages.about import survey_event
@@ -54,33 +55,36 @@ M = 5
 def other_numbers(collected: Collected, seed: int) -> Numbers:
     """Possible numbers of all cells: 0, or at least the minimum. Fails where somebody may know of too few reports."""
     coarse: dict[Cell, int] = {}
-    for period in collected.collection.periods:
-        known = told(collected, period)
-        true = {cell: n for cell, n in collected.collection.numbers.items() if cell.period == period}
-        assert known.allows(true), f"seed {seed}, period {period}: the rule is another one"
+    periods = collected.collection.periods
+    for some in [periods] if collected.collection.scheme.survey.units else [[period] for period in periods]:
+        known = told(collected, some)
+        true = {cell: n for cell, n in collected.collection.numbers.items() if cell.period in some}
+        assert known.allows(true), f"seed {seed}, periods {some}: the rule is another one"
         found = known.coarse()
-        assert found is not None, f"seed {seed}, period {period}: {known.leaks(runs_of_gaps(known), [true])}"
-        assert known.leaks(between_publications(known), [true, found]) == [], f"seed {seed}, period {period}"
+        assert found is not None, f"seed {seed}, periods {some}: {known.leaks(runs_of_gaps(known), [true])}"
+        assert known.leaks(between_publications(known), [true, found]) == [], f"seed {seed}, periods {some}"
         coarse |= {cell: n for cell, n in found.items() if n}
     return coarse
 
 
-def _check(seed: int) -> None:
-    collected = Collected.of(random_collection(seed))
+def _check(seed: int, units: bool = False) -> None:
+    collected = Collected.of(random_collection(seed, units))
     other = Collected.of(with_numbers(collected, other_numbers(collected, seed)))
     assert other.publications == collected.publications, f"seed {seed}: that numbers are others can be seen"
 
 
+@pytest.mark.parametrize("units", [False, True])
 @pytest.mark.parametrize("seed", range(20))
-def test_no_set_of_cells_is_known_to_have_few_reports(seed: int) -> None:
-    _check(seed)
+def test_no_set_of_cells_is_known_to_have_few_reports(seed: int, units: bool) -> None:
+    _check(seed, units)
 
 
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("first", range(20, 200, 20))
-def test_nor_in_many_more_surveys(first: int) -> None:
+@pytest.mark.parametrize("units", [False, True])
+def test_nor_in_many_more_surveys(first: int, units: bool) -> None:
     for seed in range(first, first + 20):
-        _check(seed)
+        _check(seed, units)
 
 
 @pytest.mark.parametrize("seed", [13, 26, 37])
@@ -139,6 +143,11 @@ def runs_of_gaps(known: Knowledge) -> Iterator[Cells]:
         for chosen in {kinds, *(frozenset({kind}) for kind in kinds), *(kinds - {kind} for kind in kinds)}:
             for first, last in combinations([*gaps, gaps[-1] + 1], 2):
                 yield known.select(periods={period}, kinds=chosen, gaps=range(first, last))
+
+
+def through_all_periods(known: Knowledge) -> Iterator[Cells]:
+    """Each gap, or flag, of all periods."""
+    return (known.select(gaps={gap}) for gap in {cell.gap for cell in known.cells})
 
 
 def between_publications(known: Knowledge) -> Iterator[Cells]:
@@ -221,6 +230,49 @@ def all_reports_so_far_beside_what_is_left_out() -> Control:
     return known, numbers
 
 
+AGAIN, FIRST, EVER = 1, 2, 3  # in place of gaps: not the first report in the week; the first one; the first ever
+
+
+def week_of(*periods: tuple[int, int, int]) -> tuple[Knowledge, Numbers, UnitSum]:
+    """The cells of a week, its numbers, and its sum. How many report in each period is known."""
+    known, numbers, _ = _of({"a": periods})
+    for period, flags in enumerate(periods):
+        known.tell(Fact(known.select(periods={period}), sum(flags), sum(flags)))
+    known.tell(Fact(known.select(periods={0}, gaps={AGAIN}), 0, 0))
+    visits = [sum(flags) for flags in periods]
+    n, new = (sum(sum(flags[least:]) for flags in periods) for least in (1, 2))
+    return known, numbers, UnitSum(0, {"a": n}, {"a": new}, {}, {"a": sum(visits)}, {"a": max(visits)})
+
+
+def running_sums_of_units() -> Control:
+    """A week so far: what came with its second day is known."""
+    known, numbers, _ = week_of((0, 9, 0), (7, 2, 0))
+    known.tell(Fact(known.select(gaps={FIRST, EVER}), 11, 11))
+    return known, numbers
+
+
+def new_visitors_without_a_test_of_their_own() -> Control:
+    known, numbers, week = week_of((0, 14, 1), (6, 8, 1))
+    assert (found := week.protected(("a",), M)) is not None and not found.new
+    known.tell(Fact(known.select(gaps={FIRST, EVER}), 24, 24), Fact(known.select(gaps={EVER}), 2, 2))
+    return known, numbers
+
+
+def weeks_beside_months() -> Control:
+    """Two weeks of two days that are a month. One report is the first of its week, and not of the month: `EVER` is."""
+    table = [(0, 0, 15), (6, 0, 10), (0, 1, 15), (6, 0, 10)]
+    known, numbers, _ = _of({"a": table})
+    for period, flags in enumerate(table):
+        known.tell(Fact(known.select(periods={period}), sum(flags), sum(flags)))
+    weeks = [known.select(periods=days, gaps={FIRST, EVER}) for days in ({0, 1}, {2, 3})]
+    known.tell(
+        Fact(known.select(periods={0}, gaps={AGAIN, FIRST}), 0, 0), Fact(known.select(periods={2}, gaps={AGAIN}), 0, 0)
+    )
+    known.tell(Fact(known.select(periods={1}, gaps={FIRST}), 0, 0), Fact(weeks[0], 25, 25), Fact(weeks[1], 26, 26))
+    known.tell(Fact(known.select(gaps={EVER}), 50, 50))
+    return known, numbers
+
+
 CONTROLS: Sequence[Callable[[], Control]] = (
     statistics_by_gap,
     empty_gaps_apart,
@@ -229,7 +281,9 @@ CONTROLS: Sequence[Callable[[], Control]] = (
     two_provisional_counts,
     a_period_that_is_named,
     all_reports_so_far_beside_what_is_left_out,
-    # Running sums of calendar units, and new visitors without a test of their own, come with visitors by calendar.
+    running_sums_of_units,
+    new_visitors_without_a_test_of_their_own,
+    weeks_beside_months,
 )
 
 
@@ -237,6 +291,7 @@ CONTROLS: Sequence[Callable[[], Control]] = (
 def test_what_publishes_more_is_found_to_leak(control: Callable[[], Control]) -> None:
     known, numbers = control()
     assert known.allows(numbers)
-    leaks = [fact for sets in (runs_of_gaps, between_publications) for fact in known.leaks(sets(known), [numbers])]
+    looked_at = (runs_of_gaps, between_publications, through_all_periods)
+    leaks = [fact for sets in looked_at for fact in known.leaks(sets(known), [numbers])]
     assert leaks
     assert known.coarse() is None or control is two_provisional_counts

@@ -22,7 +22,8 @@ class GapCounts(ResultModel):
 
     gaps: CountColumn = Field(
         description="the gaps that occur, ascending; every gap, where counts have noise; the first gap of each range "
-        "of gaps that are counted together, where the survey has a minimum"
+        "of gaps that are counted together, where the survey has a minimum; in a survey with visitors flags instead"
+        " (with a minimum all together, as 0)"
     )
     n: CountColumn = Field(
         description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from analytics.integrity import Integrity
 from analytics.mobility import axes_of
+from protocols.arrays import Whole
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.survey import Survey
 from stream_app.counting import Statistics
 from stream_app.finals import published_guarantees
 from stream_app.log import TopicName
@@ -26,7 +26,7 @@ def build_histogram(
     """The histogram of a period, from what is released of it."""
     survey, total = scheme.survey, known.total
     few = total is None or total < survey.minimum
-    attributes = tuple(_attribute(q, known, survey.minimum) for q in scheme.questions)
+    attributes = tuple(_attribute(q, known, survey) for q in scheme.questions)
     begin, end = survey.bounds(period)
     silent = known.counted.get(PRESENCE_ONLY)
     return Histogram(
@@ -39,13 +39,15 @@ def build_histogram(
         n=None if few else total,
         suppressed="minimum" if few else None,
         attributes=attributes,
-        presence_only=None if silent is None or any(a.suppressed for a in attributes) else _by_gap(silent),
+        presence_only=None
+        if silent is None or any(a.suppressed for a in attributes)
+        else _by_gap(silent, survey.visits.cells),
         integrity=integrity,
         guarantees=published_guarantees(scheme),
     )
 
 
-def _by_gap(counted: Counted) -> GapCounts:
+def _by_gap(counted: Counted, axis: Whole) -> GapCounts:
     if isinstance(counted.by_gap, Statistics):
         found = counted.by_gap
         return GapCounts(
@@ -55,11 +57,11 @@ def _by_gap(counted: Counted) -> GapCounts:
             widths=found.widths if len(found.widths) else None,
         )
     n, N = counted.by_gap
-    gaps = np.arange(1, len(n) + 1)
-    return GapCounts(gaps=gaps, n=n, supports=None, supports_of_all_gaps=N if len(N) else None)
+    return GapCounts(gaps=axis, n=n, supports=None, supports_of_all_gaps=N if len(N) else None)
 
 
-def _attribute(question: Question, known: PeriodAnswers, minimum: int) -> AttributeHistogram:
+def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> AttributeHistogram:
+    minimum = survey.minimum
     own = known.answers.get(question.name)
     asked: dict[str, Any] = {
         "name": question.name,
@@ -69,7 +71,7 @@ def _attribute(question: Question, known: PeriodAnswers, minimum: int) -> Attrib
     }
     if own is None or own.n < minimum:
         return AttributeHistogram(**asked, n=None, suppressed="minimum")
-    by_gap = _by_gap(known.counted[question.name])
+    by_gap = _by_gap(known.counted[question.name], survey.visits.cells)
     if own.n == 0:
         return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.

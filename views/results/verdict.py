@@ -15,8 +15,9 @@ from protocols.arrays import Whole
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.scheme import Scheme
+from protocols.survey import CalendarVisits
 from stream_app.counting import Counts
-from stream_app.finals import Final, Release
+from stream_app.finals import Final, Release, sums_of_period
 from views.past import Past
 
 UNKNOWN = 1 << 16
@@ -58,6 +59,8 @@ def _verdict(past: Past) -> Integrity | None:
 def _flow(past: Past, names: Sequence[str]) -> Flow | None:
     """The flow of some kinds of reports, through the periods up to the last one in which all of them are released."""
     horizon, known = past.scheme.survey.horizon, list[Final]()
+    if past.scheme.survey.units:
+        return _flow_of_units(past, names)
     for final in reversed(past.last(verdict_reach(past.scheme))):
         if isinstance(final.counts, Release) or not final.counts.keys() >= set(names):
             break
@@ -68,6 +71,25 @@ def _flow(past: Past, names: Sequence[str]) -> Flow | None:
     return flow_of(
         {final.period: _closed(final, names, hidden, range(first, final.period)) for final in known}, horizon
     )
+
+
+def _flow_of_units(past: Past, names: Sequence[str]) -> Flow | None:
+    """Who is not the first in a unit was there before: against the visitors of the unit so far, or late or refused.
+
+    The unit with the least room for false flags counts.
+    """
+    visits, counts = past.scheme.survey.visits, past.newest.counts
+    if isinstance(counts, Release) or past.newest.ranges or not isinstance(visits, CalendarVisits):
+        return None
+    found = []
+    for unit, now in sums_of_period(visits, past.period, counts).items():
+        through = past.newest.units[unit]
+        before = sum(through.n[name] - now.n[name] for name in names)
+        claimed = sum(counts[name].total - now.n[name] for name in names)
+        missing = through.late + through.refused
+        if claimed:
+            found.append(Flow(period=through.first, claimed=claimed, reported=before + missing))
+    return min(found, key=lambda flow: flow.reported - flow.claimed, default=None)
 
 
 def _answers(question: Question, counts: Counts) -> Answers:

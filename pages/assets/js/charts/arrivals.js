@@ -36,8 +36,8 @@ function newOnes(survey) {
 export function arrivalsView() {
   return {
     see: "arrivals", name: "New arrivals",
-    shown: ({ survey }) => survey.about.horizon > 1 && arrivals(survey).length > 0,
-    hint: ({ survey, words }) => `New: without a report in the ${lengthName(survey.about, survey.about.horizon - 1)} before. Forged reports must arrive as new, or claim to follow others. In the band are 99 % of the times if their shares of new ${words.many} differ as the others' do. ${words.many === "devices" ? "A new release of an app" : "A holiday"} leaves the band, too.`,
+    shown: ({ survey }) => (survey.about.horizon > 1 || (survey.about.units ?? []).includes("ever")) && arrivals(survey).length > 0,
+    hint: ({ survey, words }) => `New: without a report ${survey.about.horizon > 1 ? `in the ${lengthName(survey.about, survey.about.horizon - 1)} before` : "at any time before"}. Forged reports must arrive as new, or claim to follow others. In the band are 99 % of the times if their shares of new ${words.many} differ as the others' do. ${words.many === "devices" ? "A new release of an app" : "A holiday"} leaves the band, too.`,
     key: () => [sign("dot", "new"), sign("stroke s1", "usual, with the band of 99 %"), sign("odd", "outside")],
     table: ({ survey, words }) => ({
       name: "arrivals",

@@ -9,17 +9,20 @@ import { choice } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
 import { timeline } from "../parts/timeline.js";
 
+const UNITS = { day: "days", week: "weeks (from Monday)", month: "months", year: "years", ever: "ever so far" };
+
 export function devicesView() {
   return {
     see: "time", name: "Over time",
     shown: (context) => periodsOf(context.survey).length > 0,
     hint: (context) => (lengthOf(context) === 1
       ? `Different ${context.words.many} of each ${periodName(context.survey.about)}.`
+      : UNITS[lengthOf(context)] ? `Different ${context.words.many} of ${UNITS[lengthOf(context)]}, by the last ${periodName(context.survey.about)} that counts.`
       : `Different ${context.words.many} in every ${lengthName(context.survey.about, lengthOf(context))}, by the ${periodName(context.survey.about)} with which they end.`),
     controls: (context) => {
       const lengths = windowLengths(context.survey);
       if (lengths.length < 2) return [];
-      const choices = lengths.map((length) => [length, lengthName(context.survey.about, length)]);
+      const choices = lengths.map((length) => [length, UNITS[length] ?? lengthName(context.survey.about, length)]);
       return [choice("length", "Different ones in", choices, lengthOf(context), (length) => context.set({ length }))];
     },
     key: (context) => {
@@ -37,16 +40,16 @@ export function devicesView() {
 }
 
 function lengthOf(context) {
-  const wanted = Number(context.view.length ?? 1);
-  return windowLengths(context.survey).includes(wanted) ? wanted : 1;
+  return windowLengths(context.survey).find((length) => `${length}` === `${context.view.length}`) ?? 1;
 }
 
-// The lengths of all windows that are published, in periods.
+// The lengths of all windows that are published, in periods; where calendar units are counted, those instead.
 export function windowLengths(survey) {
   return remembered(survey, "lengths", () => lengthsIn(survey));
 }
 
 function lengthsIn(survey) {
+  if (survey.about.units?.length) return [1, ...survey.about.units];
   const lengths = new Set([1]);
   for (const record of survey.periods.values()) {
     for (const cell of record.triangle) lengths.add(record.period - cell.first + 1);
@@ -59,7 +62,7 @@ function devicesTable(context) {
   const { survey, words } = context, length = lengthOf(context);
   const shared = [column("first", null), column("last", null), column("begin", "from"), column("state", "state")];
   const counts = [column(words.many, words.many, whole), column("low", "low", whole), column("high", "high", whole)];
-  if (length > 1) return { name: "devices", columns: [...shared, ...counts], rows: windowRows(survey, length) };
+  if (length !== 1) return { name: "devices", columns: [...shared, ...counts], rows: windowRows(survey, length) };
   const split = [column("new", "new", whole), column("returning", "returning", whole), column("truth", "truth", whole)];
   const rows = periodsOf(survey).map((row) => [
     row.period, row.period, row.begin, row.suppressed ? "suppressed" : row.state, row.visitors.value, row.visitors.low, row.visitors.high,
@@ -70,12 +73,25 @@ function devicesTable(context) {
 function windowRows(survey, length) {
   const begins = new Map(periodsOf(survey).map((row) => [row.period, row]));
   const found = new Map();
+  if (UNITS[length]) return unitRows(survey, length, begins);
   for (const record of survey.periods.values()) {
     for (const cell of record.triangle) if (record.period - cell.first + 1 === length) found.set(record.period, [cell.first, cell.visitors]);
     for (const window of record.windows) if (window.last - window.first + 1 === length) found.set(record.period, [window.first, window.visitors]);
   }
   return [...found].sort(([a], [b]) => a - b).map(([last, [first, visitors]]) => [
     first, last, begins.get(first)?.begin ?? "", visitors ? "final" : "suppressed", visitors?.value ?? null, visitors?.low ?? null, visitors?.high ?? null]);
+}
+
+// One row for each unit: as it is when it is over, or so far; of all who ever came, one for each period.
+function unitRows(survey, unit, begins) {
+  const found = new Map(), last = (window) => window.last;
+  const since = Math.min(...[...survey.periods.values()].flatMap((record) => record.windows.map((window) => window.first)));
+  const fits = unit === "ever" ? (window) => window.first === since : (window) => window.kind === unit || window.kind === `${unit} so far`;
+  for (const window of [...survey.periods.values()].flatMap((record) => record.windows).sort((a, b) => last(a) - last(b))) {
+    if (fits(window)) found.set(unit === "ever" ? window.last : window.first, window);
+  }
+  return [...found.values()].map(({ first, last, visitors, kind }) => [
+    first, last, begins.get(first)?.begin ?? "", visitors ? (kind === unit && unit !== "ever" ? "final" : "so far") : "suppressed", visitors?.value ?? null, visitors?.low ?? null, visitors?.high ?? null]);
 }
 
 function parts(table, context) {

@@ -9,7 +9,7 @@ import { choice, dayInput } from "../parts/dom.js";
 import { firstRows, sign } from "../parts/frame.js";
 import { plotted } from "../parts/plotted.js";
 
-const KINDS = { cumulative: "all so far", week: "a week", day: "a day", hour: "an hour", period: "" };
+const KINDS = { ever: "ever so far", cumulative: "all so far", year: "a year", month: "a month", "year so far": "this year so far", "month so far": "this month so far", "week so far": "this week so far", "day so far": "this day so far", week: "a week", day: "a day", hour: "an hour", period: "" };
 
 // The window that the address names, or the longest one with answers, the latest.
 export function windowOf(context) {

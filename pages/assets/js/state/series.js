@@ -41,10 +41,16 @@ function fromHistogram(histogram, state) {
   };
 }
 
-// All windows of several periods and single ones: the longest first, by their beginning.
+// All windows of several periods and single ones: the longest first, by their beginning. Of a calendar unit the newest.
 export function windowsOf(survey) {
-  return remembered(survey, "windows", () => [...survey.periods.values()].flatMap((record) => record.windows)
+  return remembered(survey, "windows", () => newest([...survey.periods.values()].flatMap((record) => record.windows))
     .sort((a, b) => (b.last - b.first) - (a.last - a.first) || a.first - b.first));
+}
+
+function newest(windows) {
+  const through = new Map(), name = ({ kind, first }) => `${kind?.replace(" so far", "")} ${first}`;
+  for (const window of windows) through.set(name(window), Math.max(window.last, through.get(name(window)) ?? 0));
+  return windows.filter((window) => !/ so far$|^ever$/.test(window.kind) || window.last === through.get(name(window)));
 }
 
 // The newest of the longest windows whose visitors are published; null if there is none.

@@ -1,0 +1,62 @@
+"""The sums of calendar units, which grow with every final, and what of them a final has.
+
+The merge keeps them beside the final of the last period: with a `minimum`, a final has only those of units that are
+over, and not all of these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analytics.windows import UnitSum, UnitSums, extended, period_sum
+from protocols.scheme import Scheme
+from protocols.survey import CalendarVisits, Unit
+from stream_app.counting.counters import Counts
+from stream_app.finals.noise import Release
+from stream_app.finals.reducing import NotCounted
+
+
+def sums_through(
+    scheme: Scheme,
+    period: int,
+    counts: Counts | Release,
+    released: Counts | Release,
+    missing: NotCounted,
+    before: UnitSums,
+    since: int = 0,
+) -> dict[Unit, UnitSum]:
+    """The sums through a period, from its counts and those `before` it; none if the survey counts by gaps.
+
+    `released` is what the final has of the counts. Sums begin with period `since`, if what came before it is not known.
+    """
+    visits = scheme.survey.visits
+    if not isinstance(visits, CalendarVisits):
+        return {}
+    now = sums_of_period(visits, period, counts)
+    if isinstance(released, Release):  # what is not counted has no noise, and is not published
+        return extended(before, now, visits, period, since)
+    shown = {name: found.total for name, found in released.items()}
+    for unit, found in now.items():
+        late = sum(rows for at, rows in missing.late.items() if at >= max(visits.first(unit, period), since))
+        now[unit] = replace(found, visits=shown, most=shown, late=late, refused=missing.refused)
+    return extended(before, now, visits, period, since)
+
+
+def sums_of_period(visits: CalendarVisits, period: int, counts: Counts | Release) -> dict[Unit, UnitSum]:
+    """The first reports of each unit in one period."""
+    if isinstance(counts, Release):
+        n = {name: (counts.axis, found) for name, found in counts.n.items()}
+        return {unit: period_sum(unit, period, n, {}, counts.agreed.cells) for unit in visits.units}
+    n = {name: (found.gaps, found.n) for name, found in counts.items()}
+    N = {name: found.N for name, found in counts.items()}
+    return {unit: period_sum(unit, period, n, N) for unit in visits.units}
+
+
+def published_sums(sums: UnitSums, scheme: Scheme, period: int) -> dict[Unit, UnitSum]:
+    """What the final of a period has of the sums through it."""
+    survey, visits = scheme.survey, scheme.survey.visits
+    if not survey.minimum or scheme.presence is not None or not isinstance(visits, CalendarVisits):
+        return {unit: replace(found, visits={}, most={}) for unit, found in sums.items()}
+    over = {unit: found for unit, found in sums.items() if visits.last(unit, period) == period}
+    protected = {unit: found.protected(scheme.kinds, survey.minimum) for unit, found in over.items()}
+    return {unit: found for unit, found in protected.items() if found is not None}
