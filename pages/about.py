@@ -27,13 +27,12 @@ def survey_event(
     baseline: tuple[int, int] | None = None,
     notes: tuple[str, ...] = (),
     loss_accepted: bool = False,
-    devices: int | None = None,
 ) -> Event:
     """The event of a survey.
 
     `shapes` are the areas' shapes (`pages.shapes`), `baseline` the first and last period that a page compares with
     before somebody chooses others, and `notes` what the reports say about how to read them. `loss_accepted`: memos were
-    lost once, so the guarantees are those without the cap. `devices`: how many report in a usual period.
+    lost once, so the guarantees are those without the cap.
     """
     scheme, named = Scheme(survey), words(attribute.role for attribute in survey.attributes)
     record: Record = {
@@ -53,7 +52,7 @@ def survey_event(
         "baseline": baseline,
         "attributes": [_attribute(question) for question in scheme.questions],
         "shapes": shapes,
-        "costs": costs(scheme, loss_accepted, devices),
+        "costs": costs(scheme, loss_accepted),
         "notes": [note.replace(VISITORS["many"], named["many"]) for note in notes],
     }
     return event("survey", survey.id, record)

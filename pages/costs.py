@@ -11,13 +11,12 @@ from protocols.scheme import Scheme
 ERROR = 0.01  # the standard error of a share for which the page says how many devices are needed
 
 
-def costs(scheme: Scheme, loss_accepted: bool = False, devices: int | None = None) -> dict[str, Any]:
+def costs(scheme: Scheme, loss_accepted: bool = False) -> dict[str, Any]:
     """Guarantees, precision and cautions of a survey.
 
     `loss_accepted`: a loss of the memo store was accepted, so what rests on the cap no longer holds.
-    `devices`: how many report in a usual period; None: as many as the survey expects.
     """
-    drawn = plan(scheme, devices, error=ERROR, alternatives=False)
+    drawn = plan(scheme, error=ERROR, alternatives=False)
     presence = drawn.presence
     return {
         "declared": drawn.guarantee.declared,

@@ -37,28 +37,18 @@ def write_page(
     baseline: Periods | None = None,
 ) -> None:
     """Write the page to a file. `baseline` are the periods that it compares with at first."""
-    counts = sorted(w.visitors.value for w in report.windows if w.kind == "period" and w.visitors and w.visitors.value)
-    usual = round(counts[len(counts) // 2]) if counts else None
-    about = describe(survey, report.notes, data, areas, baseline, usual)
+    about = describe(survey, report.notes, data, areas, baseline)
     page = static_page(survey.title or survey.id, [about, *result_events(survey, report, live, forecasts)])
     path.write_text(page, encoding="utf-8")
 
 
 def describe(
-    survey: Survey,
-    notes: tuple[str, ...],
-    data: Path | None,
-    areas: Path | None,
-    baseline: Periods | None = None,
-    devices: int | None = None,
+    survey: Survey, notes: tuple[str, ...], data: Path | None, areas: Path | None, baseline: Periods | None = None
 ) -> Event:
-    """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos.
-
-    Precision is that of so many `devices` in a period; None: of as many as the survey expects.
-    """
+    """The event of a survey: with shapes, and what its data directory, if there is one, has noted of lost memos."""
     lost = data is not None and DataDirectory(data).loss_note.exists()
     shapes = _shapes(survey, data, areas)
-    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost, devices=devices)
+    return survey_event(survey, shapes=shapes, baseline=baseline, notes=notes, loss_accepted=lost)
 
 
 def _shapes(survey: Survey, data: Path | None, areas: Path | None) -> dict[str, Any] | None:

@@ -62,7 +62,6 @@ def test_a_survey_with_a_map_is_collected_in_a_fresh_directory_and_its_page_has_
     report(city, "--html", str(city / "city.html"))
     about = events_in((city / "city.html").read_text())[0]["record"]
     assert [shape["properties"]["name"] for shape in about["shapes"]["features"]] == ["Préville"]
-    assert about["costs"]["devices"] == PEOPLE, "precision is that of a usual hour"
     refused = hearsay(
         "replay", str(city / "city.csv"), "--survey", str(city / "city.yaml"), "--data", str(city / "new")
     )

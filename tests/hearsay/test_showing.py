@@ -63,7 +63,7 @@ def test_words_follow_the_survey_and_without_places_there_are_no_visitors() -> N
 def test_answers_are_compared_with_the_baseline() -> None:
     percent = Quantities(value=[12.34], error=[1], low=[10], high=[14])
     *_, head, row = lines("French tourist", Changes(percent=percent, against="the comparable window", first=0, last=0))
-    assert head.endswith("vs baseline") and "+12.3 %" in row
+    assert head.endswith("vs baseline") and "+12.3 ± 2.0 %" in row
 
 
 def test_pairs_are_a_table_with_intervals_whose_columns_fit() -> None:
