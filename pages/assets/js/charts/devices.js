@@ -9,7 +9,7 @@ import { choice } from "../parts/dom.js";
 import { sign } from "../parts/frame.js";
 import { timeline } from "../parts/timeline.js";
 
-const UNITS = { day: "days", week: "weeks (from Monday)", month: "months", year: "years", ever: "ever so far" };
+const UNIT_NAMES = { day: "days", week: "weeks (from Monday)", month: "months", year: "years", ever: "ever so far" };
 
 export function devicesView() {
   return {
@@ -17,12 +17,12 @@ export function devicesView() {
     shown: (context) => periodsOf(context.survey).length > 0,
     hint: (context) => (lengthOf(context) === 1
       ? `Different ${context.words.many} of each ${periodName(context.survey.about)}.`
-      : UNITS[lengthOf(context)] ? `Different ${context.words.many} of ${UNITS[lengthOf(context)]}, by the last ${periodName(context.survey.about)} that counts.`
+      : UNIT_NAMES[lengthOf(context)] ? `Different ${context.words.many} of ${UNIT_NAMES[lengthOf(context)]}, by the last ${periodName(context.survey.about)} that counts.`
       : `Different ${context.words.many} in every ${lengthName(context.survey.about, lengthOf(context))}, by the ${periodName(context.survey.about)} with which they end.`),
     controls: (context) => {
       const lengths = windowLengths(context.survey);
       if (lengths.length < 2) return [];
-      const choices = lengths.map((length) => [length, UNITS[length] ?? lengthName(context.survey.about, length)]);
+      const choices = lengths.map((length) => [length, UNIT_NAMES[length] ?? lengthName(context.survey.about, length)]);
       return [choice("length", "Different ones in", choices, lengthOf(context), (length) => context.set({ length }))];
     },
     key: (context) => {
@@ -73,7 +73,7 @@ function devicesTable(context) {
 function windowRows(survey, length) {
   const begins = new Map(periodsOf(survey).map((row) => [row.period, row]));
   const found = new Map();
-  if (UNITS[length]) return unitRows(survey, length, begins);
+  if (UNIT_NAMES[length]) return unitRows(survey, length, begins);
   for (const record of survey.periods.values()) {
     for (const cell of record.triangle) if (record.period - cell.first + 1 === length) found.set(record.period, [cell.first, cell.visitors]);
     for (const window of record.windows) if (window.last - window.first + 1 === length) found.set(record.period, [window.first, window.visitors]);
