@@ -45,6 +45,7 @@ from tests.lab.test_beside import SIZES
 DEVICES, BLOCK, K, REPORTS = 200_000, 50_000, 8, 10
 RUNS, COINS = 1000, 1000
 PERIODS, PEOPLE, SURVEYS, LIFE, SEEDS = 10_000, 2000, 200, 50, 25
+MANY_PEOPLE = 10_000  # with 2,000, the change of thirty symbols is seen in one survey of seven
 HEALTHY, HEALTHY_PROGRAMS, CALLS = 94, 3, 4000
 
 
@@ -88,7 +89,7 @@ def surveys_that_alarm(name: str, question: Question) -> bool:
     for _ in range(SURVEYS):
         before, seen = {}, set[str]()
         for period in range(LIFE):
-            now = {"a": honest(question, PEOPLE, shares if period < LIFE // 2 else shares[::-1].copy(), rng)}
+            now = {"a": honest(question, MANY_PEOPLE, shares if period < LIFE // 2 else shares[::-1].copy(), rng)}
             seen |= {check for _, check in integrity_of(period, now, before, None, {}).alarms}
             before = now
         contradicted += bool(seen - {"jump"})
