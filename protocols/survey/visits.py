@@ -124,8 +124,9 @@ class CalendarVisits(Visits):
 
     def good(self, numbers: Column, period: int) -> Mask:
         try:
+            self.calendar.bounds(period)  # raises for one after the last: a stranger may name any period
             return np.isin(numbers, list(self.possible(period)))
-        except OverflowError:  # no calendar reaches so far
+        except OverflowError:
             return np.zeros(len(numbers), dtype=bool)
 
     def possible(self, period: int) -> set[int]:

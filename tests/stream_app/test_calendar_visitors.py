@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, timedelta
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -210,8 +210,9 @@ def test_flags_that_cannot_be_are_refused() -> None:
         tokens, answers = np.arange(1, 257, dtype=np.uint64), {"a": np.zeros(256, dtype=np.uint8)}
         frame = Frame("s", scheme.fingerprint, period, tokens, numbers, answers)
         assert set(np.flatnonzero(row_faults(frame, scheme, 0, 1) == 0).tolist()) == honest
-    far = Frame("s", scheme.fingerprint, (1 << 32) - 2, tokens, numbers, answers)
-    assert row_faults(far, Scheme(scheme.survey.model_copy(update={"time_zone": None})), 0, 1).all()
+    for zone, period in product((None, scheme.survey.time_zone), (1 << 31, (1 << 32) - 2)):
+        far = Frame("s", scheme.fingerprint, period, tokens, numbers, answers)
+        assert row_faults(far, Scheme(scheme.survey.model_copy(update={"time_zone": zone})), 0, 1).all()
 
 
 def test_more_who_say_they_came_before_than_there_were_contradict_themselves() -> None:

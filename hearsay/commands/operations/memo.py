@@ -46,9 +46,10 @@ def stats(data: Data = None, as_json: console.AsJson = False) -> None:
     from hearsay.running.memo_storage import memo_store, noted_store
 
     directory, settings = _opened(data)
-    used = directory is None or noted_store(directory) is not None or (directory.root / "redis").is_dir()
-    if not used and settings.redis.url is None:
-        raise SettingsError(f"{data} has no memo store", "set HEARSAY_REDIS_URL if theirs is there")
+    if directory is not None and settings.redis.url is None:
+        used = noted_store(directory) is not None or (directory.root / "redis").is_dir()
+        if not used:
+            raise SettingsError(f"{directory.root} has no memo store", "set HEARSAY_REDIS_URL if theirs is there")
     with memo_store(directory, settings) as store, console.progress("reading the store"):
         found = store.stats()
     if as_json:
