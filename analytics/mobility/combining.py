@@ -43,11 +43,15 @@ class WindowTruth:
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     """The reports of one survey as one: all their windows, as they were published.
 
-    Of a calendar unit the newest window is kept; but all of those that ever came, through each period.
+    Of a calendar unit the newest window is kept; but all of those that ever came, through each period. In the first unit
+    these are older windows of the unit, where new ones are known.
     """
     windows = {(w.first, w.last): w for report in reports for w in report.windows}
     through = {(w.unit, w.first): w.last for w in sorted(windows.values(), key=lambda w: w.last)}
-    kept = [w for w in windows.values() if not w.open or w.kind == "ever" or w.last == through[w.unit, w.first]]
+    newest = {p: w for p, w in windows.items() if not w.open or w.kind == "ever" or w.last == through[w.unit, w.first]}
+    since = min((w.first for w in newest.values()), default=0)
+    older = [w for p, w in windows.items() if p not in newest and w.first == since and w.new is not None]
+    kept = [*newest.values(), *(w.model_copy(update={"kind": "ever"}) for w in older)]
     triangle = {(cell.first, cell.last): cell for report in reports for cell in report.triangle}
     return reports[-1].model_copy(
         update={

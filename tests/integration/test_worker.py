@@ -22,8 +22,9 @@ from tests.helpers.local_days import day_that_ends
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import PATIENT, send
-from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from tests.stream_app.worlds import CALENDAR, KEY, SCHEME, Reports, Row, Tick, by_calendar
 from views.reading import Results
+from views.results import MOBILITY
 
 MakeTopics = Callable[..., Topics]
 
@@ -42,20 +43,33 @@ def crowd(period: int, size: int) -> Reports:
 def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leaves(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
-    """Failure would look like: a report lost, or counted again, after the kill."""
-    send(kafka_settings, topics, [crowd(0, 2000), crowd(1, 1000), Tick(0), crowd(1, 1500)])
+    """Failure would look like: a report lost, or counted again, after the kill; or a device twice in a week."""
+    before, after = [crowd(0, 2000), crowd(1, 1000), Tick(0), crowd(1, 1500)], [crowd(1, 3000), crowd(2, 500), Tick(2)]
+    flagged = by_calendar([*before, *after])
+    publish(kafka_settings, topics, CALENDAR.survey)
+    send(kafka_settings, topics, before)
+    send(kafka_settings, topics, flagged[:4], CALENDAR)
     with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
         worker.kill()
-        send(kafka_settings, topics, [crowd(1, 3000), crowd(2, 500), Tick(2)])
+        send(kafka_settings, topics, after)
+        send(kafka_settings, topics, flagged[4:], CALENDAR)
         worker.start().wait_until_ready()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
+        eventually(lambda: len(read_finals(kafka_settings, topics)) == 6)
         eventually(lambda: worker.metric("hearsay_reports_total") > 0)  # once the position is written, too
         eventually(lambda: worker.metric("hearsay_lag_records") == 0)
         assert worker.leave() == 0
         assert len(worker.logged("leaving")) == 1, "every line of the log is JSON"
-    expected = recount(kafka_settings, topics)
-    assert read_finals(kafka_settings, topics) == histograms_of(expected)
+    expected, finals = recount(kafka_settings, topics), read_finals(kafka_settings, topics)
+    assert {key: final for key, final in finals.items() if key.survey == "s"} == histograms_of(expected)
+    units, came = dict[str, tuple[int, int]](), [set(range(1, size)) for size in (2000, 3000, 500)]
+    for report in Results(KafkaMessages(kafka_settings, topics)).read(MOBILITY, "c"):
+        for window in report.windows:
+            everybody, earlier = (set().union(*came[a:b]) for a, b in ((window.first, window.last + 1), (0, window.first)))
+            assert window.visitors is not None and window.visitors.value == len(everybody)
+            assert window.new is not None and window.new.value == len(everybody - earlier)
+            units[window.kind] = window.first, window.last
+    assert units == {"period": (2, 2), "week": (0, 1), "month so far": (1, 2), "ever": (0, 2)}
 
 
 def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(

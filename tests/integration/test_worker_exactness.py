@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from math import inf
 from pathlib import Path
 from random import Random
@@ -11,9 +12,11 @@ from random import Random
 import pytest
 
 from lab.worker_process import WorkerProcess, workers
+from protocols.scheme import Scheme
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish
+from stream_app.finals import FinalKey
+from stream_app.kafka import KafkaMessages, Topics, publish
 from stream_app.log.codec import VERSION
 from tests.helpers.eventually import eventually
 from tests.helpers.gateways import endure
@@ -22,8 +25,12 @@ from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import send
-from tests.stream_app.worlds import KEY, SCHEME, Event, Garbage, Reports, Row, Tick, deal, wire
+from tests.stream_app.worlds import (
+    CALENDAR, KEY, SCHEME, Event, Garbage, Reports, Row, Tick, by_calendar, deal, wire,
+)  # fmt: skip
 from views.local import collector
+from views.reading import Messages, Results
+from views.results import HISTOGRAMS, MOBILITY
 
 MakeTopics = Callable[..., Topics]
 BACK_OFF_SECONDS = 10.0
@@ -102,46 +109,55 @@ def test_two_releases_side_by_side_count_every_report_once_or_one_of_them_refuse
 
 
 def some_events() -> list[Event]:
-    """Reports of a few periods, some of them twice, some late, some garbage."""
+    """Reports of a few periods, some of them twice, some late, some garbage; of devices that may come again."""
     random = Random(3)
     events: list[Event] = []
     for period in range(PERIODS):
-        reports = Reports(period, tuple(a_row(random, 0, 1) for _ in range(400)))
+        tokens = random.sample(range(1, 1000), 400)
+        reports = Reports(period, tuple(replace(a_row(random, 0, 1), token=token) for token in tokens))
         late = Reports(max(0, period - 1), tuple(a_row(random, 0, 1) for _ in range(20)))
         events += [reports, Garbage(random.randbytes(40)), Reports(period, reports.rows[:50]), late, Tick(period)]
     return events
 
 
-def embedded(directory: Path, events: list[Event]) -> list[bytes]:
-    with collector(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
-        for partition, dealt in enumerate(deal(events, 2)):
-            for event in dealt:
-                app.send(partition, *wire(event))
+def results_in(store: Messages) -> list[dict[FinalKey, bytes]]:
+    return [Results(store).values(topic) for topic in (HISTOGRAMS, MOBILITY)]
+
+
+def embedded(directory: Path, logs: dict[Scheme, list[Event]]) -> list[dict[FinalKey, bytes]]:
+    with collector(directory, [scheme.survey for scheme in logs], KEY, KEY, partitions=2) as app:
+        for scheme, events in logs.items():
+            for partition, dealt in enumerate(deal(events, 2)):
+                for event in dealt:
+                    app.send(partition, *wire(event, scheme))
         app.flush()
-        return [message.value for message in app.store.messages("histograms")]
+        return results_in(app.store)
 
 
 def test_partitions_workers_and_replay_do_not_show_in_the_finals(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:
     events = some_events()
-    expected = embedded(tmp_path / "embedded", events)
-    assert len(expected) == PERIODS
+    logs = {SCHEME: events, CALENDAR: by_calendar(events)}
+    expected = embedded(tmp_path / "embedded", logs)
+    assert len(expected[0]) == len(expected[1]) == 2 * PERIODS
     for partitions, count, live in ((1, 1, False), (3, 3, True), (8, 1, False)):
         topics = fresh_topics(partitions=partitions, merge_partitions=2)
-        publish(kafka_settings, topics, SCHEME.survey)
-        if not live:
-            send(kafka_settings, topics, events)
+        for scheme in logs:
+            publish(kafka_settings, topics, scheme.survey)
+            if not live:
+                send(kafka_settings, topics, logs[scheme], scheme)
         with workers(count, kafka_settings, topics, KEY, tmp_path) as group:
             if live:
                 for worker in group:
                     worker.wait_until_ready()
-                for event in events:
-                    send(kafka_settings, topics, [event])
-            eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == PERIODS)
+                for number in range(len(events)):
+                    for scheme in logs:
+                        send(kafka_settings, topics, [logs[scheme][number]], scheme)
+            eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == 2 * PERIODS)
             for worker in group:
                 worker.leave()
-        assert [*read_finals(kafka_settings, topics).values()] == expected, f"{partitions} partitions, {count} workers"
+        assert results_in(KafkaMessages(kafka_settings, topics)) == expected, f"{partitions} partitions, {count} workers"
 
 
 @pytest.mark.long(part="kills")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pyarrow.csv
 import pytest
 from playwright.sync_api import Browser
 
 from hearsay.reports.files import mobility_of, open_results
 from hearsay.reports.page import write_page
+from hearsay.survey_files import example_text, read_survey
+from hearsay_device import Device
 from lab.documents import learning_event
 from lab.evaluation.scores import Mean
 from lab.learning.comparing import Learnt
@@ -24,6 +27,7 @@ from tests.helpers.forging import collect
 from tests.helpers.published import publish
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.town import live
+from tests.lab.calling import call
 from tests.pages.towns import town_scheme, town_shapes
 from tests.pages.viewing import draw_everything, problems, rows, viewing
 
@@ -54,6 +58,32 @@ def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Br
         text = page.locator("body").inner_text().lower()
     assert "devices" in text and "epsilon" in text
     assert "mobility" not in text and "visitor" not in text
+
+
+@pytest.mark.parametrize(("minimum", "units"), [(20, ["month"]), (0, ["month", "ever"])])
+def test_installs_are_run_under_default_limits_and_their_units_are_on_the_page_and_in_the_csv(
+    browser: Browser, tmp_path: Path, minimum: int, units: list[str]
+) -> None:
+    file, data = tmp_path / "installs.yaml", tmp_path / "data"
+    file.write_text(example_text("installs").replace("\nminimum: 20", f"\nminimum: {minimum}"))
+    scheme = Scheme(read_survey(file))
+    with Device(tmp_path / "device") as device:
+        device.join(scheme.terms, pin=scheme.fingerprint)
+    for words in (f"run {file} --scenario telemetry --devices 700 --periods 40", f"report --csv {tmp_path}"):
+        done = call(f"{words} --data {data}")
+        assert done.exit_code == 0, done.output
+    written = pyarrow.csv.read_csv(tmp_path / "visitors.csv").to_pylist()
+    for unit in units:
+        with viewing(browser, data / "reports" / "app-installs-sim.html", f"#length={unit}") as page:
+            offered = page.locator("#over-time select option").all()
+            assert [option.get_attribute("value") for option in offered] == ["1", *units]
+            shown = rows(page, "over-time")
+        kept = [row for row in written if (row["first"] == 0 if unit == "ever" else row["kind"].startswith(unit))]
+        kept.sort(key=lambda row: int(row["last"]))
+        names = ("first", "last") if unit == "ever" else ("first", "last", "new", "returning")
+        assert [[row[name] for name in names] for row in shown] == [[row[name] for name in names] for row in kept]
+        assert [row["devices"] for row in shown] == [row["visitors"] for row in kept]
+        assert len(kept) == (40 if unit == "ever" else 1 + (minimum == 0))
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 
 import numpy as np
 
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.counting import Statistics
@@ -34,6 +36,13 @@ def scheme(extra: str = "") -> Scheme:
 
 SCHEME = scheme()
 SURVEYS = {"s": SCHEME}
+BEGIN = date(2026, 2, 28)  # a Saturday: the next day begins a month, the one after it a week
+CALENDAR = Scheme(
+    Survey.model_validate(
+        SCHEME.survey.model_dump()
+        | {"id": "c", "start": f"{BEGIN}T00:00:00Z", "horizon": 1, "visitors": {"units": ["week", "month", "ever"]}}
+    )
+)
 
 
 @dataclass(frozen=True)
@@ -73,6 +82,26 @@ class Garbage:
 Event = Reports | Tick | Garbage
 
 
+def by_calendar(events: Sequence[Event]) -> list[Event]:
+    """The same reports of `CALENDAR`, with flags instead of gaps. A token is a device, in all periods."""
+    came = {(event.period, row.token) for event in events if isinstance(event, Reports) for row in event.rows}
+
+    def names(period: int) -> dict[int, object]:
+        day = BEGIN + timedelta(period)
+        return {2: day.isocalendar()[:2], 4: (day.year, day.month), 16: "ever"}
+
+    def flags(period: int, token: int) -> int:
+        before = [names(earlier) for earlier in range(period) if (earlier, token) in came]
+        return sum(bit for bit, name in names(period).items() if all(name != one[bit] for one in before))
+
+    return [
+        Reports(event.period, tuple(replace(row, gap=flags(event.period, row.token)) for row in event.rows))
+        if isinstance(event, Reports)
+        else event
+        for event in events
+    ]
+
+
 def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
     """An event as a content type and a value on the wire."""
     if isinstance(event, Garbage):
@@ -85,7 +114,7 @@ def wire(event: Event, scheme: Scheme = SCHEME) -> tuple[str, bytes]:
         "page": np.array([[row.pages & 0xFF, row.pages >> 8] for row in rows], dtype=np.uint8),
     }
     tokens = np.array([row.token for row in rows], dtype=np.uint64)
-    gaps = np.array([row.gap for row in rows], dtype=np.uint16)
+    gaps = np.array([row.gap for row in rows]).astype(scheme.survey.visits.wire.newbyteorder("="))
     frame = Frame(scheme.survey.id, scheme.fingerprint, event.period, tokens, gaps, answers)
     return FRAME, encode_frame(frame, scheme)
 

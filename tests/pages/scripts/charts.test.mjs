@@ -148,6 +148,8 @@ test("of the longest windows the newest one is among the first figures", () => {
   assert.deepEqual(widestWindow(survey(window(0, 0, 75), window(1, 1, 147), window(2, 2, 90))).visitors.value, 90);
   assert.deepEqual(widestWindow(survey(window(0, 2, 300), window(1, 3, 310), window(2, 4, null), window(5, 5, 9))).visitors.value, 310);
   assert.equal(widestWindow(survey(window(0, 0, null))), null);
+  const month = (...of) => ({ ...window(...of), kind: "month" });
+  assert.equal(widestWindow(survey(month(0, 30, 20), month(31, 58, 40), window(59, 59, 9))).visitors.value, 40, "February is shorter");
 });
 
 test("the worst figure of an attack is a sentence with its luck, and says whether it was measured", () => {

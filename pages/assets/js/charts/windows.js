@@ -2,7 +2,7 @@
 
 import { entry, isKnown, product } from "../state/quantities.js";
 import { readSpan } from "../state/permalink.js";
-import { placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
+import { newestLike, placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
 import { capitalised, dayOf, label, lengthName, number, percent, percentShare, readable, timeOf, whole } from "../state/words.js";
 import { choice, dayInput } from "../parts/dom.js";
@@ -17,8 +17,7 @@ export function windowOf(context) {
   const found = wanted && windows.find((window) => window.first === wanted.first && window.last === wanted.last);
   if (found) return found;
   const published = windows.filter((window) => !window.suppressed), answered = published.filter((window) => window.attributes?.length);
-  const longest = (answered.length ? answered : published.length ? published : windows)[0];
-  return windows.filter((window) => longest && window.last - window.first === longest.last - longest.first && !window.suppressed).at(-1) ?? longest;
+  return newestLike(answered.length ? answered : published.length ? published : windows);
 }
 
 // The day of an item { begin }, and its time where the day has several: two fields, from which another one is chosen.

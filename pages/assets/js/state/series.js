@@ -55,12 +55,13 @@ function newest(windows) {
 
 // The newest of the longest windows whose visitors are published; null if there is none.
 export function widestWindow(survey) {
-  let widest = null;
-  for (const window of windowsOf(survey)) {
-    if (widest && window.last - window.first < widest.last - widest.first) break; // the longest come first, the newest last
-    if (isKnown(window.visitors)) widest = window;
-  }
-  return widest;
+  return newestLike(windowsOf(survey).filter((window) => isKnown(window.visitors))) ?? null;
+}
+
+// The newest of the windows that are as long as the first, or of its kind: months have 28 to 31 days.
+export function newestLike(windows) {
+  const [longest] = windows, alike = (window) => window.last - window.first === longest.last - longest.first || (window.kind && window.kind === longest.kind);
+  return windows.reduce((newest, window) => (alike(window) && window.last > newest.last ? window : newest), longest);
 }
 
 export function windowName(survey, window) {
