@@ -43,8 +43,7 @@ class WindowTruth:
 def combine(reports: Sequence[MobilityReport]) -> MobilityReport:
     """The reports of one survey as one: all their windows, as they were published.
 
-    Of a calendar unit the newest window is kept; but all of those that ever came, through each period. In the first unit
-    these are older windows of the unit, where new ones are known.
+    Of a calendar unit the newest window is kept; of all who ever came, one for each period: in the first unit, its own.
     """
     windows = {(w.first, w.last): w for report in reports for w in report.windows}
     through = {(w.unit, w.first): w.last for w in sorted(windows.values(), key=lambda w: w.last)}

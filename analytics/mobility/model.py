@@ -218,8 +218,7 @@ class WindowReport(_Model):
     shortfall: int | None = Field(
         None,
         description="late and lost reports of these periods, at most; added by readers, of calendar units late ones "
-        "are known before; "
-        "null where the survey has presence_epsilon",
+        "are known before; null where the survey has presence_epsilon",
     )
     presence_lost: bool = Field(
         False, description="presence records were lost, so devices may be counted twice; added by readers"

@@ -134,8 +134,7 @@ def extended(
     found = {}
     for unit in visits.units:
         first, held = max(visits.first(unit, period), since), before.get(unit)
-        begins = held is None or held.first < first
-        found[unit] = replace(now[unit], first=first) if begins or held is None else held.add(now[unit])
+        found[unit] = held.add(now[unit]) if held and held.first >= first else replace(now[unit], first=first)
     return found
 
 

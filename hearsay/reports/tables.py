@@ -66,8 +66,7 @@ def units_table(report: MobilityReport) -> Table | None:
     if not shown:
         return None
     many = _words(report)["many"]
-    title = f"\nUnique {many} of calendar units"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    table = Table(title=f"\nUnique {many} of calendar units", title_justify="left", box=None, pad_edge=False)
     for column in ("unit", "", many, "new", "returning"):
         table.add_column(column, justify="left" if column in ("unit", "") else "right")
     for window in sorted(shown, key=lambda window: (window.unit, window.first)):

@@ -65,9 +65,10 @@ def test_a_worker_that_is_killed_carries_on_and_one_that_is_asked_to_leave_leave
     units, came = dict[str, tuple[int, int]](), [set(range(1, size)) for size in (2000, 3000, 500)]
     for report in Results(KafkaMessages(kafka_settings, topics)).read(MOBILITY, "c"):
         for window in report.windows:
-            everybody, earlier = (set().union(*came[a:b]) for a, b in ((window.first, window.last + 1), (0, window.first)))
+            everybody = set().union(*came[window.first : window.last + 1])
             assert window.visitors is not None and window.visitors.value == len(everybody)
-            assert window.new is not None and window.new.value == len(everybody - earlier)
+            assert window.new is not None
+            assert window.new.value == len(everybody.difference(*came[: window.first]))
             units[window.kind] = window.first, window.last
     assert units == {"period": (2, 2), "week": (0, 1), "month so far": (1, 2), "ever": (0, 2)}
 

@@ -25,9 +25,7 @@ from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.traffic import a_row
 from tests.helpers.workers import send
-from tests.stream_app.worlds import (
-    CALENDAR, KEY, SCHEME, Event, Garbage, Reports, Row, Tick, by_calendar, deal, wire,
-)  # fmt: skip
+from tests.stream_app.worlds import CALENDAR, KEY, SCHEME, Event, Garbage, Reports, Row, Tick, by_calendar, deal, wire
 from views.local import collector
 from views.reading import Messages, Results
 from views.results import HISTOGRAMS, MOBILITY
@@ -157,7 +155,8 @@ def test_partitions_workers_and_replay_do_not_show_in_the_finals(
             eventually(lambda topics=topics: len(read_finals(kafka_settings, topics)) == 2 * PERIODS)
             for worker in group:
                 worker.leave()
-        assert results_in(KafkaMessages(kafka_settings, topics)) == expected, f"{partitions} partitions, {count} workers"
+        found = results_in(KafkaMessages(kafka_settings, topics))
+        assert found == expected, f"{partitions} partitions, {count} workers"
 
 
 @pytest.mark.long(part="kills")

@@ -30,7 +30,6 @@ from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, encode_clock, enc
 from stream_app.counting.counters import PeriodCounts
 from stream_app.finals import Final, NotCounted, Release, published_sums, release, sums_through
 from tests.helpers.frames import encode_report
-from tests.stream_app.test_presence import KEYS, keys, refuted
 from views.local import collector
 from views.past import Past
 from views.reading import Results
@@ -251,48 +250,6 @@ def test_a_minimum_takes_one_unit_and_publishes_it_once_when_enough_came_again()
             weeks += windows
     assert len(weeks) == 24 and {week.suppressed for week in weeks} == {None, "minimum"}
     assert {week.new is None for week in weeks if not week.suppressed} == {True, False}
-
-
-NOISED = scheme_of("period: 1d, eps: 1, presence_epsilon: 1, visitors: calendar")
-
-
-@pytest.mark.long(part="statistics")
-def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely() -> None:
-    """It was there on Monday or not, and is there on Tuesday: its report moves from `none` to `ever`."""
-    worlds = [[{22: 61}, {0: 31, 22: 30}], [{22: 60}, {0: 30, 22: 31}]]
-    noise, axis = NOISED.presence, NOISED.survey.visits.cells
-    assert noise is not None
-
-    def dense(n: dict[int, int]) -> NDArray[np.int64]:
-        return np.array([n.get(flags, 0) for flags in axis.tolist()])
-
-    def shown(world: list[dict[int, int]], key: Keyring) -> list[Release]:
-        found = list[Release]()
-        for period, n in enumerate(world):
-            counts = PeriodCounts(NOISED)
-            flags = np.repeat(np.array(list(n), dtype=np.uint8), list(n.values()))
-            answers = {"a": np.repeat(np.array([0, 1], dtype=np.uint8), [30, len(flags) - 30])}
-            counts.count(Frame("s", "", period, np.arange(len(flags), dtype=np.uint64), flags, answers))
-            found.append(release(counts.snapshot(), NOISED, period, found[-1] if found else None, key))
-        return found
-
-    def evidence(seen: list[Release]) -> float:
-        total = 0.0
-        for released, here, gone in zip(seen, *worlds, strict=True):
-            n = released.n["a"]
-            total += float((abs(n - dense(gone)) - abs(n - dense(here))).sum()) / noise.reports_scale
-            N = [np.array([30, sum(world.values()) - 30, 0]) for world in (here, gone)]
-            total += float((abs(released.N["a"] - N[1]) - abs(released.N["a"] - N[0])).sum()) / noise.supports_scale(
-                "a"
-            )
-        return total
-
-    here = np.array([evidence(shown(worlds[0], key)) for key, _ in keys()])
-    gone = np.array([evidence(shown(worlds[1], key)) for _, key in keys()])
-    assert max(abs(here).max(), abs(gone).max()) <= 1 + 1e-9
-    found = [(int((here > limit).sum()), int((gone > limit).sum())) for limit in np.linspace(-0.95, 0.95, 9)]
-    assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
-    assert any(refuted(*hits, KEYS, epsilon=1 / 3) for hits in found), "the test refutes a smaller budget"
 
 
 def noised(crowd: Crowd, key: int) -> Iterator[list[Final]]:

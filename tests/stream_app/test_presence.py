@@ -21,7 +21,6 @@ from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import build_histogram, build_mobility
 from tests.stream_app.worlds import dense
 
-KEYS = 2000
 CERTAIN = 1e-6  # how often the bounds of Clopper and Pearson may be wrong
 CROWD = 60
 Two = tuple[Counts, Counts]  # of two periods
@@ -58,23 +57,27 @@ def refuted(here: int, there: int, trials: int, epsilon: float) -> bool:
     return any(bounds(a, trials)[0] > np.exp(epsilon) * bounds(b, trials)[1] for a, b in pairs)
 
 
-# One device, there in period 0 or not, and there in period 1. The worlds differ in n[0, 2], n[1, 1], n[1, 2] and in
-# what its report of period 0 supported.
+# One device, there in period 0 or not, and there in period 1. The worlds differ in n[0, 2], n[1, 1], n[1, 2] (by the
+# calendar: n[0, ever], n[1, none], n[1, ever]) and in what its report of period 0 supported.
 
 GRR = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, horizon: 2, presence_epsilon: 1")
 OUE = scheme_of("{name: a, range: {last: 4}, mechanism: oue}", "eps: 1, horizon: 2, presence_epsilon: 1")
-SUPPORTED = {GRR: [1, 0, 0], OUE: [1, 1, 1, 1, 1]}
+UNITS = scheme_of("{name: a, values: [x, y, z], mechanism: grr}", "eps: 1, presence_epsilon: 1, visitors: calendar")
+SUPPORTED = {GRR: [1, 0, 0], OUE: [1, 1, 1, 1, 1], UNITS: [1, 0, 0]}
 
 
 def worlds(scheme: Scheme) -> tuple[Two, Two]:
     """The counts with the device in period 0, and without it."""
-    k, own = scheme.questions[0].k, np.array(SUPPORTED[scheme])
-    others = np.full(k, CROWD // 2)
+    k, own, cells = scheme.questions[0].k, np.array(SUPPORTED[scheme]), scheme.survey.visits.cells.tolist()
+    others, (again, never) = np.full(k, CROWD // 2), (cells[0], cells[-1])
     there = (
-        statistics(scheme, {2: CROWD + 1}, (others + own).tolist()),
-        statistics(scheme, {1: 31, 2: 30}, others.tolist()),
+        statistics(scheme, {never: CROWD + 1}, (others + own).tolist()),
+        statistics(scheme, {again: 31, never: 30}, others.tolist()),
     )
-    absent = (statistics(scheme, {2: CROWD}, others.tolist()), statistics(scheme, {1: 30, 2: 31}, others.tolist()))
+    absent = (
+        statistics(scheme, {never: CROWD}, others.tolist()),
+        statistics(scheme, {again: 30, never: 31}, others.tolist()),
+    )
     return there, absent
 
 
@@ -84,40 +87,42 @@ def evidence(scheme: Scheme, seen: tuple[Release, Release], there: Two, absent: 
     assert noise is not None
     total = 0.0
     for shown, here, other in zip(seen, there, absent, strict=True):
-        n, m = (dense(world["a"], 2)[0] for world in (here, other))
+        n, m = (world["a"].n @ (world["a"].gaps[:, None] == scheme.survey.visits.cells) for world in (here, other))
         total += float((np.abs(shown.n["a"] - m) - np.abs(shown.n["a"] - n)).sum()) / noise.reports_scale
         N, M = (world["a"].supports for world in (here, other))
         total += float((np.abs(shown.N["a"] - M) - np.abs(shown.N["a"] - N)).sum()) / noise.supports_scale("a")
     return total
 
 
-def evidences(scheme: Scheme) -> tuple[np.ndarray, np.ndarray]:
+def evidences(scheme: Scheme, trials: int) -> tuple[np.ndarray, np.ndarray]:
     """What is found with and without the device, for thousands of noise keys."""
-    there, absent = worlds(scheme)
-    here = [evidence(scheme, publish(scheme, there, key), there, absent) for key, _ in keys()]
-    gone = [evidence(scheme, publish(scheme, absent, key), there, absent) for _, key in keys()]
-    return np.array(here), np.array(gone)
-
-
-def keys() -> Iterator[tuple[Keyring, Keyring]]:
-    rings = keyrings()
-    return ((next(rings), next(rings)) for _ in range(KEYS))
+    (there, absent), rings = worlds(scheme), keyrings()
+    found = [
+        [evidence(scheme, publish(scheme, world, next(rings)), there, absent) for world in (there, absent)]
+        for _ in range(trials)
+    ]
+    here, gone = np.array(found).T
+    return here, gone
 
 
 @pytest.mark.parametrize(
-    "scheme",
+    ("scheme", "trials", "smaller"),
     [
-        pytest.param(GRR, id="grr"),
-        pytest.param(OUE, id="oue", marks=pytest.mark.long(part="statistics")),
+        pytest.param(GRR, 2000, 0.25, id="grr"),
+        # bits share e2: they spend less in a single cell
+        pytest.param(OUE, 2000, None, id="oue", marks=pytest.mark.long(part="statistics")),
+        pytest.param(UNITS, 8000, 1 / 3, id="calendar", marks=pytest.mark.long(part="statistics")),
     ],
 )
-def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(scheme: Scheme) -> None:
-    here, gone = evidences(scheme)
+def test_with_and_without_one_device_nothing_is_more_than_e_to_the_epsilon_times_as_likely(
+    scheme: Scheme, trials: int, smaller: float | None
+) -> None:
+    here, gone = evidences(scheme, trials)
     assert max(np.abs(here).max(), np.abs(gone).max()) <= 1 + 1e-9, "no release at all is likelier by more"
     found = [(int((here > limit).sum()), int((gone > limit).sum())) for limit in np.linspace(-0.95, 0.95, 9)]
-    assert not any(refuted(*hits, KEYS, epsilon=1.0) for hits in found)
-    if scheme is GRR:  # bits share e2: they spend less in a single cell
-        assert any(refuted(*hits, KEYS, epsilon=0.25) for hits in found), "the test refutes a smaller budget"
+    assert not any(refuted(*hits, trials, epsilon=1.0) for hits in found)
+    if smaller is not None:
+        assert any(refuted(*hits, trials, epsilon=smaller) for hits in found), "the test refutes a smaller budget"
 
 
 # The noise.
