@@ -1,0 +1,181 @@
+"""Mixtures of tilted symmetric walks: what a crowd leaves of the difference between two reports (PROTOCOLS 11).
+
+Every other device sends, with some chance, a message that does not depend on its value (the privacy blanket of Balle et
+al. 2019). An attacker is told which devices do not, and what they sent. Among the others and the victim's report, t
+messages favour one of both values alone, and s is how many more favour the first. Given t and the numbers of all other
+kinds of messages, s is a symmetric walk of t steps, tilted by the victim:
+
+    P(s) = walk_t(s) (1 + s/U)      Q(s) = walk_t(s) (1 - s/U)      loss of s: 2 artanh(s/U)
+    delta(eps) = (1 + e^eps) * sum of weight * E[(s/U - tanh(eps/2))_+]
+
+For every eps this grows with t and falls with U. So numbers of messages are put into bins: t is the upper end of its
+bin in the walk, and all numbers are the lower ends in U.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, exp, log, sqrt, tanh
+
+import numpy as np
+
+from protocols.arrays.aliases import Floats, Whole
+from protocols.privacy.central.composition import Losses
+
+TINY = 1e-14  # the chance of numbers of messages that are left out, at either end; it is added to delta
+SUBTRACTED = 1 + 1e-9  # the one difference of large numbers, in `_excess`, is wrong by less
+FINEST = 1e-5  # of an epsilon: how far the bisection goes
+REACH = 24_000  # grid points of losses in either direction; what is beyond is added to delta
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """Two laws that are at least as far apart as those of the published counts; on `lost`, nothing is promised."""
+
+    weights: Floats
+    steps: Whole  # t
+    scale: Floats  # U
+    lost: float
+    most: float  # what it costs without a crowd
+
+    def delta(self, eps: float) -> float:
+        """The chance in excess of e^eps times that of the other law, at most."""
+        over = _excess(self.steps, self.scale * tanh(eps / 2)) / self.scale
+        return float(self.lost + (1 + exp(eps)) * (self.weights * over).sum())
+
+    def epsilon(self, delta: float) -> float:
+        """The least epsilon for a delta, rounded up."""
+        low, high = 0.0, self.most
+        while high - low > FINEST * high and self.lost <= delta:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
+
+    def losses(self, step: float) -> Losses:
+        """The losses under the first law, rounded up to multiples of `step`."""
+        last = min(ceil(self.most / step) + 1, REACH)
+        mass, infinite = np.zeros(2 * last + 1), self.lost
+        for t in np.unique(self.steps).tolist():
+            rows = self.steps == t
+            span = int(min(t, 40 + 9.5 * sqrt(t)))
+            ups = np.arange((t - span) // 2, (t + span + 1) // 2 + 1)
+            walk = np.exp(_log_choices(t, ups) - t * log(2))
+            walk /= walk.sum()  # logarithms of factorials lose 4e-11, which a year would add up
+            tilts = (2 * ups - t) / self.scale[rows, None]
+            chances = self.weights[rows, None] * walk * (1 + tilts)
+            with np.errstate(divide="ignore"):
+                cells = np.ceil(2 * np.arctanh(tilts) / step)
+            far = cells > last
+            beyond = 2 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding
+            infinite += float(chances[far].sum() + 2 * beyond * self.weights[rows].sum())
+            places = np.clip(cells, -last, last).astype(np.int64) + last
+            mass += np.bincount(places[~far], chances[~far], len(mass))
+        return Losses(step, -last, mass, infinite)
+
+
+@lru_cache(maxsize=256)
+def losses_of(walks: Walks, step: float) -> Losses:
+    """`Walks.losses`, kept: those of a day are those of a week and of a year."""
+    return walks.losses(step)
+
+
+@lru_cache(maxsize=256)
+def mixture(
+    crowd: int,
+    others: tuple[float, ...],
+    victim: tuple[float, ...],
+    factors: tuple[float, ...],
+    bins: tuple[int, ...],
+    most: float,
+) -> Walks:
+    """The walks of a crowd, the victim included.
+
+    Messages are of several kinds, those that favour one value alone first. `others` are the chances of each kind among
+    other devices whatever their value (the rest of their messages is given away), `victim` are those of the victim, and
+    `factors` is what each kind counts for in U.
+    """
+    rest, left_over, lost = crowd - 1, 1.0, 0.0
+    ratio = factors[0], _least_slack(rest, others, factors) / 8 if factors[0] == 1 else 0.0
+    # A cell: its chance, and the least and the largest number of messages of each kind so far.
+    cells: list[tuple[float, tuple[int, ...], tuple[int, ...]]] = [(1.0, (), ())]
+    for kind, chance in enumerate(others):
+        share, before, cells = min(1.0, chance / left_over), cells, []
+        for mass, lows, highs in before:
+            # If fewer other devices are left than there may be, the figure is larger.
+            for low, high, part in _bins(rest - sum(highs), share, bins[kind], None if kind else ratio):
+                cells.append((mass * part, (*lows, low), (*highs, high)))
+            lost += mass * 2 * TINY
+        left_over -= chance
+    masses, least = np.array([cell[0] for cell in cells]), np.array([cell[1] for cell in cells])
+    longest = np.array([cell[2][0] for cell in cells])
+    weights = np.concatenate([masses * chance for chance in victim])
+    steps = np.concatenate([longest + (kind == 0) for kind in range(len(victim))])
+    scale = np.concatenate([(least + own) @ np.array(factors) for own in np.eye(len(victim))])
+    kept = weights > TINY / len(weights)
+    scale, lost = np.maximum(scale[kept], 1e-9), lost + float(weights[~kept].sum())
+    return Walks(weights[kept], steps[kept], scale, lost, most)
+
+
+def _least_slack(rest: int, others: Sequence[float], factors: Sequence[float]) -> float:
+    """What the other kinds of messages count for in U at least, whatever the number of the first kind is."""
+    high = _bins(rest, others[0], 1)[-1][1]
+    left, left_over, slack = rest - high, 1 - others[0], 0.0
+    for chance, factor in zip(others[1:], factors[1:], strict=True):
+        low, most, _ = _bins(left, min(1.0, chance / left_over), 1)[0]
+        slack, left, left_over = slack + factor * low, left - most, left_over - chance
+    return slack
+
+
+def _bins(n: int, share: float, parts: int, ratio: tuple[float, float] | None = None) -> list[tuple[int, int, float]]:
+    """Bins of a binomial number: the least, the largest, and the chance of each; but for `TINY` at either end.
+
+    With `ratio` a and b, the largest is at most a times the least plus b: U is never below t.
+    """
+    if n <= 0 or share <= 0:
+        return [(0, 0, 1.0)]
+    first, last = quantile(n, share, TINY), n - quantile(n, 1 - share, TINY)
+    step = max(1, -(-(last + 1 - first) // parts))
+    edges = [first]
+    while edges[-1] <= last:
+        low = edges[-1]
+        high = low + step if ratio is None else max(low + 1, min(low + step, int(low * ratio[0] + ratio[1]) + 1))
+        edges.append(min(high, last + 1))
+    below = _at_most(np.array(edges) - 1, n, share)
+    return [(low, high - 1, float(part)) for low, high, part in zip(edges, edges[1:], np.diff(below), strict=False)]
+
+
+def quantile(n: int, share: float, chance: float) -> int:
+    """The least number that a binomial number does not exceed with at least this chance."""
+    low, high = -1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _at_most(np.array([middle]), n, share)[0] < chance else (low, middle)
+    return high
+
+
+def _at_most(numbers: Whole, n: int, share: float) -> Floats:
+    """The chance that a binomial number is at most each of these."""
+    from scipy.special import betainc  # takes a while to import
+
+    inside = np.clip(numbers, 0, n - 1)
+    chances = betainc(n - inside, inside + 1, 1 - share)
+    return np.asarray(np.where(numbers < 0, 0.0, np.where(numbers >= n, 1.0, chances)))
+
+
+def _log_choices(n: Floats | Whole | int, some: Floats | Whole) -> Floats:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(np.asarray(n) + 1.0) - gammaln(some + 1.0) - gammaln(n - some + 1.0))
+
+
+def _excess(steps: Whole, above: Floats) -> Floats:
+    """E[(s - x)_+] of walks, for x >= 0: j b(j) - x P(B >= j), with j the least number of steps up that is above x."""
+    from scipy.special import betainc
+
+    ups = np.ceil((steps + above) / 2 - 1e-12)
+    can = (ups <= steps) & (steps > 0)
+    t, j, x = np.where(can, steps, 1), np.where(can, np.maximum(ups, 1), 1), np.where(can, above, 0)
+    point = np.exp(_log_choices(t, j) - t * log(2))
+    return np.asarray(np.where(can, np.maximum(j * point - x * betainc(j, t - j + 1, 0.5), 0) * SUBTRACTED, 0.0))
