@@ -56,6 +56,12 @@ def _guarantees(drawn: Plan, loss_accepted: bool) -> list[dict[str, Any]]:
         found.append(_guarantee("all reports of a device, linked", "histories that change at the same times", held))
     several = (promise.any_without_cap or promise.any) if loss_accepted else promise.any
     found += [_guarantee(f"{t} {linked}", "any two histories", loss) for t, loss in several.items()]
+    for span, figures in (drawn.central or {}).items():
+        loss = figures.constant
+        if loss.epsilon is not None:
+            seen = f"all results of a {span}, if {loss.crowd:,} honest devices answer each question in a period"
+            figure = Loss(relation="constant", whole=loss.epsilon, attribute=loss.epsilon, exact=False)
+            found.append(_guarantee(seen, f"two values that never change, but for a chance of {loss.delta:g}", figure))
     for name, losses in promise.places.items():
         found += [_guarantee_of_place(name, loss) for loss in losses]
     return found

@@ -45,6 +45,11 @@ class CountHistory:
     units: UnitSums = field(default_factory=dict)
     newest: UnitSum | None = None
 
+    @property
+    def by_gap(self) -> bool:
+        """Whether supports are known by gap or flags: only then windows of several periods have answers."""
+        return self.agreed is None and self.scheme.survey.central is None
+
     def suppression(self, window: Window) -> Suppression | None:
         """Why a window cannot be computed: a period of it is not released, or its border falls inside a range."""
         found: Suppression | None = None
@@ -136,7 +141,7 @@ class CountHistory:
 
     def supported(self, name: str, window: Window) -> NDArray[np.int64]:
         """How many of these answers support each value."""
-        if self.agreed is not None and window.length > 1:
+        if not self.by_gap and window.length > 1:
             raise ValueError("released supports are those of all gaps: longer windows than a period have none")
         return np.asarray(first_reports(self.supports[name], *self._place(window)))
 

@@ -225,7 +225,7 @@ class WindowReport(_Model):
     )
     truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
     attributes: tuple[AttributeReport, ...] = Field(
-        (), description="none for windows of several periods where the survey has presence_epsilon"
+        (), description="none for windows of several periods where the survey has presence_epsilon or central"
     )
     integrity: Integrity | None = Field(
         None,

@@ -72,7 +72,7 @@ def _window(publication: Publication, window: Window) -> WindowReport:
     }
     if history.agreed is not None:
         published["unbiased_visitors"] = quantity(history.unbiased_visitors(window))
-    if history.agreed is None or window.length == 1:
+    if history.by_gap or window.length == 1:
         published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
     return header.model_copy(update=published)
 
@@ -84,7 +84,7 @@ def _unit(publication: Publication, window: Window) -> dict[str, Any]:
     if history.agreed is not None:
         unbiased = sum(found.n[kind] for kind in history.scheme.kinds)
         return {**published, "unbiased_visitors": quantity(history.unbiased(unbiased, found.cells[0]))}
-    if not publication.kinds[window].endswith(" so far"):
+    if history.by_gap and not publication.kinds[window].endswith(" so far"):
         published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
     return {**published, "shortfall": found.late}
 
@@ -163,7 +163,9 @@ def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
         "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is non-negative and sums to "
         "100 %: the nearest one, or a smoothed one where the mechanism is ordered.",
     ]
-    if noise is None:
+    if survey.central is not None:
+        notes.append("Windows of several periods have no answers: what readers learn about one device is limited.")
+    elif noise is None:
         notes.append("A window of several periods counts every device once, with its first value in the window.")
     if survey.one_in > 1:
         notes.append(

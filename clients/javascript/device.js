@@ -442,8 +442,8 @@ const SECONDS = { s: 1, m: 60, h: 3600, d: DAY, w: 7 * DAY };
 // A key that is not listed might change what an answer means: such terms are refused.
 const RESOLVED = "declared places questions sampled shares version";
 const DECLARED =
-  "attributes calibration clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap minimum one_in " +
-  "period presence_epsilon solution start time_zone visitors";
+  "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap " +
+  "minimum one_in period presence_epsilon solution start time_zone visitors";
 const ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values";
 const PARTS = ["traits", "first", "second"];
 

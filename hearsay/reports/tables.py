@@ -110,7 +110,7 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     if left := len(window.attributes) - len(tables):
         tables.append(Text(f"\nand {left:,} more attributes: `hearsay report` shows all of them", style="dim"))
     if not tables:
-        tables = [Text("With presence_epsilon, only single periods have answers: choose one with --period.")]
+        tables = [Text("With presence_epsilon or central, only single periods have answers: choose one with --period.")]
     return Group(Text(head, style="italic"), *tables)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
@@ -11,7 +11,7 @@ from rich.table import Table
 from protocols.errors import SettingsError, counted
 
 if TYPE_CHECKING:
-    from protocols.planning import NoisePlan, Plan, PresencePlan, SharesPlan
+    from protocols.planning import CentralPlan, NoisePlan, Plan, PresencePlan, SharesPlan
     from protocols.privacy import Loss
 
 RELATIONS = (
@@ -56,6 +56,8 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
         yield _precision(drawn)
     if drawn.presence is not None:
         yield _presence(drawn, drawn.presence)
+    if drawn.central is not None:
+        yield _central(drawn.central)
     if with_shares and drawn.shares is not None:
         yield _shares(drawn.shares, drawn.devices)
     if all(way.errors for way in drawn.ways):
@@ -199,6 +201,20 @@ def _presence(drawn: Plan, presence: PresencePlan) -> Table:
         f"{presence.reports_epsilon:.3g} for reports by gap (noise of scale {presence.scale:.3g}). The visitors of a "
         f"period have a standard error of {presence.visitors:.3g}. Longer windows have no answers, and nothing is "
         "provisional."
+    )
+    return table
+
+
+def _central(spans: Mapping[str, CentralPlan]) -> Table:
+    first = next(iter(spans.values())).constant
+    title = f"Readers of results (not of reports), delta {first.delta:g}, {first.crowd:,} honest answers or more"
+    table = _table(title, "results of", "values constant", "if 10 % are forged", "any values")
+    for span, found in spans.items():
+        figures = (one.epsilon for one in (found.constant, found.if_forged, found.any))
+        table.add_row(f"a {span}", *("none" if figure is None else f"{figure:g}" for figure in figures))
+    table.caption = (
+        "Not covered: that a device reported, and when. With central there are no live answers, and none of windows "
+        "of several periods." + (f" No figure: {first.why}." if first.why else "")
     )
     return table
 

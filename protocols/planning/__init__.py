@@ -1,6 +1,7 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
 from protocols.planning.cautions import FEWEST_CANDIDATES
+from protocols.planning.central import CentralPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import (
     PrecisionPlan,
@@ -16,6 +17,7 @@ __all__ = [
     "DEVICES",
     "FEWEST_CANDIDATES",
     "AttributePlan",
+    "CentralPlan",
     "NoisePlan",
     "Plan",
     "PrecisionPlan",

@@ -19,6 +19,7 @@ from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
+from protocols.planning.central import CentralPlan, central_plan
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     PlanModel,
@@ -123,6 +124,7 @@ class Plan(PlanModel):
     ways: tuple[WayPlan, ...]
     crowd: CrowdPlan
     presence: PresencePlan | None  # what presence_epsilon costs
+    central: dict[str, CentralPlan] | None  # what readers of results learn in a day, week, month, year; with `central`
     shares: SharesPlan | None  # how questions share the devices, and how they could; None: a report answers all
     cautions: tuple[Caution, ...]
 
@@ -167,6 +169,7 @@ def plan(
         ways=ways(scheme, devices) if alternatives else (),
         crowd=crowd,
         presence=presence,
+        central=central_plan(scheme, devices),
         shares=shares_plan(scheme, devices, error, wanted or {}),
         cautions=cautions(scheme, crowd, presence),
     )

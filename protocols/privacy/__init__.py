@@ -1,5 +1,7 @@
 """What reports reveal: losses and the histories they hold between, amplification, and the risk of single reports."""
 
+from protocols.privacy.central import CentralLoss
+from protocols.privacy.central import central as central_loss
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, memo_trackability, trait_values
 from protocols.privacy.guarantees import NEAR, Guarantees
 from protocols.privacy.histories import held
@@ -11,12 +13,14 @@ from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_large
 
 __all__ = [
     "NEAR",
+    "CentralLoss",
     "Evidence",
     "Guarantees",
     "Loss",
     "PlaceLoss",
     "PresenceNoise",
     "attribute_guess",
+    "central_loss",
     "evidence",
     "first_guess",
     "forged_weight",

@@ -66,6 +66,12 @@ OUTAGE = timedelta(days=7)
 """How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
+class Central(Strict):
+    """What is published so that readers of results learn little about one device (PROTOCOLS 11)."""
+
+    delta: float = Field(1e-8, gt=0, le=1e-3, description="the chance of anything beyond the central figure")
+
+
 class Survey(Strict):
     """The terms of one collection."""
 
@@ -136,6 +142,11 @@ class Survey(Strict):
         None,
         description="protects in what is published that a device reported in a period, which is otherwise not private; "
         "all results get noise, and hearsay plan shows how much",
+    )
+    central: Central | None = Field(
+        None,
+        description="results have a figure of what all their readers together learn about one device: answers are "
+        "published for whole closed periods only, not live, by gap or for longer windows; such as {delta: 1e-8}",
     )
     devices: int | None = Field(
         None,

@@ -18,7 +18,7 @@ from protocols.survey.attribute import Attribute, Span
 from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
-from protocols.survey.model import Survey
+from protocols.survey.model import Central, Survey
 from protocols.survey.names import format_duration
 from protocols.survey_text.beside import ReadBeside, fill_in_cells, fill_in_values
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
@@ -26,6 +26,7 @@ from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 # Models within models, by key.
 INSIDE: dict[str, type[BaseModel]] = {
     "attributes": Attribute,
+    "central": Central,
     "crosses": Cross,
     "range": Span,
     "grid": Grid,

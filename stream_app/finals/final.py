@@ -13,7 +13,8 @@ The metadata of the schema say what it is about: `survey`, `fingerprint`, `perio
 `late` (what is not counted), and `guarantees`. In a survey with `visitors`, flags are in place of gaps, and `units` has
 the sums of calendar units through this period, whose supports are in further rows, named after unit and question.
 Integers have the smallest type that holds them. With presence_epsilon all numbers have noise and may be negative,
-supports are those of all gaps, and `refused` and `late` are empty.
+supports are those of all gaps, and `refused` and `late` are empty. With `central` all supports are in the row of the
+last gap or flags, and there are no widths and no supports of units.
 
 What is known of a period that is still open has the same form.
 """
@@ -37,7 +38,7 @@ from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.finals.guarantees import published_guarantees
 from stream_app.finals.noise import Release
-from stream_app.finals.reducing import NotCounted, at_most, reduced, rounded
+from stream_app.finals.reducing import NotCounted, at_most, reduced, rounded, totals
 from stream_app.log.codec import Array
 from stream_app.log.flushes import OPEN, Output, TopicName
 from stream_app.log.marks import Loss
@@ -88,8 +89,9 @@ class Final:
         guarantees, about = published_guarantees(scheme).model_dump_json(), (scheme.survey.id, scheme.fingerprint)
         if isinstance(counts, Release):  # exact numbers of late and refused rows would tell presence
             return Final(*about, period, counts, False, NotCounted(), guarantees)
-        minimum = scheme.survey.minimum
-        return Final(*about, period, reduced(counts, scheme), minimum > 0, missing.rounded(minimum), guarantees)
+        minimum, found = scheme.survey.minimum, reduced(counts, scheme)
+        found = found if scheme.survey.central is None else totals(found)
+        return Final(*about, period, found, minimum > 0, missing.rounded(minimum), guarantees)
 
     def encode(self) -> bytes:
         about = {

@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from protocols.privacy import Loss, PlaceLoss
+from protocols.privacy import CentralLoss, Loss, PlaceLoss
 from protocols.scheme import Scheme
 
 LINKED = (10, 100)  # linked reports of any two histories for which a figure is published
@@ -56,6 +56,13 @@ class PublishedGuarantees(BaseModel):
             "any_without_cap": None,
         }
         return self.model_copy(update=held)
+
+
+class CentralGuarantees(PublishedGuarantees):
+    """Those of a closed period of a survey with `central`: also what readers of results learn (PROTOCOLS 11)."""
+
+    central: CentralLoss = Field(description="from the results of this period, beside those of others")
+    central_since_first: CentralLoss = Field(description="from the results of all periods up to this one")
 
 
 @lru_cache(maxsize=64)

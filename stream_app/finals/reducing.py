@@ -81,6 +81,19 @@ def reduced(counts: Counts, scheme: Scheme) -> Counts:
     return {name: _joined(counts[name], firsts) for name in kept}
 
 
+def totals(counts: Counts) -> Counts:
+    """For surveys with `central`: supports of all gaps together, in the last row, and no widths (PROTOCOLS 11).
+
+    By gap, answers of few devices would be told from those of the others; by width, the bits of one answer.
+    """
+    found = {}
+    for name, statistics in counts.items():
+        N = np.zeros_like(statistics.N)
+        N[-1:] = statistics.supports
+        found[name] = Statistics(statistics.gaps, statistics.n, N)
+    return found
+
+
 def released_kinds(totals: dict[str, int], minimum: int) -> list[str]:
     """The kinds of reports that are released.
 

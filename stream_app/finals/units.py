@@ -53,8 +53,10 @@ def sums_of_period(visits: CalendarVisits, period: int, counts: Counts | Release
 
 
 def published_sums(sums: UnitSums, scheme: Scheme, period: int) -> dict[Unit, UnitSum]:
-    """What the final of a period has of the sums through it."""
+    """What the final of a period has of the sums through it; with `central` no supports, which tell flags apart."""
     survey, visits = scheme.survey, scheme.survey.visits
+    if survey.central is not None:
+        sums = {unit: replace(found, N={}) for unit, found in sums.items()}
     if not survey.minimum or scheme.presence is not None or not isinstance(visits, CalendarVisits):
         return {unit: replace(found, visits={}, most={}) for unit, found in sums.items()}
     over = {unit: found for unit, found in sums.items() if visits.last(unit, period) == period}

@@ -187,6 +187,8 @@ class Merger(LogReader):
         )
         if scheme.survey.minimum:
             return published.reduced(scheme.survey.minimum), []
+        if scheme.survey.central is not None:
+            return published, []
         finals = {period: Final.of(scheme, period, found, NotCounted()) for period, found in counts.items()}
         return published, [message(OPEN, survey, period, final.encode()) for period, final in finals.items()]
 

@@ -44,7 +44,10 @@ class Collection:
         self._tokens += len(symbols)
         gaps = np.full(len(symbols), self._scheme.survey.horizon, dtype=np.uint16)
         frame = Frame(self._scheme.survey.id, self._scheme.fingerprint, period, tokens, gaps, {"colour": symbols})
-        self._app.send(0, FRAME, encode_frame(frame, self._scheme))
+        self.send(encode_frame(frame, self._scheme))
+
+    def send(self, frame: bytes) -> None:
+        self._app.send(0, FRAME, frame)
         self._app.flush()
 
     def close(self, through: int) -> None:

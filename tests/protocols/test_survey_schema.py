@@ -84,6 +84,7 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
         "ForecastPlan",
         "Grid",
         "Reach",
+        "Central",
         "Span",
         "TimeZone",
         "Visitors",

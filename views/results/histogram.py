@@ -10,11 +10,11 @@ from pydantic import Field
 from analytics.columns import Column, CountColumn, CountColumns
 from analytics.integrity import Integrity
 from analytics.mobility import Axis
-from stream_app.finals import PublishedGuarantees
+from stream_app.finals import CentralGuarantees, PublishedGuarantees
 from views.view import Pieces, ResultModel
 
 Kind = Literal["final", "provisional"]
-Suppression = Literal["minimum"]  # fewer reports than the survey's minimum
+Suppression = Literal["minimum", "open"]  # fewer reports than the survey's minimum; open, in surveys with central
 
 
 class GapCounts(ResultModel):
@@ -29,16 +29,18 @@ class GapCounts(ResultModel):
         description="reports with each gap; where the survey has presence_epsilon they have noise and may be negative"
     )
     supports: CountColumns | None = Field(
-        description="reports with each gap that support each value; null where the survey has presence_epsilon, and of "
-        "presence-only reports"
+        description="reports with each gap that support each value; null where the survey has presence_epsilon or "
+        "central, and of presence-only reports"
     )
     supports_of_all_gaps: CountColumn | None = Field(
-        None, description="reports that support each value, noised; null unless the survey has presence_epsilon"
+        None,
+        description="reports that support each value, with presence_epsilon noised; null unless the survey has "
+        "presence_epsilon or central",
     )
     widths: CountColumn | None = Field(
         None,
         description="reports that support 0, 1 .. all values; null where each supports one, where the survey has "
-        "presence_epsilon, and of presence-only reports",
+        "presence_epsilon or central, and of presence-only reports",
     )
 
 
@@ -101,7 +103,7 @@ class Histogram(ResultModel):
         description="whether the counts can have come from honest devices; null while provisional, where suppressed, "
         "and where the survey has presence_epsilon",
     )
-    guarantees: PublishedGuarantees
+    guarantees: CentralGuarantees | PublishedGuarantees
     pieces: Pieces = ()
 
     def attribute(self, name: str) -> AttributeHistogram:

@@ -94,7 +94,8 @@ def _flow_of_units(past: Past, names: Sequence[str]) -> Flow | None:
 
 def _answers(question: Question, counts: Counts) -> Answers:
     found = counts[question.name]
-    return Answers(found.total, found.supports, found.widths, question.channel, width_laws(question))
+    laws = width_laws(question) if len(found.widths) else np.zeros((0, 0))  # with `central`, widths are not released
+    return Answers(found.total, found.supports, found.widths, question.channel, laws)
 
 
 def _closed(final: Final, names: Iterable[str], hidden: int, earlier: Iterable[int]) -> Closed:

@@ -27,8 +27,8 @@ UNITS = {"day": 1, "week": 7, "month": 31, "year": 366, "ever": EVER}
 SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY, "w": 7 * DAY}
 RESOLVED = "declared places questions sampled shares version"
 DECLARED = (
-    "attributes calibration clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap minimum one_in "
-    "period presence_epsilon solution start time_zone visitors"
+    "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap "
+    "minimum one_in period presence_epsilon solution start time_zone visitors"
 )
 
 
