@@ -1,15 +1,14 @@
 """The walks of each family of mechanisms (PROTOCOLS 11).
 
-`report`: the noise of one report hides it, as in a period that is seen alone, and where every report has fresh noise.
-`second`: memos are known, because other periods show them, and only round 2 hides. Of bits, each that differs between
-two memos is then a release of its own: readers see sums.
+`report`: all the noise of one report hides it, where every report has fresh noise. `second`: memos are known, because
+other periods show them, and only round 2 hides. Of bits, each that differs between two memos is then a release of its
+own: readers see sums.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache
-from math import exp, log
+from math import log
 from typing import Literal
 
 import numpy as np
@@ -17,11 +16,8 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Buckets
-from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.privacy.central.walks import Walks, mixture
-from protocols.privacy.hidden import log_extremes
 from protocols.question import Question
 
 Seen = Literal["report", "second"]
@@ -30,65 +26,33 @@ ETAS = (0.02, 0.05, 0.1, 0.2, 0.4)  # of what could be labelled as one of both v
 TYPICAL = 1e-8  # the delta by which labels are chosen; whatever is chosen is a bound
 
 
-def walks_of(
-    question: Question,
-    crowd: int,
-    seen: Seen = "report",
-    beside: Sequence[Question] | None = None,
-    tuples: bool = False,
-    bins: tuple[int, int] = SYMBOLS,
-) -> Walks | None:
-    """The walks of one release among this number of honest answers; None where only the local figure holds.
-
-    `beside` are the other questions, where fakes hide which attribute is true and the period is seen alone; None where
-    other periods may have shown it. `tuples`: whole reports are seen, in any order, not counts.
+def walks_of(question: Question, crowd: int, seen: Seen, bins: tuple[int, int] = SYMBOLS) -> Walks:
+    """The walks of one release among this number of honest answers; there are none of places, nor of memos alone.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> from protocols.scheme import Scheme
     >>> (question,) = Scheme(parse_survey('''
     ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 2,
     ...  attributes: [{name: hour, range: {last: 9}, mechanism: grr}]}''')).questions
-    >>> [round(walks_of(question, crowd).epsilon(1e-8), 3) for crowd in (12, 150, 1_000_000)]
+    >>> [round(walks_of(question, crowd, "report").epsilon(1e-8), 3) for crowd in (12, 150, 1_000_000)]
     [2.0, 0.921, 0.009]
     """
-    mechanism = question.mechanism
-    encoding, first = mechanism.encoding, mechanism.first
-    if isinstance(first, PlaceRound):
-        return None
-    noise = mechanism.one_report if seen == "report" else mechanism.second
-    if noise is None:
-        return None
+    encoding = question.mechanism.encoding
+    noise = question.mechanism.one_report if seen == "report" else question.mechanism.second
     if isinstance(noise, MatrixRound):
         return _labelled(tuple(map(tuple, noise.matrix.tolist())), crowd, bins)
+    assert isinstance(noise, Flip), "a place, or a memo that is sent"
     if isinstance(encoding, FreshHash):
         return _hashes(crowd, encoding.g, noise)
     if not isinstance(encoding.memo, PackedBits):
-        rate = noise.q if seen == "second" or not question.faked else _rate(question, noise, beside, tuples)
-        return None if rate is None else _symbols(crowd, encoding.memo.count, noise, rate, bins)
-    if seen == "second":
-        if abs(noise.p + noise.q - 1) < 1e-12:
-            return _symbols(crowd, 2, noise, noise.q, bins)
-        return _labelled(((1 - noise.q, noise.q), (1 - noise.p, noise.p)), crowd, bins)
-    if tuples and question.faked:
-        return None
-    k, d = encoding.k, encoding.d if isinstance(encoding, Buckets) else encoding.k
-    return _vectors(crowd, noise, d * (d - 1) / (k * (k - 1)))
-
-
-def _rate(question: Question, noise: Flip, beside: Sequence[Question] | None, tuples: bool) -> float | None:
-    """How often another device sends each symbol at least, where its answer may be a fake."""
-    assert question.fake_answer is not None, "a symbol has no zero vector"
-    fake = float(question.fake_answer.min())
-    if tuples:
-        every = (question, *(beside or ()))
-        if any(q.attribute.prior is not None or not q.mechanism.encoding.exclusive for q in every):
-            return None
-        flips = [(q.k, q.mechanism.one_report) for q in every]
-        return sum(k * flip.q for k, flip in flips if isinstance(flip, Flip)) / len(flips) / question.k
-    if beside is None:
-        return min(noise.q, fake)
-    true = 1 / (1 + sum(exp(log_extremes(other, 1)[1]) for other in beside))  # given all other answers, at most
-    return min(fake, true * noise.q + (1 - true) * fake)
+        fakes = question.fake_answer if seen == "report" else None  # other periods show whose answers are fakes
+        rate = noise.q if fakes is None else min(noise.q, float(fakes.min()))
+        return _symbols(crowd, encoding.memo.count, noise, rate, bins)
+    if seen == "report":
+        return _vectors(crowd, noise)
+    if abs(noise.p + noise.q - 1) < 1e-12:
+        return _symbols(crowd, 2, noise, noise.q, bins)
+    return _labelled(((1 - noise.q, noise.q), (1 - noise.p, noise.p)), crowd, bins)
 
 
 def _symbols(crowd: int, k: int, noise: Flip, rate: float, bins: tuple[int, int]) -> Walks:
@@ -98,12 +62,11 @@ def _symbols(crowd: int, k: int, noise: Flip, rate: float, bins: tuple[int, int]
     return mixture(crowd, others[:kinds], victim[:kinds], factors[:kinds], bins, log(p / q))
 
 
-def _vectors(crowd: int, noise: Flip, held: float) -> Walks:
-    """Of the bits of both values one is set, or both, or none; `held`: the chance that a device answers both bits."""
+def _vectors(crowd: int, noise: Flip) -> Walks:
+    """Of the bits of both values one is set, or both, or none."""
     p, q = noise.p, noise.q
     up, down = p / q, (1 - p) / (1 - q)
-    share = down * held
-    others = 2 * share * q * (1 - q), share * q * q, share * (1 - q) ** 2
+    others = 2 * down * q * (1 - q), down * q * q, down * (1 - q) ** 2
     victim = p * (1 - q) + (1 - p) * q, p * q, (1 - p) * (1 - q)
     factors = (up + down) / (up - down), 2 * up / (up - down), 2 * down / (up - down)
     return mixture(crowd, others, victim, factors, VECTORS, log(up / down))

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import ceil, floor, inf, log, log1p, log10
+from dataclasses import dataclass
+from math import ceil, floor, inf, log, log1p, log2, log10
 from typing import Literal, Protocol
 
 import numpy as np
@@ -33,7 +33,7 @@ from protocols.survey.model import Survey
 from protocols.survey.names import Strict
 
 DELTA = 1e-8
-GRID = 400  # steps of the grid of losses in the epsilon of one release
+FINE, COARSE = 100, 1000  # steps of the grid of losses in the least spread of a release; at most in the largest one
 FEW = 8  # numbers of answers that are kept apart; more are rounded down to classes of 1 %
 CentralRelation = Literal["constant", "any"]
 
@@ -58,7 +58,7 @@ class CentralLoss(Strict):
     crowd: int | None = Field(description="the least number of answers to an attribute in a period, as published")
     forged: float = Field(0.0, description="the share of them that is assumed to hide nobody: forged, or known")
     release: Literal["totals"] = Field("totals", description="what is published: counts over all gaps")
-    by_attribute: dict[str, float | None] = Field({}, description="the same where only one attribute differs")
+    by_attribute: dict[str, float] = Field({}, description="the same where only one attribute differs")
     why: str | None = Field(None, description="why there is no figure")
 
 
@@ -69,11 +69,10 @@ def central(
     delta: float = DELTA,
     relation: CentralRelation = "constant",
     forged: float = 0.0,
-    alone: bool = False,
 ) -> CentralLoss:
     """The figure of a survey with these numbers of answers to each attribute, by period; 0: not published.
 
-    `alone`: of one period if no other one is ever published; without it the figure holds beside other periods.
+    It holds beside the results of other periods. One report has no history: of one period, any is constant.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> from protocols.scheme import Scheme
@@ -83,61 +82,39 @@ def central(
     >>> [central(scheme, {"gender": [3250] * days}).epsilon for days in (1, 7)]
     [0.271, 0.756]
     """
-    published = {name: sizes for name, sizes in crowds.items() if any(sizes)}
+    asked = [question for question in scheme.questions if any(crowds.get(question.name, ()))]
+    published = {question.name: crowds[question.name] for question in asked}
     periods = max(map(len, published.values()), default=0)
-    least = min((n for sizes in published.values() for n in sizes if n), default=None)
-    stated = CentralLoss(epsilon=None, delta=delta, relation=relation, periods=periods, crowd=least, forged=forged)
-    if not published:
-        return _without(stated, "nothing is published")
-    if alone and periods > 1:
-        return _without(stated, "several periods are not seen alone")
-    if scheme.survey.longitudinal and not alone and all(q.mechanism.second is None for q in scheme.questions):
-        return _without(stated, "the memo is sent: two periods together show it")
-    hidden = _noise(scheme, delta)
-    honest = {
-        name: [n and max(1, floor((n - hidden) * (1 - forged))) for n in sizes] for name, sizes in published.items()
-    }
-    reader = _Reader(scheme, honest, delta, relation if periods > 1 else "constant", alone)  # one report has no history
-    asked = [question for question in scheme.questions if question.name in honest]
-    figures = {question.name: reader.figure([question]) for question in asked}
-    stated.by_attribute.update({name: figure and round_up(figure) for name, figure in figures.items()})
-    for name, figure in figures.items():
-        if figure is None:
-            return _without(stated, f"{name} is a place")
-    whole = reader.figure(asked) if reader.all_differ else max(figure or 0.0 for figure in figures.values())
-    return stated.model_copy(update={"epsilon": round_up(whole or 0.0)})
+    why = _why_none(scheme.survey, asked)
+    figures: dict[str, float] = {}
+    if why is None:
+        hidden = _noise(scheme, delta)
+        honest = {
+            name: [n and max(1, floor((n - hidden) * (1 - forged))) for n in sizes] for name, sizes in published.items()
+        }
+        reader = _Reader(scheme, honest, delta, relation if periods > 1 else "constant")
+        figures = {question.name: reader.figure([question]) for question in asked}
+        whole = reader.figure(asked) if reader.all_differ else max(figures.values())
+    return CentralLoss(
+        epsilon=None if why else round_up(whole),
+        delta=delta,
+        relation=relation,
+        periods=periods,
+        crowd=min((n for sizes in published.values() for n in sizes if n), default=None),
+        forged=forged,
+        by_attribute={name: round_up(figure) for name, figure in figures.items()},
+        why=why,
+    )
 
 
-def collector(scheme: Compiled, cell: int, *, delta: float = DELTA, periods: int = 1) -> CentralLoss:
-    """For who sees shuffled reports: `cell` of them have the same period, gap and attribute, in one batch."""
-    stated = CentralLoss(epsilon=None, delta=delta, relation="constant", periods=periods, crowd=cell)
-    whole = len(scheme.questions) > 1 and scheme.survey.solution != "smp"
-    bits = any(isinstance(question.mechanism.encoding.memo, PackedBits) for question in scheme.questions)
-    if periods > 1 and (whole or (bits and scheme.survey.longitudinal)):
-        return _without(stated, "answers that are seen together link the reports of several periods")
-    if not whole:
-        return central(scheme, {q.name: [cell] * periods for q in scheme.questions}, delta=delta, alone=periods == 1)
-    beside = [[other for other in scheme.questions if other is not q] for q in scheme.questions]
-    found = [
-        walks_of(q, cell, "report", others, tuples=True) for q, others in zip(scheme.questions, beside, strict=True)
-    ]
-    if scheme.survey.solution == "spl" or None in found:
-        return _without(stated, "all answers of a report are seen together")
-    return stated.model_copy(update={"epsilon": round_up(max(walks.epsilon(delta) for walks in found if walks))})
-
-
-def constant_presence_cap(scheme: Compiled, crowd: int, *, delta: float = DELTA) -> CentralLoss:
-    """All results for ever, if all values are constant and `crowd` devices always report in the same periods.
-
-    It needs facts about other people, so it is not shown.
-    """
-    memos = [replace(question, mechanism=replace(question.mechanism, second=None)) for question in scheme.questions]
-    reader = _Reader(scheme, {question.name: [crowd] for question in memos}, delta, "constant", alone=True)
-    figures = [reader.figure([question]) for question in memos]
-    stated = CentralLoss(epsilon=None, delta=delta, relation="constant", periods=1, crowd=crowd)
-    if None in figures or not scheme.survey.longitudinal:
-        return _without(stated, "there are no memos, or of places")
-    return stated.model_copy(update={"epsilon": round_up(max(figure or 0.0 for figure in figures))})
+def _why_none(survey: Survey, asked: Sequence[Question]) -> str | None:
+    """Why there is no figure."""
+    for question in asked:
+        if question.attribute.placed:
+            return f"{question.name} is a place: what is far away is never reported, so a crowd does not hide it"
+        if survey.longitudinal and question.mechanism.second is None:
+            return "memos are sent: the results of two periods together show one"
+    return None if asked else "nothing is published"
 
 
 def eps_1_for(at: Callable[[float], CentralLoss], target: float) -> float | None:
@@ -163,10 +140,6 @@ def round_up(figure: float) -> float:
     return ceil(figure * 10.0**digits * (1 - 1e-12)) / 10.0**digits if digits else figure
 
 
-def _without(stated: CentralLoss, why: str) -> CentralLoss:
-    return stated.model_copy(update={"epsilon": None, "why": why})
-
-
 @dataclass(frozen=True)
 class _Reader:
     """Who reads all that is published of these honest answers."""
@@ -175,7 +148,6 @@ class _Reader:
     honest: Mapping[str, Sequence[int]]
     delta: float
     relation: CentralRelation
-    alone: bool
 
     @property
     def all_differ(self) -> bool:
@@ -184,17 +156,16 @@ class _Reader:
         fakes = survey.solution.startswith("rs") and survey.longitudinal and self.relation == "any"
         return survey.solution == "spl" or fakes
 
-    def figure(self, questions: Sequence[Question]) -> float | None:
-        """Where these attributes differ, not rounded; None for places."""
+    def figure(self, questions: Sequence[Question]) -> float:
+        """Where these attributes differ, not rounded: never more than what reports tell, or noise on counts hides."""
         periods = max(len(self.honest[question.name]) for question in questions)
         local, noise = Guarantees(self.scheme.survey, tuple(questions)), self.scheme.presence
         bound = (local.constant(periods) if self.relation == "constant" else local.any(periods)).whole
         noised = inf if noise is None else 2 * noise.supports_epsilon * periods
-        composed = self._composed(questions)
-        return None if composed is None else min(composed, inf if bound is None else bound, noised)
+        return min(self._composed(questions), inf if bound is None else bound, noised)
 
-    def _composed(self, questions: Sequence[Question]) -> float | None:
-        memos = self.scheme.survey.longitudinal and not self.alone
+    def _composed(self, questions: Sequence[Question]) -> float:
+        memos = self.scheme.survey.longitudinal
         releases: Counter[Walks] = Counter()
         same, spent = 1.0, 0.0  # the chance that both values have the same memos; how much of delta is spent
         share = self.delta / 100 / len(questions)
@@ -206,32 +177,29 @@ class _Reader:
             if memos and isinstance(encoding.memo, PackedBits):
                 copies = 2 if constant else _differing(question, 10 * share / len(sizes))
                 spent += 0.0 if constant else 10 * share
-            if isinstance(encoding, Hashed) or self.scheme.presence is not None:
+            hashed = isinstance(encoding, Hashed)
+            if hashed or self.scheme.presence is not None:
                 spent += share
             for size, times in Counter(sizes).items():
                 # The victim's hash is known: its crowd are answers with the same one, in all periods but for a chance.
-                hashed = isinstance(encoding, Hashed)
                 crowd = 1 + quantile(size - 1, 1 / encoding.trait_count, share / len(sizes)) if hashed else size
-                others = [other for other in self.scheme.questions if other.name != question.name]
-                walks = walks_of(question, crowd, "second" if memos else "report", others if self.alone else None)
-                if walks is None:
-                    return None
-                releases[walks] += copies * times
+                releases[walks_of(question, crowd, "second" if memos else "report")] += copies * times
         apart = 1 - same
-        epsilon = _together(releases, (self.delta - spent) / apart, self.delta)
+        epsilon = _together(releases, (self.delta - spent) / apart)
         return float(np.logaddexp(log1p(-apart), log(apart) + epsilon)) if apart < 1 else epsilon
 
 
-def _together(releases: Mapping[Walks, int], delta: float, typical: float) -> float:
+def _together(releases: Mapping[Walks, int], delta: float) -> float:
     """The composition; infinity where the crowd hides nothing."""
     if sum(releases.values()) == 1:
         return next(iter(releases)).epsilon(delta)
-    ones = [walks.epsilon(typical) for walks in releases]
-    if any(one >= walks.most for walks, one in zip(releases, ones, strict=True)):
+    # Powers of 2^(1/8): numbers of answers that change a little have the same grid, so losses are kept from day to day.
+    spreads = [walks.spread for walks in releases]
+    step = 2.0 ** (floor(8 * log2(max(min(spreads) / FINE, max(spreads) / COARSE))) / 8)
+    parts = [(losses_of(walks, step), times) for walks, times in releases.items()]
+    if any(losses.infinite > delta for losses, _ in parts):
         return inf
-    step = max(min(min(ones) / GRID, 0.02), max(ones) / GRID / 100, 1e-7)
-    found = together([(losses_of(walks, step), times) for walks, times in releases.items()])
-    return found.epsilon(delta, sum(walks.most * times for walks, times in releases.items()))
+    return together(parts).epsilon(delta, sum(walks.most * times for walks, times in releases.items()))
 
 
 def _answered(sizes: Sequence[int], one_in: int) -> list[int]:

@@ -40,6 +40,11 @@ class Walks:
     lost: float
     most: float  # what it costs without a crowd
 
+    @property
+    def spread(self) -> float:
+        """The standard deviation of the loss, about."""
+        return 2 * sqrt(float((self.weights * self.steps / self.scale**2).sum()))
+
     def delta(self, eps: float) -> float:
         """The chance in excess of e^eps times that of the other law, at most."""
         over = _excess(self.steps, self.scale * tanh(eps / 2)) / self.scale
@@ -68,11 +73,12 @@ class Walks:
             with np.errstate(divide="ignore"):
                 cells = np.ceil(2 * np.arctanh(tilts) / step)
             far = cells > last
-            beyond = 2 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding
-            infinite += float(chances[far].sum() + 2 * beyond * self.weights[rows].sum())
+            cut = 4 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding, with both laws
+            infinite += float(chances[far].sum() + cut * self.weights[rows].sum())
             places = np.clip(cells, -last, last).astype(np.int64) + last
             mass += np.bincount(places[~far], chances[~far], len(mass))
-        return Losses(step, -last, mass, infinite)
+        first, final = np.flatnonzero(mass)[[0, -1]].tolist() if mass.any() else (last, last)
+        return Losses(step, first - last, mass[first : final + 1], infinite)
 
 
 @lru_cache(maxsize=256)
