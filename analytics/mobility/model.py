@@ -261,7 +261,7 @@ class MobilityReport(_Model):
     schema_version: int = Field(
         6,
         description="of this shape; a reader refuses one that is newer than it knows; 5 where no calendar units are "
-        "counted: then the shape is the same as before",
+        "counted and the survey has no central: then the shape is the same as before",
     )
     survey: str
     title: str

@@ -32,7 +32,7 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     survey, publication = history.scheme.survey, Publication(history, estimated or {})
     period, noise = history.periods[-1], history.scheme.presence
     return MobilityReport(
-        schema_version=6 if survey.units else 5,
+        schema_version=6 if survey.units or survey.central is not None else 5,
         survey=survey.id,
         title=survey.title or survey.id,
         fingerprint=history.scheme.fingerprint,

@@ -1,7 +1,12 @@
 """Finals: what is released of a closed period, decided once. Everything that is published is made of them."""
 
 from stream_app.finals.final import Final, FinalKey, Status, message
-from stream_app.finals.guarantees import CentralGuarantees, PublishedGuarantees, published_guarantees
+from stream_app.finals.guarantees import (
+    CentralGuarantees,
+    PublishedGuarantees,
+    guarantees_without_figure,
+    published_guarantees,
+)
 from stream_app.finals.noise import Release, release
 from stream_app.finals.reducing import NotCounted, rounded
 from stream_app.finals.units import published_sums, sums_of_period, sums_through
@@ -14,6 +19,7 @@ __all__ = [
     "PublishedGuarantees",
     "Release",
     "Status",
+    "guarantees_without_figure",
     "message",
     "published_guarantees",
     "published_sums",

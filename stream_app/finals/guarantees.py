@@ -59,7 +59,10 @@ class PublishedGuarantees(BaseModel):
 
 
 class CentralGuarantees(PublishedGuarantees):
-    """Those of a closed period of a survey with `central`: also what readers of results learn (PROTOCOLS 11)."""
+    """Those of a survey with `central`: also what readers of results learn, or why no figure is stated (PROTOCOLS 11).
+
+    Results of other surveys have none: their answers by gap may be those of a single device.
+    """
 
     central: CentralLoss = Field(description="from the results of this period, beside those of others")
     central_since_first: CentralLoss = Field(description="from the results of all periods up to this one")
@@ -80,3 +83,12 @@ def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
         any_without_cap={t: free.any(t) for t in LINKED} if scheme.survey.memo_cap == 1 else None,
         places=held.of_places(LINKED),
     )
+
+
+def guarantees_without_figure(scheme: Scheme, why: str) -> PublishedGuarantees:
+    """The guarantees of a result that states no central figure, with the reason if its survey has `central`."""
+    promised, promise = published_guarantees(scheme), scheme.survey.central
+    if promise is None:
+        return promised
+    none = CentralLoss(epsilon=None, delta=promise.delta, relation="constant", periods=0, crowd=None, why=why)
+    return CentralGuarantees(**dict(promised), central=none, central_since_first=none)

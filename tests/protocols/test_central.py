@@ -277,6 +277,11 @@ def test_a_figure_is_of_the_smallest_crowd_without_forged_answers_noise_and_what
     assert many is not None and figure(scheme, 3098, 50) <= many <= figure(scheme, 2970, 50)
     noised = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=5.0, **MEMOS)
     assert figure(asked(3, "l-grr", **MEMOS), 3250) < figure(noised, 3250) < 0.3
+    one, several = (
+        scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=1.0, visitors=counted, **MEMOS)
+        for counted in (None, "calendar")
+    )
+    assert figure(one, 3250) < figure(several, 3250)  # the noise of all flags of a period
     tiny = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=0.01, **MEMOS)
     assert tiny.presence is not None and figure(tiny, 20) <= ceil(2000 * tiny.presence.supports_epsilon) / 1000
 

@@ -11,21 +11,31 @@ import pytest
 from protocols.arrays import Whole
 from protocols.privacy.central import central
 from protocols.scheme import Scheme
-from protocols.survey import Survey
+from protocols.survey import CalendarVisits, Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import Frame, encode_frame
 from stream_app.finals import CentralGuarantees
 from tests.helpers.collecting import collecting
 from views.results.histogram import Histogram
+from views.results.mobility import SEVERAL, MobilityResult
+from views.results.period import OPEN
 from views.results.status import Live
 
 GAPS = np.repeat([1, 2, 3], [40, 30, 30]).astype(np.uint16)
 ANSWERS = np.tile(np.array([0, 1, 2, 1, 0], dtype=np.uint8), 20)
 
 
-def survey(mechanism: str = "l-grr", central: str = "central: {delta: 1e-8},", minimum: int = 20) -> Survey:
+GAPS_COUNTED = "horizon: 3"
+
+
+def survey(
+    mechanism: str = "l-grr",
+    central: str = "central: {delta: 1e-8},",
+    minimum: int = 20,
+    visitors: str = GAPS_COUNTED,
+) -> Survey:
     return parse_survey(
-        f"{{id: colours, start: 2026-01-05T00:00Z, period: 1d, horizon: 3, eps_inf: 4, eps_1: 2, clock: source, "
+        f"{{id: colours, start: 2026-01-09T00:00Z, period: 1d, {visitors}, eps_inf: 4, eps_1: 2, clock: source, "
         f"minimum: {minimum}, forecast: {{ahead: 2}}, {central} "
         f"attributes: [{{name: colour, values: [red, green, blue], mechanism: {mechanism}}}]}}"
     )
@@ -40,25 +50,37 @@ def everything(
         column = np.array([[1], [2], [5]], dtype=np.uint8)[answers]
     with collecting(directory, asked) as (collection,):
         for period in range(4):
-            tokens = np.arange(1, len(gaps) + 1, dtype=np.uint64)
-            frame = Frame(asked.id, scheme.fingerprint, period, tokens, gaps, {"colour": column})
+            tokens, rows = np.arange(1, len(gaps) + 1, dtype=np.uint64), gaps
+            if isinstance(asked.visits, CalendarVisits):
+                possible = sorted(asked.visits.possible(period))
+                rows = np.array(possible, dtype=np.uint16)[np.minimum(gaps, len(possible)) - 1]
+            frame = Frame(asked.id, scheme.fingerprint, period, tokens, rows, {"colour": column})
             collection.send(encode_frame(frame, scheme))
             if whole or period < 3:
                 collection.close(period)
         return [(str(output.topic), output.value or b"") for _, output in collection.store.after(0)]
 
 
-@pytest.mark.parametrize("mechanism", ["l-grr", "l-osue"])
-@pytest.mark.parametrize("minimum", [0, 20])
+@pytest.mark.parametrize(
+    ("mechanism", "minimum", "visitors"),
+    [
+        ("l-grr", 0, GAPS_COUNTED),
+        ("l-grr", 20, GAPS_COUNTED),
+        ("l-osue", 0, GAPS_COUNTED),
+        ("l-osue", 20, GAPS_COUNTED),
+        ("l-osue", 0, "visitors: {units: [week, month, ever]}"),
+        ("l-grr", 20, "visitors: {units: [week, ever]}"),
+    ],
+)
 def test_no_published_byte_changes_if_two_devices_with_different_gaps_swap_answers(
-    tmp_path: Path, mechanism: str, minimum: int
+    tmp_path: Path, mechanism: str, minimum: int, visitors: str
 ) -> None:
     swapped = ANSWERS.copy()
     one, other = 1, 95  # of the first gap and of the last one
     assert ANSWERS[one] != ANSWERS[other] and GAPS[one] != GAPS[other]
     swapped[[one, other]] = ANSWERS[[other, one]]
     for term, same in (("central: {delta: 1e-8},", True), ("", False)):
-        asked = survey(mechanism, term, minimum)
+        asked = survey(mechanism, term, minimum, visitors)
         found = [
             everything(tmp_path / f"{term[:3]}{number}", asked, GAPS, answers, whole=False)
             for number, answers in enumerate((ANSWERS, swapped))
@@ -66,12 +88,18 @@ def test_no_published_byte_changes_if_two_devices_with_different_gaps_swap_answe
         assert found[0] and (found[0] == found[1]) == same
 
 
-def test_live_results_have_no_answers_and_say_how_many_reported(tmp_path: Path) -> None:
+def test_live_results_have_no_answers_and_no_figure_and_say_how_many_reported(tmp_path: Path) -> None:
     few = everything(tmp_path / "a", survey(minimum=0), GAPS, ANSWERS, whole=False)
     live = [value for topic, value in few if topic == "live"]
     (histogram,) = Live.model_validate_json(decompress(live[-1])).open
     colour = histogram.attribute("colour")
     assert (histogram.n, colour.estimate, colour.suppressed) == (100, None, "open")
+    assert isinstance(histogram.guarantees, CentralGuarantees)
+    assert histogram.guarantees.central.epsilon is None and histogram.guarantees.central.why == OPEN
+    (*_, mobility) = (decompress(value) for topic, value in few if topic == "mobility")
+    guarantees = MobilityResult.model_validate_json(mobility).guarantees
+    assert isinstance(guarantees, CentralGuarantees)
+    assert guarantees.central_since_first.epsilon is None and guarantees.central.why == SEVERAL
     other = everything(tmp_path / "b", survey(minimum=0), GAPS, ANSWERS[::-1].copy(), whole=False)
     assert [value for topic, value in other if topic == "live"] == live
 

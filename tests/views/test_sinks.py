@@ -67,8 +67,8 @@ def test_tables_of_another_version_are_new_and_filled_from_all_finals(tmp_path: 
     file, world = tmp_path / "results.sqlite", World()
     with closing(open_sink(f"sqlite:{file}")) as sink:
         backfill(world, sink)
-    later = type("Later", (HISTOGRAMS.model,), {"__annotations__": {"schema_version": int}, "schema_version": 6})
-    views = [replace(view, model=later) if view is HISTOGRAMS else view for view in all_views()]
+    later = type("Later", (HISTOGRAMS.model,), {"__annotations__": {"schema_version": int}, "schema_version": 7})
+    views = [replace(view, model=later, tables_version=0) if view is HISTOGRAMS else view for view in all_views()]
     with closing(SqliteSink(f"sqlite:{file}", views)) as sink:
         assert sink.reached("town") == -1
     with closing(open_sink(f"sqlite:{file}")) as sink:

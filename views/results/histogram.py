@@ -84,7 +84,11 @@ class AttributeHistogram(ResultModel):
 class Histogram(ResultModel):
     """The result of one period of one survey."""
 
-    schema_version: int = Field(5, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(
+        6,
+        description="of this shape; a reader refuses one that is newer than it knows; 5 where the survey has no "
+        "central: then the shape is the same as before",
+    )
     kind: Kind
     survey: str
     fingerprint: str

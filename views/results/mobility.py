@@ -7,19 +7,20 @@ from collections.abc import Iterable
 from analytics.mobility import MobilityReport, Part, mobility_report, tables_in_parts
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from stream_app.finals import PublishedGuarantees, published_guarantees
+from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure
 from stream_app.log import TopicName
 from views.past import Past, history_reach
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
 ADDED = ("change", "baseline", "truth")  # by readers of reports: nobody has published them
+SEVERAL = "made of several periods: see central_since_first in the histogram of the last one"
 
 
 class MobilityResult(MobilityReport):
     """A mobility report as it is published: with the guarantees of its survey, as every histogram has them."""
 
-    guarantees: PublishedGuarantees
+    guarantees: CentralGuarantees | PublishedGuarantees
     pieces: Pieces = ()
 
 
@@ -31,7 +32,8 @@ def make(past: Past) -> MobilityResult:
         window.model_copy(update={"integrity": verdict_of(past)}) if (window.first, window.last) == alone else window
         for window in report.windows
     )
-    return MobilityResult(**{**dict(report), "windows": windows}, guarantees=published_guarantees(past.scheme))
+    guarantees = guarantees_without_figure(past.scheme, SEVERAL)
+    return MobilityResult(**{**dict(report), "windows": windows}, guarantees=guarantees)
 
 
 def reach(scheme: Scheme) -> int:

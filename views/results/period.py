@@ -11,7 +11,12 @@ from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from stream_app.counting import Statistics
-from stream_app.finals import CentralGuarantees, PublishedGuarantees, published_guarantees
+from stream_app.finals import (
+    CentralGuarantees,
+    PublishedGuarantees,
+    guarantees_without_figure,
+    published_guarantees,
+)
 from stream_app.log import TopicName
 from views.past import Counted, Past, PeriodAnswers
 from views.results.histogram import AttributeHistogram, GapCounts, Histogram, Kind
@@ -20,6 +25,7 @@ from views.results.verdict import verdict_of, verdict_reach
 from views.view import View
 
 EVERY = 1 << 30  # finals: more than there are
+OPEN = "provisional: the period is still open"
 
 
 def build_histogram(
@@ -37,6 +43,7 @@ def build_histogram(
     begin, end = survey.bounds(period)
     silent = known.counted.get(PRESENCE_ONLY)
     return Histogram(
+        schema_version=5 if survey.central is None else 6,
         kind=kind,
         survey=survey.id,
         fingerprint=scheme.fingerprint,
@@ -48,7 +55,7 @@ def build_histogram(
         attributes=attributes,
         presence_only=None if silent is None or any(a.suppressed for a in attributes) else _by_gap(silent, survey),
         integrity=integrity,
-        guarantees=guarantees or published_guarantees(scheme),
+        guarantees=guarantees or guarantees_without_figure(scheme, OPEN),
     )
 
 
@@ -130,4 +137,5 @@ HISTOGRAMS = View(
     make,
     reach,
     lambda found, survey: {"histograms": histogram_parts([found])},
+    tables_version=5,
 )

@@ -14,7 +14,11 @@ from views.view import Pieces, ResultModel, View
 class Live(ResultModel):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = Field(
+        8,
+        description="of this shape; a reader refuses one that is newer than it knows; 7 where the survey has no "
+        "central: then the shape is the same as before",
+    )
     survey: str
     closed_through: int = Field(description="the last period closed in every partition; -1: none")
     open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
@@ -33,6 +37,7 @@ class Live(ResultModel):
 def make(found: Open) -> Live:
     status = found.status
     return Live(
+        schema_version=7 if found.scheme.survey.central is None else 8,
         survey=status.survey,
         closed_through=status.closed_through,
         open=tuple(_provisional(found, period, n) for period, n in sorted(status.open.items())),

@@ -88,7 +88,7 @@ def central(
     why = _why_none(scheme.survey, asked)
     figures: dict[str, float] = {}
     if why is None:
-        hidden = _noise(scheme, delta)
+        hidden = _noise(scheme, delta / 100 / periods / len(asked))
         honest = {
             name: [n and max(1, floor((n - hidden) * (1 - forged))) for n in sizes] for name, sizes in published.items()
         }
@@ -228,10 +228,11 @@ def _differing(question: Question, chance: float) -> int:
     return 2 + others - quantile(others, 1 - 2 * first.q * (1 - first.q), chance)
 
 
-def _noise(scheme: Compiled, delta: float) -> int:
-    """By how much the number of answers may be below the published one, but for a chance of delta / 100 (Chernoff)."""
+def _noise(scheme: Compiled, chance: float) -> int:
+    """By how much a number of answers may be below the published one, but for a chance (Chernoff)."""
     if scheme.presence is None:
         return 0
     rates = np.linspace(0.01, 0.99, 99)
-    logs = -scheme.survey.horizon * np.log1p(-(rates**2))  # of Laplace noise, which is wider than geometric noise
-    return ceil(float(((logs - log(delta / 100)) / rates).min()) * scheme.presence.reports_scale)
+    # Of Laplace noise, which is wider than geometric noise, on each cell of a period.
+    logs = -len(scheme.survey.visits.cells) * np.log1p(-(rates**2))
+    return ceil(float(((logs - log(chance)) / rates).min()) * scheme.presence.reports_scale)
