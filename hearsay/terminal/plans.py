@@ -9,10 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from protocols.errors import SettingsError, counted
+from protocols.survey import format_duration
 
 if TYPE_CHECKING:
-    from protocols.planning import CentralPlan, NoisePlan, Plan, PresencePlan, SharesPlan
-    from protocols.privacy import Loss
+    from protocols.planning import CentralPlan, NoisePlan, Plan, PresencePlan, SharesPlan, TargetPlan
+    from protocols.privacy import CentralLoss, Loss
 
 RELATIONS = (
     "Two histories are equal up to renaming if they change and return at the same times, and only what is memoised (a "
@@ -57,7 +58,7 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
     if drawn.presence is not None:
         yield _presence(drawn, drawn.presence)
     if drawn.central is not None:
-        yield _central(drawn.central)
+        yield _central(drawn.central, drawn.target)
     if with_shares and drawn.shares is not None:
         yield _shares(drawn.shares, drawn.devices)
     if all(way.errors for way in drawn.ways):
@@ -205,18 +206,29 @@ def _presence(drawn: Plan, presence: PresencePlan) -> Table:
     return table
 
 
-def _central(spans: Mapping[str, CentralPlan]) -> Table:
+def _central(spans: Mapping[str, CentralPlan], wanted: TargetPlan | None) -> Table:
     first = next(iter(spans.values())).constant
     title = f"Readers of results (not of reports), delta {first.delta:g}, {first.crowd:,} honest answers or more"
     table = _table(title, "results of", "values constant", "if 10 % are forged", "any values")
     for span, found in spans.items():
-        figures = (one.epsilon for one in (found.constant, found.if_forged, found.any))
-        table.add_row(f"a {span}", *("none" if figure is None else f"{figure:g}" for figure in figures))
+        table.add_row(f"a {span}", *map(_central_loss, (found.constant, found.if_forged, found.any)))
+    if wanted is not None:
+        kept = "no eps_1 keeps it"
+        if wanted.eps_1 is not None and wanted.figure is not None:
+            kept = f"eps_1 {wanted.eps_1:g}, which gives {_central_loss(wanted.figure)}"
+        table.add_row(f"at most {wanted.target:g} in {format_duration(wanted.per)}", kept)
     table.caption = (
         "Not covered: that a device reported, and when. With central there are no live answers, and none of windows "
         "of several periods." + (f" No figure: {first.why}." if first.why else "")
     )
     return table
+
+
+def _central_loss(loss: CentralLoss) -> str:
+    """The figure, and the attribute that is worst hidden if there are several."""
+    worst = max(loss.by_attribute, key=loss.by_attribute.__getitem__, default="")
+    named = f" ({worst})" if len(loss.by_attribute) > 1 else ""
+    return "none" if loss.epsilon is None else f"{loss.epsilon:g}{named}"
 
 
 def _shares(shares: SharesPlan, devices: int) -> Table:

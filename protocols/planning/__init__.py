@@ -1,7 +1,7 @@
 """What a survey will cost, reveal and deliver, and what its author should know."""
 
 from protocols.planning.cautions import FEWEST_CANDIDATES
-from protocols.planning.central import CentralPlan
+from protocols.planning.central import CentralPlan, TargetPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import (
     PrecisionPlan,
@@ -24,6 +24,7 @@ __all__ = [
     "PresenceErrors",
     "PresencePlan",
     "SharesPlan",
+    "TargetPlan",
     "plan",
     "told_apart",
     "visit_bits",

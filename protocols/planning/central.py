@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from math import ceil
 
-from pydantic import BaseModel, ConfigDict
-
+from protocols.planning.precision import PlanModel
 from protocols.privacy.central import CentralLoss, central
+from protocols.privacy.central.figure import CentralRelation
 from protocols.scheme import Scheme
+from protocols.survey.names import Duration
 
-SPANS = {"day": 1, "week": 7, "month": 30, "year": 365}
+SPANS = {"day": timedelta(1), "week": timedelta(7), "month": timedelta(30), "year": timedelta(365)}
 FORGED = 0.1
 
 
-class CentralPlan(BaseModel):
+class CentralPlan(PlanModel):
     """The figures of one span of time: values constant, the same with a tenth of the answers forged, and any two."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     constant: CentralLoss
     if_forged: CentralLoss
     any: CentralLoss
+
+
+class TargetPlan(PlanModel):
+    """The largest eps_1, in hundredths and with twice as much for eps_inf, that keeps a figure; None: there is none."""
+
+    target: float
+    per: Duration
+    eps_1: float | None
+    figure: CentralLoss | None  # with that eps_1
 
 
 def central_plan(scheme: Scheme, devices: int) -> dict[str, CentralPlan] | None:
@@ -29,23 +38,57 @@ def central_plan(scheme: Scheme, devices: int) -> dict[str, CentralPlan] | None:
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> scheme = Scheme(parse_survey('''
-    ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, central: {delta: 1e-8},
+    ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, central: {target: 0.5, per: 1w},
     ...  attributes: [{name: gender, values: [a, b, c]}]}'''))
     >>> found = central_plan(scheme, 3250)["week"]
     >>> found.constant.epsilon, found.if_forged.epsilon, found.any.epsilon
     (0.756, 0.799, 0.787)
+    >>> found = target_plan(scheme, 3250)
+    >>> found.eps_1, found.figure.epsilon
+    (1.47, 0.499)
     """
-    survey = scheme.survey
-    if survey.central is None:
+    if scheme.survey.central is None:
         return None
-    sizes = {q.name: max(1, int(devices * q.drawn / survey.one_in)) for q in scheme.questions}
-    found = {}
-    for span, days in SPANS.items():
-        crowds = {name: [size] * ceil(timedelta(days=days) / survey.period) for name, size in sizes.items()}
-        delta = survey.central.delta
-        found[span] = CentralPlan(
-            constant=central(scheme, crowds, delta=delta),
-            if_forged=central(scheme, crowds, delta=delta, forged=FORGED),
-            any=central(scheme, crowds, delta=delta, relation="any"),
+    return {
+        span: CentralPlan(
+            constant=_figure(scheme, devices, time),
+            if_forged=_figure(scheme, devices, time, forged=FORGED),
+            any=_figure(scheme, devices, time, relation="any"),
         )
-    return found
+        for span, time in SPANS.items()
+    }
+
+
+def target_plan(scheme: Scheme, devices: int) -> TargetPlan | None:
+    """What keeps the survey's target for so many devices; None for surveys without one."""
+    survey = scheme.survey
+    if survey.central is None or survey.central.target is None:
+        return None
+    target, per = survey.central.target, survey.central.per
+
+    def at(eps_1: float) -> CentralLoss:
+        budgets = {"eps_inf": 2 * eps_1, "eps_1": eps_1} if survey.longitudinal else {"eps": eps_1}
+        return _figure(Scheme(survey.model_copy(update=budgets)), devices, per)
+
+    found = eps_1_for(at, target)
+    return TargetPlan(target=target, per=per, eps_1=found, figure=None if found is None else at(found))
+
+
+def eps_1_for(at: Callable[[float], CentralLoss], target: float) -> float | None:
+    """The largest eps_1, in hundredths, whose figure is at most `target`; `at` gives figures, which rise with it."""
+    low, high = 0, 1000
+    while high - low > 1:
+        middle = (low + high) // 2
+        found = at(middle / 100).epsilon
+        low, high = (middle, high) if found is not None and found <= target else (low, middle)
+    return low / 100 if low else None
+
+
+def _figure(
+    scheme: Scheme, devices: int, time: timedelta, *, relation: CentralRelation = "constant", forged: float = 0.0
+) -> CentralLoss:
+    survey = scheme.survey
+    assert survey.central is not None
+    periods = ceil(time / survey.period)
+    crowds = {q.name: [max(1, int(devices * q.drawn / survey.one_in))] * periods for q in scheme.questions}
+    return central(scheme, crowds, delta=survey.central.delta, relation=relation, forged=forged)

@@ -19,7 +19,7 @@ from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
-from protocols.planning.central import CentralPlan, central_plan
+from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     PlanModel,
@@ -125,6 +125,7 @@ class Plan(PlanModel):
     crowd: CrowdPlan
     presence: PresencePlan | None  # what presence_epsilon costs
     central: dict[str, CentralPlan] | None  # what readers of results learn in a day, week, month, year; with `central`
+    target: TargetPlan | None  # which eps_1 keeps the figure that `central` asks for
     shares: SharesPlan | None  # how questions share the devices, and how they could; None: a report answers all
     cautions: tuple[Caution, ...]
 
@@ -170,6 +171,7 @@ def plan(
         crowd=crowd,
         presence=presence,
         central=central_plan(scheme, devices),
+        target=target_plan(scheme, devices) if alternatives else None,
         shares=shares_plan(scheme, devices, error, wanted or {}),
         cautions=cautions(scheme, crowd, presence),
     )

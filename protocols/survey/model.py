@@ -70,6 +70,10 @@ class Central(Strict):
     """What is published so that readers of results learn little about one device (PROTOCOLS 11)."""
 
     delta: float = Field(1e-8, gt=0, le=1e-3, description="the chance of anything beyond the central figure")
+    target: float | None = Field(
+        None, gt=0, le=20, description="a figure, if values are constant: hearsay plan says which eps_1 keeps it"
+    )
+    per: Duration = Field(timedelta(weeks=1), description="how long results are published for that figure")
 
 
 class Survey(Strict):

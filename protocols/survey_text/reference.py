@@ -15,7 +15,7 @@ from protocols.survey.attribute import Attribute, ForecastPlan, Span
 from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
-from protocols.survey.model import Survey
+from protocols.survey.model import Central, Survey
 from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -37,7 +37,7 @@ def json_schema() -> dict[str, Any]:
 
 def reference() -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
-    models = (Survey, Attribute, Cross, Visitors, ForecastPlan, Span, Grid, Reach)
+    models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, Span, Grid, Reach)
     roles = [f"| `{role}` | {shown} | {written} |" for role, (shown, written) in ROLES.items()]
     mechanisms = [f"| `{chooser.name}` | always | {chooser.summary} |" for chooser in CHOOSERS.values()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]

@@ -105,3 +105,18 @@ def test_people_see_what_noise_on_presence_costs(tmp_path: Path) -> None:
     assert "useless-with-presence-noise" in text
     read = json.loads(CliRunner().invoke(app, [str(path), "--devices", "1000", "--json"]).stdout)
     assert read["presence"]["attributes"]["a"]["largest"] == 71
+
+
+def test_people_see_what_readers_of_results_learn_and_which_budget_keeps_a_figure(tmp_path: Path) -> None:
+    path = tmp_path / "central.yaml"
+    path.write_text("""{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, devices: 6500,
+        central: {target: 0.5, per: 1w}, attributes: [
+        {name: gender, values: [a, b, c]}, {name: age, range: {last: 9}, mechanism: l-grr}]}""")
+    text = " ".join(CliRunner().invoke(app, [str(path)], catch_exceptions=False).stdout.split())
+    assert "delta 1e-08, 3,250 honest answers or more" in text and "there are no live answers" in text
+    assert "a week 0.756 (gender) 0.799 (gender) 0.787 (gender)" in text
+    assert "at most 0.5 in 1w eps_1 1.47, which gives 0.499 (gender)" in text
+    read = json.loads(CliRunner().invoke(app, [str(path), "--json"]).stdout)
+    assert list(read["central"]) == ["day", "week", "month", "year"]
+    assert read["central"]["week"]["constant"]["by_attribute"] == {"gender": 0.756, "age": 0.58}
+    assert (read["target"]["eps_1"], read["target"]["figure"]["epsilon"]) == (1.47, 0.499)

@@ -130,6 +130,16 @@ def test_a_page_of_many_values_has_the_most_frequent_first_and_says_of_how_many(
     assert shown[0]["value"] == most
 
 
+def test_the_page_says_what_readers_of_results_learn() -> None:
+    asked = {"central": {"delta": 1e-8}, "devices": 3250, "eps_inf": 4.0, "eps_1": 2.0}
+    record = survey_event(scheme_with(of_size(3, mechanism="l-grr"), **asked).survey)["record"]
+    rows = {row["seen"]: row for row in record["costs"]["guarantees"] if row["seen"].startswith("all results of a ")}
+    assert len(rows) == 4
+    week = rows["all results of a week, if 3,250 honest devices answer each question in a period"]
+    assert week["epsilon"] == week["one_attribute"] == 0.756 and round(week["right_guess"], 2) == 0.68
+    assert week["between"] == "two values that never change, but for a chance of 1e-08"
+
+
 def test_numbers_that_a_browser_cannot_tell_apart_are_sent_as_names() -> None:
     ends = {"first": 2**60, "last": 2**60 + 1}
     (attribute,) = survey_event(scheme_with({"name": "a", "range": ends}, eps=1).survey)["record"]["attributes"]

@@ -14,10 +14,12 @@ import pytest
 from protocols.arrays import Floats
 from protocols.mechanisms import Flip
 from protocols.mechanisms.rounds import grr
-from protocols.privacy.central import central, eps_1_for
+from protocols.planning.central import eps_1_for
+from protocols.privacy.central import central
 from protocols.privacy.central.composition import Losses
 from protocols.privacy.central.families import _symbols as symbols
 from protocols.privacy.central.families import walks_of
+from protocols.privacy.central.figure import _noise as noise_on_answers
 from protocols.randomness.keystream import Keyring
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, survey_distribution
@@ -277,11 +279,12 @@ def test_a_figure_is_of_the_smallest_crowd_without_forged_answers_noise_and_what
     assert many is not None and figure(scheme, 3098, 50) <= many <= figure(scheme, 2970, 50)
     noised = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=5.0, **MEMOS)
     assert figure(asked(3, "l-grr", **MEMOS), 3250) < figure(noised, 3250) < 0.3
-    one, several = (
-        scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=1.0, visitors=counted, **MEMOS)
-        for counted in (None, "calendar")
+    flags = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=1.0, visitors="calendar", **MEMOS)
+    assert flags.presence is not None
+    drawn = np.random.default_rng(1).laplace(
+        scale=flags.presence.reports_scale, size=(50_000, len(flags.survey.visits.cells))
     )
-    assert figure(one, 3250) < figure(several, 3250)  # the noise of all flags of a period
+    assert np.quantile(drawn.sum(axis=1), 0.99) <= noise_on_answers(flags, 0.01)
     tiny = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=0.01, **MEMOS)
     assert tiny.presence is not None and figure(tiny, 20) <= ceil(2000 * tiny.presence.supports_epsilon) / 1000
 

@@ -64,12 +64,12 @@ def everything(
 @pytest.mark.parametrize(
     ("mechanism", "minimum", "visitors"),
     [
-        ("l-grr", 0, GAPS_COUNTED),
+        pytest.param("l-grr", 0, GAPS_COUNTED, id="gaps"),
         ("l-grr", 20, GAPS_COUNTED),
         ("l-osue", 0, GAPS_COUNTED),
         ("l-osue", 20, GAPS_COUNTED),
-        ("l-osue", 0, "visitors: {units: [week, month, ever]}"),
-        ("l-grr", 20, "visitors: {units: [week, ever]}"),
+        pytest.param("l-osue", 0, "visitors: {units: [week, month, ever]}", id="flags"),
+        pytest.param("l-grr", 20, "visitors: {units: [week, ever]}", id="flags-minimum"),
     ],
 )
 def test_no_published_byte_changes_if_two_devices_with_different_gaps_swap_answers(

@@ -1,5 +1,5 @@
 """What readers of published results learn about one device: the central figure (PROTOCOLS 11)."""
 
-from protocols.privacy.central.figure import CentralLoss, central, eps_1_for
+from protocols.privacy.central.figure import CentralLoss, central
 
-__all__ = ["CentralLoss", "central", "eps_1_for"]
+__all__ = ["CentralLoss", "central"]

@@ -11,7 +11,7 @@ compose; where the victim's value never changes, its own memo contracts what is 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, inf, log, log1p, log2, log10
 from typing import Literal, Protocol
@@ -115,19 +115,6 @@ def _why_none(survey: Survey, asked: Sequence[Question]) -> str | None:
         if survey.longitudinal and question.mechanism.second is None:
             return "memos are sent: the results of two periods together show one"
     return None if asked else "nothing is published"
-
-
-def eps_1_for(at: Callable[[float], CentralLoss], target: float) -> float | None:
-    """The largest eps_1, in hundredths, whose figure is at most `target`; None if there is none.
-
-    `at` gives the figure of an eps_1, with which it rises.
-    """
-    low, high = 0, 1000
-    while high - low > 1:
-        middle = (low + high) // 2
-        found = at(middle / 100).epsilon
-        low, high = (middle, high) if found is not None and found <= target else (low, middle)
-    return low / 100 if low else None
 
 
 def round_up(figure: float) -> float:
