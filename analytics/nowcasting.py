@@ -9,12 +9,8 @@ An unbiased estimate is a sum of parts, of which the first two are asked for:
     fresh           noise that is new in every period, of known variance
 
 Nobody knows how fast the level moves. So a filter runs for each hypothesis of a bank [age, drift]: how many periods ago
-the level last jumped, and how large its steps are, in units of fresh noise. A hypothesis has weight by how well it
-predicts what comes. What is published is the mean of this mixture, and its quantiles. Nothing is fitted, and nothing
-later is used: a nowcast never changes.
-
-A jump smaller than two errors of a single estimate cannot be seen at once. Until it is, intervals after it cover less
-than they say (about 0.7 to 0.8 in its first three periods).
+the level last jumped, and how large its steps are. A hypothesis has weight by how well it predicts what comes. What is
+published is the mean of this mixture, and its quantiles. Nothing later is used: a nowcast never changes.
 """
 
 from __future__ import annotations
@@ -26,8 +22,8 @@ import numpy as np
 from analytics.estimation.estimates import CONFIDENCE, Estimates
 from protocols.arrays import Floats
 
+# Standard deviations of a step, in units of that of fresh noise.
 DRIFTS = np.array([0.0, 0.005, 0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28])
-"""Standard deviations of a step, in units of that of fresh noise."""
 PRIOR = np.exp(0.2 * np.arange(len(DRIFTS)))  # larger drifts are a little more probable: intervals cover changes
 AGES = 12  # the last one is that age, or more, or never
 JUMP, JUMP_PROBABILITY = 2.0, 0.01  # standard deviation of a jump in the same units, and how often one comes
@@ -35,8 +31,7 @@ LEAK = 0.01  # the part of the weights of drifts that returns to the prior in ea
 LEVEL, LEVEL_DEVIATION, SEASON_DEVIATION = 0.5, 0.5, 0.15  # of shares, before anything is known
 SEASON_DRIFT = 1e-4  # variance of a step of the season, in units of that of fresh noise
 LONGEST_OF_WHOLE_BANK = 7  # a filter takes the square of its season, so longer ones have a smaller bank
-UNEXPECTED = 0.01
-"""An estimate is unexpected if its p-value is smaller."""
+UNEXPECTED = 0.01  # an estimate is, if its p-value is smaller
 BISECTIONS, WIDEST = 16, 6.25  # of quantiles: none is more than 6.25 deviations from the mean (Cantelli)
 _TINY = 1e-300
 
@@ -111,7 +106,7 @@ class Nowcaster:
         deviation = np.sqrt(np.maximum(spread, _TINY))
 
         wanted = np.array([[(1 - CONFIDENCE) / 2], [(1 + CONFIDENCE) / 2]])
-        low, high = np.broadcast_to([[value - WIDEST * error], [value + WIDEST * error]], (2, 2, len(value)))
+        low, high = value - WIDEST * error + 0 * wanted, value + WIDEST * error + 0 * wanted
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             above = (weight * ndtr((middle[:, None] - mean) / deviation)).sum(axis=1) >= wanted

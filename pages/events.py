@@ -7,6 +7,7 @@ results of a survey have in common (names of values, guarantees) is left out of 
     mobility    the windows and the triangle cells that end with one period
     histogram   one period, for readers that have no mobility report of it
     live        the provisional histograms of the open periods, and what was refused
+    nowcast     the nowcasts of one period, for pages that are told of them apart from its mobility report
     forecast    what was forecast after one period
     status      how a survey is doing, for the page of all surveys (`pages.dashboard.overview`)
 """
@@ -24,7 +25,7 @@ from analytics.mobility import MobilityReport, Quantities, WindowReport
 from protocols.arrays import Floats, Places
 from protocols.survey import TIMES, Survey
 from views.forecasts import ForecastResult
-from views.results import Histogram, Live
+from views.results import Histogram, Live, NowcastResult
 
 MOST_VALUES = 200
 """How many values of an attribute a record shows: the most frequent ones. Tables and topics have all."""
@@ -78,6 +79,15 @@ def live_event(live: Live) -> Event:
     """The event of a survey's live status."""
     record = live.model_dump(mode="json", exclude={"open": True, "schema_version": True, "pieces": True})
     return event("live", live.survey, record | {"open": [_histogram(histogram) for histogram in live.open]})
+
+
+def nowcast_event(found: NowcastResult) -> Event:
+    """The event of published nowcasts of values: those that the mobility report of the period shows."""
+    known = [table for table in found.tables if table.kind == "values" and table.nowcast is not None]
+    places = [_most_frequent(table.attribute, table.value) for table in known]
+    cut = [table if kept is None else _cut(table, kept) for table, kept in zip(known, places, strict=True)]
+    tables = [table.model_dump(mode="json", include={"attribute", "nowcast"}) for table in cut]
+    return event("nowcast", found.survey, {"period": found.period, "tables": tables}, found.period)
 
 
 def forecast_event(survey: Survey, forecast: ForecastResult) -> Event:

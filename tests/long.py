@@ -41,6 +41,7 @@ PARTS = {
         "lab",
         "stream_app/counting",
         "views/forecasts",
+        "views/results",
         "producers/scenarios",
         "examples",
     ),

@@ -202,14 +202,9 @@ def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: Ar
     """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
     reports = np.asarray(n, dtype=np.float64)[..., None]
     drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
-    votes = vote_variance(frequencies, channel) - drawn * frequencies * (1 - frequencies)
-    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
-
-
-def vote_variance(frequencies: Floats, channel: Channel) -> Floats:
-    """The variance of the votes of one report of a sample, if these are the true frequencies."""
     inside, outside = mean_squares(channel, None, frequencies)
-    return np.asarray(outside + (inside - outside - frequencies) * frequencies)
+    votes = outside + (inside - outside - frequencies) * frequencies - drawn * frequencies * (1 - frequencies)
+    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
 
 
 @cache

@@ -97,13 +97,6 @@ def estimate_noised(
     )
 
 
-def noise_variance(shares: Floats, n: ArrayLike, channel: Channel, noise: CellNoise) -> Floats:
-    """What the noise adds to the variance of each share `[..., value]`, out of `n[...]` reports."""
-    squares, _, constant = _votes(channel, None)
-    added = noise.supports * squares + (np.clip(shares, 0, 1) - constant) ** 2 * noise.reports
-    return np.asarray(added / np.asarray(n, dtype=np.float64)[..., None] ** 2)
-
-
 def noise_covariance(shares: Floats, n: int, channel: Channel, noise: CellNoise, places: Places | None) -> Floats:
     """What the noise adds to the covariance of the shares, of all values or of some."""
     channel, some = with_votes(channel), np.arange(channel.k) if places is None else places

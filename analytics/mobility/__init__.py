@@ -7,6 +7,7 @@ from analytics.mobility.combining import (
     combine,
     with_changes,
     with_lost_presence,
+    with_nowcasts,
     with_shortfall,
     with_truth,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "tables_in_parts",
     "with_changes",
     "with_lost_presence",
+    "with_nowcasts",
     "with_shortfall",
     "with_truth",
 ]

@@ -142,13 +142,8 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> Shares:
-    smoothed = publication.smoothed.get(question.name) if window.length == 1 else None
     margins = [_published(publication, axis.name, window) for axis in question.axes]
-    return Shares(
-        share=quantities(answers.shown),
-        **answers.fitted(question.axes, margins),
-        smoothed=None if smoothed is None else quantities(shortened(smoothed)),
-    )
+    return Shares(share=quantities(answers.shown), **answers.fitted(question.axes, margins))
 
 
 def _published(publication: Publication, name: str, window: Window) -> Answers | None:

@@ -21,6 +21,7 @@ from analytics.mobility.model import (
     Changes,
     Kind,
     MobilityReport,
+    Quantities,
     WindowReport,
     measured,
     quantities,
@@ -115,6 +116,22 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
         return attribute
     people = truth.people[attribute.name].astype(np.float64)
     return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
+
+
+def with_nowcasts(report: MobilityReport, nowcasts: Mapping[tuple[int, str, str], Quantities]) -> MobilityReport:
+    """The report with the nowcasts of single periods: by period, attribute, and `values` or `groups`."""
+
+    def with_own(window: WindowReport, part: AttributeReport) -> AttributeReport:
+        known = {kind: nowcasts.get((window.first, part.name, kind)) for kind in ("values", "groups")}
+        shares = {kind: getattr(part, kind) for kind, now in known.items() if now is not None}
+        found = {k: one.model_copy(update={"nowcast": known[k]}) for k, one in shares.items() if one is not None}
+        return part.model_copy(update=found)
+
+    def added(window: WindowReport) -> WindowReport:
+        parts = tuple(with_own(window, part) for part in window.attributes)
+        return window.model_copy(update={"attributes": parts}) if window.first == window.last else window
+
+    return report.model_copy(update={"windows": tuple(map(added, report.windows))})
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:

@@ -145,12 +145,6 @@ class CountHistory:
             raise ValueError("released supports are those of all gaps: longer windows than a period have none")
         return np.asarray(first_reports(self.supports[name], *self._place(window)))
 
-    def by_period(self, name: str, periods: range) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Of each period on its own: the supports `[period, value]` and answers `[period]` of one attribute."""
-        supports, answers = (table[name] for table in (self.supports, self.reports))
-        places = [period - self.first for period in periods]
-        return np.array([supports[at].total for at in places]), np.array([answers[at].total for at in places])
-
     def _cells(self, window: Window) -> int:
         """How many cells of each kind of report are added up for the visitors of a window."""
         longest = len(self.scheme.survey.visits.cells)

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 from math import isfinite
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from analytics.columns import Column
 from analytics.estimation.estimates import Estimates, product
@@ -97,10 +97,10 @@ class Shares(_Model):
     adjusted_error: Column | None = Field(None, description="their standard errors")
     adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
     adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
-    smoothed: Quantities | None = Field(
+    nowcast: Quantities | None = Field(
         None,
-        description="the shares in a period, estimated with the help of earlier periods; null for longer windows and "
-        "for the first period",
+        description="the shares in a period, estimated with the help of earlier periods; null for longer windows; "
+        "added by readers",
     )
     change: Changes | None = Field(
         None, description="of people, since the previous comparable window; added by readers"
@@ -109,6 +109,12 @@ class Shares(_Model):
     truth: Column | None = Field(
         None, description="real numbers of people, if a simulation knows them; added by readers"
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_smoothed(cls, given: Any) -> Any:
+        """Records up to version 6 have smoothed shares: nowcasts, which replace them, are results of their own."""
+        return {name: part for name, part in given.items() if name != "smoothed"} if isinstance(given, dict) else given
 
     def people(self, visitors: Quantity) -> Quantities:
         """The shares as numbers of people: times the window's visitors."""
@@ -258,11 +264,7 @@ class UniqueVisitors(_Model):
 class MobilityReport(_Model):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(
-        6,
-        description="of this shape; a reader refuses one that is newer than it knows; 5 where no calendar units are "
-        "counted and the survey has no central: then the shape is the same as before",
-    )
+    schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")
     survey: str
     title: str
     fingerprint: str

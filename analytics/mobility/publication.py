@@ -1,17 +1,11 @@
-"""What is published of a period: its windows, which of them are suppressed, and its smoothed shares."""
+"""What is published of a period: its windows, and which of them are suppressed."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
 
-import numpy as np
-
-from analytics.estimation.estimates import Estimates
-from analytics.estimation.noised import CellNoise
-from analytics.estimation.smoothing import smooth
 from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
@@ -19,34 +13,10 @@ from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulati
 from analytics.windows.units import UnitSum
 from protocols.survey import DAY, CalendarVisits, Survey, Unit
 
-FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for its period to be smoothed
-MOST_SMOOTHED = 32  # periods: with more, intervals get hardly narrower and finals slower
 LONGEST_TRIANGLE = 31
 SO_FAR: Mapping[Unit, Kind] = {
     "day": "day so far", "week": "week so far", "month": "month so far", "year": "year so far", "ever": "ever",
 }  # fmt: skip
-
-
-def smoothed_shares(history: CountHistory, suppressed: Mapping[str, Container[Window]]) -> dict[str, Estimates]:
-    """The shares in the last period, by attribute; of those that have answers in it, and in an earlier one.
-
-    Suppressed periods are left out, and periods whose number of answers is not known well enough for an estimate.
-    """
-    periods = history.periods[-MOST_SMOOTHED:]
-    visitors = float(history.visitors(Window(periods[-1], periods[-1])).value)
-    found: dict[str, Estimates] = {}
-    for question in history.scheme.questions:
-        if question.attribute.placed:  # shares of places are not sums over reports, which could be smoothed
-            continue
-        counts, n = history.by_period(question.name, periods)
-        noise = CellNoise.of(history.scheme, question.name)
-        if noise is not None:
-            n[n < FEWEST_ERRORS * sqrt(noise.reports)] = 0
-        n[[Window(t, t) in suppressed[question.name] for t in periods]] = 0
-        if np.count_nonzero(n) >= 2 and n[-1]:
-            memo_channel = question.memo_channel if history.scheme.survey.longitudinal else None
-            found[question.name] = smooth(counts, n, question.channel, memo_channel, visitors, noise)
-    return found
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,11 +115,6 @@ class Publication:
             return {w: "minimum" for w in self._standard if self.history.answers(name, w) < self.survey.minimum}
 
         return {name: {**few(name), **self.suppressed} for name in names}
-
-    @cached_property
-    def smoothed(self) -> Mapping[str, Estimates]:
-        """The shares in the last period by attribute, smoothed with earlier periods where these have answers."""
-        return smoothed_shares(self.history, self.suppressed_answers)
 
 
 def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:

@@ -13,7 +13,7 @@ from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import asked_attribute, attribute_report
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Gaps, MobilityReport, UniqueVisitors, WindowReport, each_quantity, quantity
-from analytics.mobility.publication import MOST_SMOOTHED, Publication
+from analytics.mobility.publication import Publication
 from analytics.windows.calendar import Window
 from analytics.windows.units import UnitSum
 from protocols.privacy import PresenceNoise
@@ -32,7 +32,6 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     survey, publication = history.scheme.survey, Publication(history, estimated or {})
     period, noise = history.periods[-1], history.scheme.presence
     return MobilityReport(
-        schema_version=6 if survey.units or survey.central is not None else 5,
         survey=survey.id,
         title=survey.title or survey.id,
         fingerprint=history.scheme.fingerprint,
@@ -173,10 +172,10 @@ def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
             "are present. Shares are estimates for all visitors, from those whose first report in the window is an "
             "answer."
         )
-    if survey.horizon > 1:
+    if survey.nowcasts:
         notes.append(
-            f"Smoothed shares of a period also use up to {min(survey.horizon, MOST_SMOOTHED) - 1} periods before it. "
-            "Their errors are smaller, but they follow an abrupt change with a delay."
+            "Nowcasts are shares of a period that also use earlier periods. Their errors are smaller, but they follow "
+            "an abrupt change with a delay."
         )
     if survey.horizon > 1:
         notes.append(

@@ -34,6 +34,15 @@ def plan(
             show_default=False,
         ),
     ] = "",
+    drift: Annotated[
+        list[float] | None,
+        typer.Option(
+            min=0.001,
+            max=100,
+            help="By how many points shares move in a period, for nowcasts; by default 0.05, 0.2 and 1.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         Path | None,
         typer.Option(
@@ -48,8 +57,10 @@ def plan(
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
     from hearsay.data_directory import DataDirectory
-    from hearsay.library.planning import plan as plan_survey
     from hearsay.survey_files import read_survey
+    from protocols.planning import DRIFTS
+    from protocols.planning import plan as plan_survey
+    from protocols.scheme import Scheme
 
     asked = read_survey(survey)
     if data is not None and not data.exists():
@@ -61,7 +72,7 @@ def plan(
             markup=False,
         )
     with console.progress("planning"):
-        drawn = plan_survey(asked, devices, error, parse_wanted(wanted))
+        drawn = plan_survey(Scheme(asked), devices, error, parse_wanted(wanted), drift or DRIFTS)
     if as_json:
         console.print_json(drawn.model_dump(mode="json"))
         _refuse_few(asked, drawn)

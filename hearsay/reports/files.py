@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import date
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from analytics.mobility import (
     combine,
     with_changes,
     with_lost_presence,
+    with_nowcasts,
     with_shortfall,
     with_truth,
 )
@@ -33,7 +35,7 @@ from protocols.survey import DAY, HOUR, Survey
 from servers.private_files import private_directory, write_private
 from servers.settings import load
 from views.reading import Results
-from views.results import MobilityResult
+from views.results import NOWCASTS, MobilityResult
 
 LENGTHS = {"hour": HOUR, "day": DAY, "week": 7 * DAY}
 POLL_SECONDS = 1.0
@@ -128,6 +130,8 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
     live = results.live(survey)
     lates, lost = (live.lates, live.lost) if live else ({}, ())
     report = with_changes(with_shortfall(combine(reports), lates, lost), baseline)
+    shares = (found.shares.items() for found in results.read(NOWCASTS, survey))
+    report = with_nowcasts(report, dict(chain.from_iterable(shares)))
     if baseline is not None and not any(window.baseline for window in report.windows):
         raise ResultsError(
             f"no report of periods {baseline[0]} to {baseline[-1]} is published that others could be compared with",

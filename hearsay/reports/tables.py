@@ -17,6 +17,7 @@ from analytics.mobility import (
     MobilityReport,
     Quantities,
     Quantity,
+    Shares,
     WindowReport,
 )
 from hearsay.terminal.dates import when
@@ -28,6 +29,7 @@ MOST_ATTRIBUTES = 12  # after a run
 MOST_COLUMNS = 4  # of a table of pairs
 MOST_ROWS = 40
 BAR = 16
+CLEARLY_BETTER = 0.9  # times the error of a period alone
 LABEL = 28
 
 
@@ -144,23 +146,34 @@ def _answers(
     people, truth, normal = attribute.values.people(visitors), attribute.values.truth, attribute.values.baseline
     if asked.axes and min(len(axis.values) for axis in asked.axes) <= MOST_COLUMNS:
         return Group(head, _pairs(asked.axes, people))
-    extra = (*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"]))
+    now = _nowcasts(attribute.values, visitors)
+    extra = [] if now is None else ["nowcast", "± 95 %"]
+    extra += [*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"])]
     for title in ("", called, "± 95 %", *extra):
         table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
     table.add_column("")
     listed = np.argsort(-people.value, kind="stable")
-    most = people.value[listed[0]]
+    most, width = people.value[listed[0]], BAR if now is None else BAR // 2
     for place in listed[:MOST_VALUES]:
         one = people.at(place)
         row: list[RenderableType] = [Text(asked.values[place]), _count(one), _half_width(one)]
+        if now is not None:
+            row += [_count(now.at(place)), _half_width(now.at(place))]
         if truth is not None:
             row.append(_number(truth[place]))
         if normal is not None:
             row.append(_shown_percent(normal.percent.at(place)))
-        table.add_row(*row, "█" * round(BAR * max(0, one.value or 0) / most if most > 0 else 0))
+        table.add_row(*row, "█" * round(width * max(0, one.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
     return Group(head, table)
+
+
+def _nowcasts(shares: Shares, visitors: Quantity) -> Quantities | None:
+    """The people by nowcasts; None unless they say clearly more than the period alone, as in its first season."""
+    if shares.nowcast is None or not (shares.nowcast.error < CLEARLY_BETTER * shares.share.error).any():
+        return None
+    return shares.model_copy(update={"share": shares.nowcast}).people(visitors)
 
 
 def _pairs(axes: Sequence[Axis], people: Quantities) -> Table:

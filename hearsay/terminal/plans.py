@@ -55,6 +55,7 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
         yield _places(drawn)
     if any(a.precision for a in drawn.attributes):
         yield _precision(drawn)
+        yield _nowcasts(drawn)
     if drawn.presence is not None:
         yield _presence(drawn, drawn.presence)
     if drawn.central is not None:
@@ -190,6 +191,16 @@ def _precision(drawn: Plan) -> Table:
     return table
 
 
+def _nowcasts(drawn: Plan) -> Table:
+    asked = [(a.name, a.precision) for a in drawn.attributes if a.precision]
+    title = "Standard error of a nowcast, if shares move by so many points in a period"
+    table = _table(title, "attribute", "one period alone", *(f"{drift:g} points" for drift in asked[0][1].nowcasts))
+    for name, p in asked:
+        table.add_row(name, *map(_number, (p.if_nobody, *p.nowcasts.values())))
+    table.caption = "For a value that no device has, after some tens of periods. To learn a season takes more."
+    return table
+
+
 def _presence(drawn: Plan, presence: PresencePlan) -> Table:
     title = f"The same with presence_epsilon = {presence.epsilon:g}, which protects a device's presence in a period"
     wanted = f"devices for {drawn.error:g}"
@@ -250,15 +261,18 @@ def _shares(shares: SharesPlan, devices: int) -> Table:
 def _ways(drawn: Plan) -> Table:
     title = "Memos, or fresh noise in one of several periods: loss between any two histories, and error"
     periods = list(drawn.ways[0].any)
-    table = _table(title, "asked with", *(f"{t} periods" for t in periods), "", "largest standard error")
+    columns = [*(f"{t} periods" for t in periods), "", "largest standard error", "nowcast at 0.2"]
+    table = _table(title, "asked with", *columns)
     for way in drawn.ways:
         terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
         losses = [_loss(loss.whole) for loss in way.any.values()]
-        table.add_row(terms, *losses, _kind(way.any[periods[-1]]), _number(max(way.errors.values())))
+        errors = [_number(max(found.values())) for found in (way.errors, way.nowcasts)]
+        table.add_row(terms, *losses, _kind(way.any[periods[-1]]), *errors)
     table.caption = (
         "All reports of so many consecutive periods, linked. While a value stays, memos lose less than this (constant, "
         "above); where it changes often and reports can be linked, fresh noise in one of several periods does. The "
-        "error is that of a share in one period, for a value that no device has."
+        "error is that of a share in one period, for a value that no device has; beside it that of its nowcast, if "
+        "shares move by 0.2 points in a period."
     )
     return table
 

@@ -15,14 +15,14 @@ from analytics.mobility import MobilityReport
 from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Document, Result
 from pages.dashboard.overview import SurveyStatus
-from pages.events import Event, event, forecast_event, live_event, mobility_events
+from pages.events import Event, event, forecast_event, live_event, mobility_events, nowcast_event
 from protocols.errors import HearsayError
 from protocols.survey import Survey
 from stream_app.finals import rounded
 from stream_app.log import Come
 from views.forecasts import ForecastResult
 from views.reading import Followed, Follower
-from views.results import Histogram, Live, MobilityResult
+from views.results import Histogram, Live, MobilityResult, NowcastResult
 
 MOST_UNREAD = 20
 """How many records that cannot be shown are named, the newest ones."""
@@ -101,6 +101,8 @@ class Making:
             yield from mobility_events(self._adjust(result))
         elif isinstance(result, Live):
             yield live_event(result)
+        elif isinstance(result, NowcastResult):
+            yield nowcast_event(result)
         elif isinstance(result, ForecastResult):
             if found.key.survey in self._surveys:
                 yield forecast_event(self._surveys[found.key.survey], result)

@@ -4,6 +4,7 @@ from protocols.planning.cautions import FEWEST_CANDIDATES
 from protocols.planning.central import CentralPlan, TargetPlan
 from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, plan
 from protocols.planning.precision import (
+    DRIFTS,
     PrecisionPlan,
     PresenceErrors,
     PresencePlan,
@@ -15,6 +16,7 @@ from protocols.planning.visits import visit_bits
 
 __all__ = [
     "DEVICES",
+    "DRIFTS",
     "FEWEST_CANDIDATES",
     "AttributePlan",
     "CentralPlan",

@@ -5,7 +5,7 @@ Everything is computed from the compiled survey; `plan` is pure, and the command
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import ceil, inf, sqrt
 
 import numpy as np
@@ -22,11 +22,13 @@ from protocols.planning.cautions import Caution, cautions
 from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
+    DRIFTS,
     PlanModel,
     PrecisionPlan,
     PresencePlan,
     SharesPlan,
     mean_variance,
+    nowcast_error,
     presence_plan,
     shares_plan,
     standard_error,
@@ -135,12 +137,14 @@ def plan(
     devices: int | None = None,
     error: float = 0.01,
     wanted: Mapping[str, float] | None = None,
+    drifts: Sequence[float] = DRIFTS,
     *,
     alternatives: bool = True,
 ) -> Plan:
     """The plan of a compiled survey for a number of devices (by default the survey's own) and a wanted standard error.
 
-    `wanted` names other errors, by attribute or cross, for which shares are proposed. Without `alternatives`, other
+    `wanted` names other errors, by attribute or cross, for which shares are proposed. `drifts` in
+    points are those for which errors of nowcasts are computed. Without `alternatives`, other
     mechanisms, ways to collect the survey and wider budgets are left out, which take most of the time.
 
     >>> from protocols.survey_text.parsing import parse_survey
@@ -154,7 +158,7 @@ def plan(
     devices = devices or survey.devices or DEVICES
     crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
-    attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
+    attributes = tuple(_attribute(scheme, question, devices, error, drifts, alternatives) for question in questions)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,
@@ -177,7 +181,9 @@ def plan(
     )
 
 
-def _attribute(scheme: Scheme, question: Question, devices: int, error: float, alternatives: bool) -> AttributePlan:
+def _attribute(
+    scheme: Scheme, question: Question, devices: int, error: float, drifts: Sequence[float], alternatives: bool
+) -> AttributePlan:
     mechanism, channel = question.mechanism, question.channel
     affine = channel if isinstance(channel, SupportChannel) else None
     placed = isinstance(channel, PlanarChannel)
@@ -200,7 +206,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
         gain=None if affine is None else affine.gain,
         floor=None if affine is None else (float(affine.floor.min()), float(affine.floor.max())),
         answer_bytes=mechanism.encoding.answer.bytes,
-        precision=None if placed else _precision(scheme, question, devices, error),
+        precision=None if placed else _precision(scheme, question, devices, error, drifts),
         value_guess=value_guess(question),
         forged_report=None if placed else forged_weight(channel),
         displacement=_displacement(question) if placed else None,
@@ -238,7 +244,9 @@ def _noise(noise: Round) -> NoisePlan:
     return NoisePlan(p=noise.p, q=noise.q) if isinstance(noise, Flip) else NoisePlan(p=None, q=None)
 
 
-def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
+def _precision(
+    scheme: Scheme, question: Question, devices: int, error: float, drifts: Sequence[float]
+) -> PrecisionPlan:
     share = scheme.answering_share(question)
     reports = devices * share
     nobody, half = mean_variance(question.channel, 0.0), mean_variance(question.channel, 0.5)
@@ -249,6 +257,7 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
         if_half=standard_error(scheme, question, devices, 0.5),
         at_best=sqrt(mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
         devices_needed=ceil(max(nobody, half) / error**2 / share),
+        nowcasts={drift: nowcast_error(scheme, question, devices, drift) for drift in drifts},
     )
 
 

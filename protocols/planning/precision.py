@@ -25,6 +25,10 @@ from protocols.scheme import Scheme
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
+DRIFTS = (0.05, 0.2, 1.0)
+"""Of shares from one period to the next, in points, for which errors of nowcasts are planned."""
+LEARNING = ((0.02, 0.025, 0.05, 0.13, 0.3), (2.0, 1.5, 1.2, 1.1, 1.05))
+"""Drift in units of fresh noise, and by which factor the error grows because the drift is learnt."""
 USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
 
 
@@ -38,7 +42,8 @@ class PrecisionPlan(PlanModel):
     """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
 
     `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
-    because memos repeat. `devices_needed` for the wanted error, at the worse of both.
+    because memos repeat. `devices_needed` for the wanted error, at the worse of both. `nowcasts` are by drift in
+    points.
     """
 
     reports: float
@@ -46,11 +51,34 @@ class PrecisionPlan(PlanModel):
     if_half: float
     at_best: float | None
     devices_needed: int
+    nowcasts: dict[float, float]
 
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:
     """Of a value with this frequency, in a period in which this number of devices report."""
     return sqrt(mean_variance(question.channel, frequency) / (devices * scheme.answering_share(question)))
+
+
+def nowcast_error(scheme: Scheme, question: Question, devices: int, drift: float) -> float:
+    """Of a value that no device has, with exact counts and without a season, if its share moves by `drift` points.
+
+    That of a filter which knows the drift (the steady state of a random walk in fresh noise), times what it takes to
+    learn it, as simulations have shown. Noise of memos stays.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 2, one_in: 30,
+    ...     attributes: [{name: a, values: [x, y, z, u, v, w]}]}'''))
+    >>> alone = standard_error(scheme, scheme.questions[0], 6000, 0.0)
+    >>> round(alone, 4), round(nowcast_error(scheme, scheme.questions[0], 6000, 0.2), 4)
+    (0.0373, 0.0102)
+    """
+    reports = devices * scheme.answering_share(question)
+    memo = mean_variance(question.memo_channel, 0.0) / reports if scheme.survey.longitudinal else 0.0
+    whole = mean_variance(question.channel, 0.0) / reports
+    fresh, step = max(whole - memo, whole / 1000), (drift / 100) ** 2
+    known = (sqrt(step**2 + 4 * step * fresh) - step) / 2
+    learning = float(np.interp(sqrt(step / fresh), *LEARNING))
+    return sqrt(learning**2 * known + memo)
 
 
 def mean_variance(channel: Channel, frequency: float) -> float:

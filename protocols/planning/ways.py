@@ -12,7 +12,7 @@ from contextlib import suppress
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, Use
-from protocols.planning.precision import PlanModel, standard_error
+from protocols.planning.precision import PlanModel, nowcast_error, standard_error
 from protocols.privacy.loss import Loss
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
@@ -20,19 +20,22 @@ from protocols.survey.model import MAX_EPS, Survey
 
 PERIODS = (10, 100)  # consecutive periods, all of whose reports are linked
 TURNS = (1, 7, 30)  # one_in
+DRIFT = 0.2  # points per period, for nowcasts
 WIDER = 2  # times eps: the eps_inf of memos beside fresh noise
 
 
 class WayPlan(PlanModel):
     """One way to ask. `any` is by number of consecutive periods, between any two histories.
 
-    `errors` are the standard errors of the share of a value that no device has, in one period, by attribute.
+    `errors` are the standard errors of the share of a value that no device has, in one period, by attribute,
+    `nowcasts` those of its nowcasts if it moves by 0.2 points in a period.
     """
 
     terms: str
     declared: bool
     any: dict[int, Loss]
     errors: dict[str, float]
+    nowcasts: dict[str, float]
 
 
 def ways(scheme: Scheme, devices: int) -> tuple[WayPlan, ...]:
@@ -90,9 +93,11 @@ def _as_used(attribute: Attribute, use: Use) -> Attribute:
 
 
 def _way(scheme: Scheme, devices: int, declared: bool) -> WayPlan:
+    asked = [question for question in scheme.questions if not question.attribute.placed]
     return WayPlan(
         terms=budgets_in_words(scheme.survey),
         declared=declared,
         any={t: scheme.guarantees.any(t) for t in PERIODS},
-        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in scheme.questions if not q.attribute.placed},
+        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in asked},
+        nowcasts={q.name: nowcast_error(scheme, q, devices, DRIFT) for q in asked},
     )

@@ -250,6 +250,18 @@ def refuse_twice(names: tuple[str, ...], what: str, fix: str) -> None:
 
 MOST_AHEAD = 1000
 LONGEST_SEASON = 2000
+LONGEST_NOWCAST_SEASON = 24
+
+
+class NowcastPlan(Strict):
+    """How shares are estimated with the help of earlier periods. They are made from published results: no terms."""
+
+    seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_NOWCAST_SEASON)], ...] | None = Field(
+        None, max_length=1, description="the season in periods, or []: none; by default [7] for days, [24] for hours"
+    )
+    drift: float | None = Field(
+        None, gt=0, le=100, description="the most points that shares move in a period; if wrong, so are intervals"
+    )
 
 
 class ForecastPlan(Strict):

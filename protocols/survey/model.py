@@ -14,9 +14,10 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
-from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, refuse_twice
+from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, NowcastPlan, refuse_twice
 from protocols.survey.calendar import (
     DAY,
+    HOUR,
     MAX_PERIOD,
     Calendar,
     TimeZone,
@@ -40,6 +41,7 @@ MIN_EPS, MAX_EPS = 0.001, 20.0  # below, nothing can be learnt; above, nothing i
 MAX_COUNTERS = 1 << 20  # of one period: horizon times all values
 MAX_GRACE_PERIODS = 1000
 MAX_ONE_IN = 10_000
+MOST_USUAL_NOWCASTS = 200  # values and groups: they take a tenth of a second in each period
 
 
 def _moment(value: Any) -> Any:
@@ -161,6 +163,11 @@ class Survey(Strict):
     )
     forecast: ForecastPlan | None = Field(
         None, description="forecasts to publish after every period, from what is published; no part of the terms"
+    )
+    nowcast: NowcastPlan | None = Field(
+        None,
+        description=f"nowcasts of every period; without it, as usual up to {MOST_USUAL_NOWCASTS} values and groups; no "
+        "part of the terms",
     )
     signature: str | None = Field(
         None,
@@ -349,12 +356,26 @@ class Survey(Strict):
         return self.visitors is not None or any(a.other is not None or a.placed for a in self.attributes)
 
     @property
+    def nowcasts(self) -> int:
+        """Of how many values and groups nowcasts are made: of all but places; 0 if none are."""
+        series = sum(attribute.k + len(attribute.groups) for attribute in self.asked if not attribute.placed)
+        return 0 if self.nowcast is None and series > MOST_USUAL_NOWCASTS else series
+
+    @property
+    def nowcast_season(self) -> int:
+        """The season of nowcasts in periods; 1: none."""
+        usual = {DAY: (7,), HOUR: (24,)}.get(self.period, ())
+        stated = usual if self.nowcast is None or self.nowcast.seasons is None else self.nowcast.seasons
+        return next(iter(stated), 1)
+
+    @property
     def declared_terms(self) -> dict[str, Any]:
         """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
         shown: Any = {
             "title": True,
             "description": True,
             "forecast": True,
+            "nowcast": True,
             "areas": True,
             "signature": True,
             "attributes": {"__all__": {"groups", "role", "areas"}},

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
-from protocols.survey.attribute import Attribute, ForecastPlan, Span
+from protocols.survey.attribute import Attribute, ForecastPlan, NowcastPlan, Span
 from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
@@ -37,7 +37,7 @@ def json_schema() -> dict[str, Any]:
 
 def reference() -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
-    models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, Span, Grid, Reach)
+    models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, NowcastPlan, Span, Grid, Reach)
     roles = [f"| `{role}` | {shown} | {written} |" for role, (shown, written) in ROLES.items()]
     mechanisms = [f"| `{chooser.name}` | always | {chooser.summary} |" for chooser in CHOOSERS.values()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]

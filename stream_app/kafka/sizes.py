@@ -34,8 +34,8 @@ DWELL_BYTES = 64 * 1024 * 1024
 LARGE_SURVEY = 1024 * 1024
 """The terms of a smaller survey are not looked at: they are written about as long as it is."""
 
-MOST_FORECASTS = 2000
-"""Series of one survey. Fitting one may take half a second, and finals wait for no forecast, but the next one does."""
+MOST_SERIES = 2000
+"""Of one survey. Fitting one may take half a second, and finals wait for no forecast, but the next one does."""
 
 
 def survey_bytes(survey: Survey) -> int:
@@ -66,11 +66,12 @@ def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
                 f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
             )
     series = 1 + sum(attribute.k + len(attribute.groups) for attribute in survey.asked)
-    if survey.forecast is not None and series > MOST_FORECASTS:
-        raise SurveyError(
-            f"survey {survey.id!r}: it asks for forecasts of {series:,} values and groups; at most {MOST_FORECASTS:,}",
-            "leave out `forecast`, and use `hearsay forecast --value` for those you look at",
-        )
+    for key, asked in (("forecast", series if survey.forecast else 0), ("nowcast", survey.nowcasts)):
+        if asked > MOST_SERIES:
+            raise SurveyError(
+                f"survey {survey.id!r}: it asks for {key}s of {asked:,} values and groups; at most {MOST_SERIES:,}",
+                f"leave out `{key}`; `hearsay forecast --value` shows what is to come of those you look at",
+            )
     if survey_bytes(survey) > limit:
         raise SurveyError(
             f"survey {survey.id!r}: it takes {survey_bytes(survey):,} bytes, and a record at most {limit:,}",

@@ -6,12 +6,14 @@ import csv
 from datetime import UTC, datetime
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from analytics.estimation import shortened
-from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_truth
+from analytics.estimation.estimates import Estimates
+from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_nowcasts, with_truth
 from analytics.mobility.model import quantities
 from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
@@ -38,7 +40,9 @@ def report() -> MobilityReport:
         )
     )
     truth = truths(scheme, town, [Window(25, 25)])
-    return with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
+    made = with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
+    now = quantities(Estimates(*np.random.default_rng(0).random((4, 4))))
+    return with_nowcasts(made, {(25, "area", "values"): now})
 
 
 def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) -> None:
@@ -51,7 +55,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     assert len(flat["flows"]) == sum(len(asked.values) for asked, _ in known if asked.role == "transition")
     window = report.window(25, 25)
     area = window.attribute("area").values
-    assert area and area.change and area.smoothed and area.truth is not None and window.visitors
+    assert area and area.change and area.nowcast and area.truth is not None and window.visitors
     people, change = (
         quantities(shortened(numbers.estimates)) for numbers in (area.people(window.visitors), area.change.percent)
     )
@@ -60,7 +64,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
         assert (row["people"], row["people_high"]) == (people.value[place], people.high[place])
         assert row["change"] == change.at(place).value
         assert (row["change_against"], row["truth"]) == (area.change.against, area.truth[place])
-        assert (row["smoothed"], row["smoothed_error"]) == (area.smoothed.value[place], area.smoothed.error[place])
+        assert (row["nowcast"], row["nowcast_error"]) == (area.nowcast.value[place], area.nowcast.error[place])
     flow = next(row for row in flat["flows"] if row["first"] == row["last"] == 25)
     transition = window.attribute("transition").values
     assert transition and flow["people"] == shortened(transition.people(window.visitors).estimates).value[0]

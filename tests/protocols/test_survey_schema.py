@@ -82,6 +82,7 @@ def test_the_json_schema_is_json_and_knows_every_key() -> None:
         "Attribute",
         "Cross",
         "ForecastPlan",
+        "NowcastPlan",
         "Grid",
         "Reach",
         "Central",

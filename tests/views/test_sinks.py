@@ -59,7 +59,7 @@ def test_tables_have_no_columns_that_only_readers_of_reports_fill() -> None:
     listed = {
         name: {*next(iter(parts)).columns} for name, parts in MOBILITY.tables(report, World().scheme.survey).items()
     }
-    assert {"visitors", "shortfall"} <= listed["visitors"] and {"share", "smoothed"} <= listed["values"]
+    assert {"visitors", "shortfall"} <= listed["visitors"] and {"share", "people"} <= listed["values"]
     assert not {"change", "change_against", "baseline", "truth"} & set.union(*listed.values())
 
 

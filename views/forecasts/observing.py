@@ -89,23 +89,34 @@ def _people(scheme: Scheme, question: Question, published: AttributeHistogram, t
     """`[part, cell]`: the values of an attribute, then its groups."""
     shares, n = np.array(published.estimate), published.n or 0
     likely = norm_sub(shares)
-    answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
     members: list[Mask | None] = [] if question.attribute.placed else [None]
     if question.attribute.groups:
         members.append(question.members)
     parts = []
     for member in members:
         combined = shares if member is None else shares @ member.T
-        whole = _variance(question.channel, likely, n, total, member, CellNoise.of(scheme, question.name))
-        if scheme.survey.longitudinal:
-            memo = np.minimum(_variance(question.memo_channel, likely, n, total, member), whole)
-        else:  # which of the visitors were asked stays the same, if anything does
-            expected = likely if member is None else likely @ member.T
-            asked = 0.0 if answering >= total else (total - answering) / max(total - 1, 1) / answering
-            memo = np.minimum(expected * (1 - expected) * asked, whole)
-        fresh = (whole - memo) * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in `whole`
+        fresh, memo = share_variances(scheme, question, likely, n, total, member)
+        fresh = fresh * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in the shares' own
         parts.append(np.stack([combined * total, fresh, memo * total**2]))
     return np.concatenate(parts, axis=1)
+
+
+def share_variances(
+    scheme: Scheme, question: Question, shares: Floats, n: int, total: int, members: Mask | None
+) -> tuple[Floats, Floats]:
+    """Of estimates of all values, or of groups of them: the variances of fresh noise, and of memos.
+
+    `shares` are those that are true, or likely. `n` of all who reported (`total`) have answered.
+    """
+    whole = _variance(question.channel, shares, n, total, members, CellNoise.of(scheme, question.name))
+    if scheme.survey.longitudinal:
+        memo = np.minimum(_variance(question.memo_channel, shares, n, total, members), whole)
+    else:  # which of the visitors were asked stays the same, if anything does
+        expected = shares if members is None else shares @ members.T
+        answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
+        asked = 0.0 if answering >= total else (total - answering) / max(total - 1, 1) / answering
+        memo = np.minimum(expected * (1 - expected) * asked, whole)
+    return whole - memo, memo
 
 
 def _variance(

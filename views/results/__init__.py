@@ -1,7 +1,8 @@
-"""Results of a period or of a survey: histogram, mobility report with its verdict, and live status."""
+"""Results of a period or of a survey: histogram, mobility report with its verdict, nowcasts, and live status."""
 
 from views.results.histogram import Histogram
 from views.results.mobility import MOBILITY, MobilityResult
+from views.results.nowcasts import NOWCASTS, NowcastResult
 from views.results.period import HISTOGRAMS
 from views.results.status import LIVE, Live
 from views.results.tables import histogram_table
@@ -10,8 +11,10 @@ __all__ = [
     "HISTOGRAMS",
     "LIVE",
     "MOBILITY",
+    "NOWCASTS",
     "Histogram",
     "Live",
     "MobilityResult",
+    "NowcastResult",
     "histogram_table",
 ]

@@ -13,7 +13,7 @@ from views.past import Past, history_reach
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
-ADDED = ("change", "baseline", "truth")  # by readers of reports: nobody has published them
+ADDED = ("change", "baseline", "nowcast", "truth")  # by readers of reports: nobody has published them
 SEVERAL = "made of several periods: see central_since_first in the histogram of the last one"
 
 
@@ -49,4 +49,4 @@ def _published(part: Part) -> Part:
     return Part(part.rows, kept)
 
 
-MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, tables, tables_version=6)
+MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, tables, tables_version=7)

@@ -45,7 +45,7 @@ MEANINGS: Mapping[str, tuple[str, str]] = {
     "share": (_SHARE, "of the visitors; unbiased: may be negative, need not sum to 1"),
     "consistent": (_SHARE, "the nearest shares that are not negative and sum to 1"),
     "people": (_PEOPLE, "the share times the visitors"),
-    "smoothed": (_SHARE, "the share in a period, estimated with the help of earlier periods"),
+    "nowcast": (_SHARE, "the share in a period, estimated with the help of earlier periods"),
     "place": ("number", "place in the ranking, 1 is the busiest"),
     "probability": (_PROBABILITY, "that this place is right"),
     "unit": (_TEXT, "of the mean"),

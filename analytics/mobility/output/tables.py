@@ -2,7 +2,7 @@
 
     visitors    one row per window: visitors, new and returning ones, changes, shortfall
     gaps        returning visitors by the time since their last visit
-    values      one row per window, attribute and value: share, people, smoothed share, changes, truth
+    values      one row per window, attribute and value: share, people, nowcast, changes, truth
     groups      the same for groups of values
     rankings    the busiest areas, by place
     dwell       mean and quartiles of dwell times

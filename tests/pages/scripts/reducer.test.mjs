@@ -57,3 +57,14 @@ test("names of a range are made when they are asked for", () => {
   assert.deepEqual([many.length, many.at(77), many.indexOf("999999"), many.indexOf("1000000"), many.indexOf("07")], [1_000_000, "77", 999_999, -1, -1]);
   assert.deepEqual(listed, ["x", "y"]);
 });
+
+test("nowcasts are shown with the report of their period, whichever of them comes first", () => {
+  const window = () => ({ first: 0, last: 0, attributes: [{ name: "plan", values: { share: { value: [0.4] } } }] });
+  const report = () => ({ kind: "mobility", survey: "s", key: "mobility/s/0", record: { period: 0, windows: [window()], triangle: [] } });
+  const nowcast = { kind: "nowcast", survey: "s", key: "nowcast/s/0", record: { period: 0, tables: [{ attribute: "plan", nowcast: [0.3] }] } };
+  for (const events of [[report(), nowcast], [nowcast, report()]]) {
+    const state = emptyState();
+    for (const event of events) apply(state, event);
+    assert.deepEqual(state.surveys.get("s").periods.get(0).windows[0].attributes[0].values.nowcast.value, [0.3]);
+  }
+});

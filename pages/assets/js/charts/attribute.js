@@ -67,7 +67,7 @@ export function overTimeView(attribute) {
 function seriesKey(survey, attribute) {
   const rows = periodsOf(survey), parts = rows.map((row) => row.attributes.get(attribute.name)?.values).filter(Boolean);
   const signs = [sign("interval", "its 95 % interval")];
-  if (parts.some((part) => part.smoothed)) signs.push(sign("smooth", "smoothed over time"));
+  if (parts.some((part) => part.nowcast)) signs.push(sign("smooth", "nowcast, with earlier periods"));
   if (rows.some((row) => row.state === "provisional")) signs.push(sign("bar hatched", "not final yet"));
   if (parts.some((part) => part.truth)) signs.push(sign("truth", "truth"));
   return signs;
@@ -87,7 +87,7 @@ function overTimeTable(context, attribute) {
   const columns = [
     column("value", readable(attribute.name)), column("period", null), column("begin", "from"), column("state", "state"),
     column(words.people, words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare),
-    column("smoothed", "smoothed", number), column("truth", "truth", whole),
+    column("nowcast", "nowcast", number), column("truth", "truth", whole),
   ];
   const rows = rankedValues(survey, attribute).flatMap((place) => {
     const shares = valueSeries(survey, attribute, place, "share");

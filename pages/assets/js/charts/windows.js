@@ -70,7 +70,7 @@ export function nowView(attribute) {
     key: (context) => {
       const values = partOf(windowOf(context), attribute)?.values;
       if (!values || grouped(context)) return values ? [sign("dot", "estimate"), sign("interval", "its 95 % interval")] : [];
-      return [sign("bar returning", "best fit: none below 0, all add up"), sign("dot", "estimate"), sign("interval", "its 95 % interval"), ...(values.smoothed ? [sign("ring", "smoothed over time")] : []), ...(values.truth ? [sign("truth", "truth")] : [])];
+      return [sign("bar returning", "best fit: none below 0, all add up"), sign("dot", "estimate"), sign("interval", "its 95 % interval"), ...(values.nowcast ? [sign("ring", "nowcast, with earlier periods")] : []), ...(values.truth ? [sign("truth", "truth")] : [])];
     },
     table: (context) => (grouped(context) ? groupTable(context, attribute, groups) : valueTable(context, attribute)),
     draw: (box, table, context) => bars(box, table().rows, attribute, context),
@@ -91,13 +91,13 @@ function valueTable(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute), { words } = context;
   const columns = [
     column("value", readable(attribute.name)), column(words.people, words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare),
-    column("consistent", "best fit", number), column("smoothed", "smoothed", number), column("truth", "truth", whole),
+    column("consistent", "best fit", number), column("nowcast", "nowcast", number), column("truth", "truth", whole),
   ];
   const values = part?.values, name = `${attribute.name} now`;
   if (!values || !isKnown(window.visitors)) return { name, columns, rows: [] };
   const rows = placesOf(part).map((place, at) => {
     const share = entry(values.share, at), people = product(share, window.visitors), scale = (one) => (one == null ? null : one * window.visitors.value);
-    return [attribute.values.at(place), people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.smoothed?.value[at]), values.truth?.[at] ?? null];
+    return [attribute.values.at(place), people.value, people.low, people.high, share.value, scale(values.consistent?.[at]), scale(values.nowcast?.value[at]), values.truth?.[at] ?? null];
   });
   if (part.places || attribute.role === "area" || (!attribute.ordered && attribute.role === "plain" && rows.length > 12)) rows.sort((a, b) => b[1] - a[1]);
   return { name, columns, rows };

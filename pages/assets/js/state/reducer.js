@@ -9,7 +9,7 @@ export function emptyState() {
 function emptySurvey(id) {
   return {
     id, revision: 0, published: 0, about: null, live: null, status: null, integrity: new Map(),
-    periods: new Map(), histograms: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(),
+    periods: new Map(), histograms: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(), nowcasts: new Map(),
   };
 }
 
@@ -28,12 +28,23 @@ export function apply(state, event) {
   if (kind === "survey") survey.about = { ...record, attributes: record.attributes.map(named) };
   else if (kind === "mobility") survey.periods.set(record.period, record);
   else if (kind === "histogram") takeHistogram(survey, record);
+  else if (kind === "nowcast") survey.nowcasts.set(record.period, record);
   else if (kind === "forecast") takeForecast(survey, record);
   else if (kind === "live") takeLive(survey, record);
   else if (kind === "status") survey.status = record;
   else if (kind === "integrity") survey.integrity.set(key, record);
   if (kind === "mobility") survey.provisional.delete(record.period);
+  if (kind === "mobility" || kind === "nowcast") joinNowcasts(survey.periods.get(record.period), survey.nowcasts.get(record.period));
   return id;
+}
+
+// Nowcasts come apart from the mobility report of their period, before or after it. Static pages have them in it.
+function joinNowcasts(report, nowcasts) {
+  const window = report?.windows.find(({ first, last }) => first === last);
+  for (const { attribute, nowcast } of nowcasts?.tables ?? []) {
+    const part = window?.attributes?.find(({ name }) => name === attribute);
+    if (part?.values) part.values.nowcast = { value: nowcast };
+  }
 }
 
 function isFinal(survey, period) {

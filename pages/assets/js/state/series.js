@@ -90,7 +90,7 @@ export function pointAt(row, attribute, value, measure = "people") {
   const place = part?.values ? placeIn(part, value) : -1;
   if (place < 0) return point;
   Object.assign(point, product(entry(part.values.share, place), scale));
-  const smoothed = part.values.smoothed?.value[place] ?? null;
+  const smoothed = part.values.nowcast?.value[place] ?? null;
   if (smoothed != null && isKnown(scale)) point.smoothed = smoothed * scale.value;
   const truth = part.values.truth?.[place] ?? null;
   if (truth != null) point.truth = measure === "share" ? (row.truth ? (truth / row.truth) * 100 : null) : truth;
