@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from analytics.estimation import CellNoise, exact
-from analytics.mobility import MOST_SMOOTHED, Answers, CountHistory
+from analytics.mobility import Answers, CountHistory
 from analytics.windows import ByGap, UnitSum, UnitSums
 from protocols.arrays import Whole
 from protocols.scheme import PRESENCE_ONLY, Scheme
@@ -51,7 +51,7 @@ class Past:
     @cached_property
     def history(self) -> CountHistory:
         """The counts of all periods that windows of the last one include."""
-        return history_of(self.scheme, self.last(history_reach(self.scheme)))
+        return history_of(self.scheme, self.last(self.scheme.survey.horizon))
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,11 +98,6 @@ class PeriodAnswers:
             if q.name in counted
         }
         return PeriodAnswers(counted, answers, total)
-
-
-def history_reach(scheme: Scheme) -> int:
-    """How many finals windows are made of. Those of calendar units have sums of their own: the others are smoothed."""
-    return scheme.survey.horizon if scheme.survey.visitors is None else MOST_SMOOTHED
 
 
 def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:

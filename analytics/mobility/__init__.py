@@ -26,11 +26,9 @@ from analytics.mobility.model import (
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.tables import tables, tables_in_parts
 from analytics.mobility.output.value_tables import PART_ROWS, Part
-from analytics.mobility.publication import MOST_SMOOTHED
 from analytics.mobility.report import mobility_report
 
 __all__ = [
-    "MOST_SMOOTHED",
     "PART_ROWS",
     "Answers",
     "AskedAttribute",

@@ -9,7 +9,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure
 from stream_app.log import TopicName
-from views.past import Past, history_reach
+from views.past import Past
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import Pieces, View
 
@@ -37,7 +37,7 @@ def make(past: Past) -> MobilityResult:
 
 
 def reach(scheme: Scheme) -> int:
-    return max(history_reach(scheme), verdict_reach(scheme))
+    return max(scheme.survey.horizon, verdict_reach(scheme))
 
 
 def tables(found: MobilityResult, survey: Survey) -> dict[str, Iterable[Part]]:
