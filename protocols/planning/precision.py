@@ -70,7 +70,7 @@ def nowcast_error(scheme: Scheme, question: Question, devices: int, drift: float
     ...     attributes: [{name: a, values: [x, y, z, u, v, w]}]}'''))
     >>> alone = standard_error(scheme, scheme.questions[0], 6000, 0.0)
     >>> round(alone, 4), round(nowcast_error(scheme, scheme.questions[0], 6000, 0.2), 4)
-    (0.0373, 0.0102)
+    (0.0374, 0.0102)
     """
     reports = devices * scheme.answering_share(question)
     memo = mean_variance(question.memo_channel, 0.0) / reports if scheme.survey.longitudinal else 0.0
