@@ -32,7 +32,7 @@ LEVEL, LEVEL_DEVIATION, SEASON_DEVIATION = 0.5, 0.5, 0.15  # of shares, before a
 SEASON_DRIFT = 1e-4  # variance of a step of the season, in units of that of fresh noise
 LONGEST_OF_WHOLE_BANK = 7  # a filter takes the square of its season, so longer ones have a smaller bank
 UNEXPECTED = 0.01  # an estimate is, if its p-value is smaller
-BISECTIONS, WIDEST = 16, 6.25  # of quantiles: none is more than 6.25 deviations from the mean (Cantelli)
+BISECTIONS, WIDEST = 12, 6.25  # quantiles are at most 6.25 errors from the mean (Cantelli); 12: to 0.0015 errors
 _TINY = 1e-300
 
 

@@ -24,8 +24,9 @@ def walk(step: float) -> Truth:
 
 
 def jumps(random: np.random.Generator, series: int) -> Floats:
+    """Every 50 periods on average."""
     size = random.uniform(0.05, 0.2, (PERIODS, series)) * random.choice([-1, 1], (PERIODS, series))
-    return 0.3 + np.cumsum(np.where(TIME % 50 == 0, size, 0), axis=0)
+    return 0.3 + np.cumsum(np.where(random.random((PERIODS, series)) < 1 / 50, size, 0), axis=0)
 
 
 def season_of(periods: int) -> Truth:
@@ -37,7 +38,7 @@ STATED: dict[str, tuple[Truth, int, float, float]] = {  # the season, and errors
     "0.05 points": (walk(0.0005), 1, 0.0035, 0.0174),
     "0.2 points": (walk(0.002), 1, 0.0056, 0.0188),
     "1 point": (walk(0.01), 1, 0.0103, 0.0286),
-    "jumps": (jumps, 1, 0.0064, 0.0350),
+    "jumps": (jumps, 1, 0.0064, 0.0316),
     "week": (season_of(7), 7, 0.0056, 0.0263),
 }
 OTHERS: dict[str, Truth] = {  # nothing was chosen by these

@@ -1,16 +1,17 @@
 """Nowcasts: the shares of a period, estimated with the help of earlier periods.
 
-The state of the filters begins at a period number that is a multiple of 64, 192 to 255 periods before the newest. So a
-nowcast is a function of these finals alone, and one that is made again after a restart has the same bytes.
+Filters begin at every multiple of 128 periods, and a nowcast is that of filters which know the last 128 to 255 periods.
+So it is a function of these finals alone, and one that is made again after a restart has the same bytes. The filters of
+the next 128 periods already run beside those of the present ones, so that no period costs more than two steps.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter
 from collections.abc import Iterator
 from itertools import compress
 from math import sqrt
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +21,7 @@ from analytics.columns import Column
 from analytics.estimation import CellNoise, norm_sub, shortened
 from analytics.mobility import Answers, Part, Quantities
 from analytics.nowcasting import UNEXPECTED, Nowcaster
-from protocols.arrays import Floats, Mask
+from protocols.arrays import Mask
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -30,8 +31,8 @@ from views.past import Past, PeriodAnswers
 from views.results.tables import part_of
 from views.view import Pieces, ResultModel, View
 
-BLOCK, BLOCKS = 64, 4
-REACH = BLOCK * BLOCKS
+BLOCK = 128
+REACH = 2 * BLOCK
 FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for shares of them to be used
 LEAST_FRESH = 1e-3  # of the variance: also where memos themselves are sent, no estimate counts as exact
 
@@ -92,90 +93,103 @@ class NowcastResult(ResultModel):
         }
 
 
-class _Series:
-    """The values and groups of one attribute: what was published of them, and their filters."""
+class _Series(NamedTuple):
+    """The values of an attribute, or its groups: where they are among all series of the survey."""
 
-    def __init__(self, scheme: Scheme, question: Question) -> None:
-        self._scheme, self._question = scheme, question
-        self._names: dict[Kind, tuple[str, ...]] = {"values": question.attribute.values}
-        self._members: dict[Kind, Mask | None] = {"values": None}
-        if question.attribute.groups:
-            self._names["groups"], self._members["groups"] = tuple(question.attribute.groups), question.members
-        noise = CellNoise.of(scheme, question.name)
-        self._fewest = max(scheme.survey.minimum, 1, 0 if noise is None else FEWEST_ERRORS * sqrt(noise.reports))
-        self._history: deque[tuple[int, Answers | None]] = deque(maxlen=REACH)
-        self._first = self._through = -1  # of what the filters know
-        self._filters = Nowcaster(0)
+    question: Question
+    kind: Kind
+    names: tuple[str, ...]
+    members: Mask | None
+    own: slice
+
+
+class _Filters:
+    """The filters of all series of a survey, from some period on. Give them every final in the order of periods."""
+
+    def __init__(self, scheme: Scheme) -> None:
+        survey, drift = scheme.survey, scheme.survey.nowcast and scheme.survey.nowcast.drift
+        self._scheme, self._series = scheme, list(_all_series(scheme))
+        self._periods: Counter[str] = Counter()  # with answers, by attribute
+        self._filters = Nowcaster(survey.nowcasts, survey.nowcast_season, drift / 100 if drift else np.inf)
+        self._memo = self._surprise = np.zeros(0)
 
     def take(self, period: int, known: PeriodAnswers) -> None:
-        """Note what is published of the next period."""
-        own, enough = known.answers.get(self._question.name), (known.total or 0) >= self._scheme.survey.minimum
-        self._history.append((period, own if enough and own is not None and own.n >= self._fewest else None))
-
-    def tables(self) -> Iterator[NowcastTable]:
-        """The nowcasts of the newest period."""
-        period, answers = self._history[-1]
-        first = max(0, period // BLOCK - BLOCKS + 1) * BLOCK
-        known = [entry for entry in self._history if entry[0] >= first]
-        if (self._first, self._through) != (first, period - 1):
-            survey = self._scheme.survey
-            drift = survey.nowcast and survey.nowcast.drift
-            series = sum(map(len, self._names.values()))
-            self._filters = Nowcaster(series, survey.nowcast_season, drift / 100 if drift else np.inf)
-            for earlier in known[:-1]:
-                self._step(*earlier)
-        self._first, self._through = first, period
-        surprise, memo = self._step(period, answers)
-        now, begin = None if answers is None else shortened(self._filters.now(memo)), 0
-        about = {"attribute": self._question.name, "periods": sum(found is not None for _, found in known)}
-        for kind, names in self._names.items():
-            own, begin = slice(begin, begin + len(names)), begin + len(names)
-            table = NowcastTable(kind=kind, names=names, **about)
-            if answers is not None and now is not None:
-                numbers = {
-                    **{name: getattr(now, part)[own] for name, part in zip(_NOW, _PARTS, strict=True)},
-                    "value": shortened(answers.of_groups(self._members[kind])).value,
-                    "surprise": np.round(surprise[own], 6),
-                    "unexpected": tuple(compress(names, surprise[own] < UNEXPECTED)),
-                }
-                table = table.model_copy(update=numbers)
-            yield table
-
-    def _step(self, period: int, answers: Answers | None) -> tuple[Floats, Floats]:
-        """Let the filters take in a period; returns p-values, and the variances of memos."""
         predicted = self._filters.predict(period)
-        if answers is None:
-            nothing = np.full_like(predicted, np.nan)
-            return self._filters.update(nothing, nothing), nothing
-        # Noise depends on the share, and an estimate that is high by chance must not be taken for a noisier one.
-        likely, about = norm_sub(predicted[: self._question.k]), (answers.n, int(answers.visitors.value))
-        groupings, shares = self._members.values(), answers.shares.value
-        parts = [share_variances(self._scheme, self._question, likely, *about, each) for each in groupings]
-        fresh, memo = (np.concatenate(part) for part in zip(*parts, strict=True))
-        values = np.concatenate([shares if each is None else shares @ each.T for each in groupings])
-        return self._filters.update(values, np.maximum(fresh, LEAST_FRESH * (fresh + memo))), memo
+        values, fresh, self._memo = np.full((3, len(predicted)), np.nan)
+        for question, _, _, members, own in self._series:
+            answers = _published(self._scheme, question, known)
+            if answers is None:
+                continue
+            if members is None:
+                # Noise depends on the share, and an estimate that is high by chance must not count as a noisier one.
+                likely = norm_sub(predicted[own])
+                self._periods[question.name] += 1
+            shares, people = answers.shares.value, int(answers.visitors.value)
+            values[own] = shares if members is None else shares @ members.T
+            fresh[own], self._memo[own] = share_variances(self._scheme, question, likely, answers.n, people, members)
+        self._surprise = self._filters.update(values, np.maximum(fresh, LEAST_FRESH * (fresh + self._memo)))
+
+    def tables(self, known: PeriodAnswers) -> Iterator[NowcastTable]:
+        """The nowcasts of the newest period, whose answers these are."""
+        now = self._filters.now(self._memo)
+        for question, kind, names, members, own in self._series:
+            name, answers = question.name, _published(self._scheme, question, known)
+            table = NowcastTable(kind=kind, attribute=name, names=names, periods=self._periods[name])
+            if answers is None:
+                yield table
+                continue
+            alone = answers.shown if members is None else shortened(answers.of_groups(members))
+            with_earlier = shortened(now[own])
+            numbers = {
+                "value": alone.value,
+                **{column: getattr(with_earlier, part) for column, part in zip(_NOW, _PARTS, strict=True)},
+                "surprise": np.round(self._surprise[own], 6),
+                "unexpected": tuple(compress(names, self._surprise[own] < UNEXPECTED)),
+            }
+            yield table.model_copy(update=numbers)
+
+
+def _all_series(scheme: Scheme) -> Iterator[_Series]:
+    begin = 0
+    for question in scheme.questions:
+        asked = question.attribute
+        parts: list[tuple[Kind, tuple[str, ...], Mask | None]] = [("values", asked.values, None)]
+        if asked.groups:
+            parts.append(("groups", tuple(asked.groups), question.members))
+        for kind, names, members in () if asked.placed else parts:
+            yield _Series(question, kind, names, members, slice(begin, begin + len(names)))
+            begin += len(names)
+
+
+def _published(scheme: Scheme, question: Question, known: PeriodAnswers) -> Answers | None:
+    """The answers of a period, if they are published and enough for shares."""
+    answers, noise = known.answers.get(question.name), CellNoise.of(scheme, question.name)
+    if answers is None or known.total is None:
+        return None
+    fewest = max(scheme.survey.minimum, 1, 0 if noise is None else FEWEST_ERRORS * sqrt(noise.reports))
+    return answers if known.total >= scheme.survey.minimum and answers.n >= fewest else None
 
 
 def make(past: Past) -> NowcastResult | None:
     scheme, survey = past.scheme, past.scheme.survey
     if not survey.nowcasts:
         return None
-    through, series = past.memory.get("nowcasts", (None, []))
-    if through != past.period - 1:
-        series = [_Series(scheme, question) for question in scheme.questions if not question.attribute.placed]
-        for final in past.last(REACH)[:-1]:
-            answers = PeriodAnswers.of(scheme, final)
-            for one in series:
+    block, (through, before) = past.period // BLOCK, past.memory.pop("nowcasts", (None, {}))
+    finals, before = (past.last(1), before) if through == past.period - 1 else (past.last(REACH), {})
+    begins = [max(0, block - 1) * BLOCK, block * BLOCK]  # of the filters of this block, and of those of the next
+    filters = {begin: before.get(begin) or _Filters(scheme) for begin in begins}
+    for final in finals:
+        answers = past.answers if final.period == past.period else PeriodAnswers.of(scheme, final)
+        for begin, one in filters.items():
+            if begin <= final.period:
                 one.take(final.period, answers)
-    past.memory["nowcasts"] = past.period, series
-    for one in series:
-        one.take(past.period, past.answers)
+    past.memory["nowcasts"] = past.period, filters
     return NowcastResult(
         survey=survey.id,
         fingerprint=scheme.fingerprint,
         period=past.period,
         seasons=(survey.nowcast_season,) if survey.nowcast_season > 1 else (),
-        tables=tuple(table for one in series for table in one.tables()),
+        tables=tuple(filters[begins[0]].tables(past.answers)),
     )
 
 
