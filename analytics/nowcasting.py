@@ -18,6 +18,7 @@ from __future__ import annotations
 from math import pi
 
 import numpy as np
+import scipy  # its parts are imported when they are used: readers of results do without them
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates
 from protocols.arrays import Floats
@@ -33,7 +34,7 @@ SEASON_DRIFT = 1e-4  # variance of a step of the season, in units of that of fre
 LONGEST_OF_WHOLE_BANK = 7  # a filter takes the square of its season, so longer ones have a smaller bank
 UNEXPECTED = 0.01  # an estimate is, if its p-value is smaller
 BISECTIONS, WIDEST = 12, 6.25  # quantiles are at most 6.25 errors from the mean (Cantelli); 12: to 0.0015 errors
-_TINY = 1e-300
+_TINY = 1e-300  # instead of 0, where that would be divided by, or its logarithm taken
 
 
 class Nowcaster:
@@ -49,6 +50,7 @@ class Nowcaster:
     """
 
     def __init__(self, series: int, season: int = 1, largest_drift: float = np.inf) -> None:
+        # Five drifts between the smallest and the largest: with the five middle ones, 1 point a period has cover 0.87.
         every, ages = (1, AGES) if season <= LONGEST_OF_WHOLE_BANK else (2, 4)
         self._season, self._largest = season, largest_drift
         self._drifts, self._prior = DRIFTS[::every, None], PRIOR[::every, None]
@@ -75,30 +77,23 @@ class Nowcaster:
 
         NaN where nothing is known: there the state only moves.
         """
-        from scipy.special import ndtr  # readers of results do without scipy
-
         known = np.isfinite(values)
         if known.any() or self._fresh:
             self._fresh.append(np.where(known, fresh, np.nan))
-        values, fresh = np.where(known, values, 0.0), np.where(known, fresh, np.inf)
         towards = np.tensordot(self._shape, self._spread, 1)
-        expected = np.tensordot(self._shape, towards, 1) + fresh
-        surprise = values - self._seen
-        below = (self._weight * ndtr(surprise / np.sqrt(expected))).sum(axis=(0, 1))
-        gain = towards / expected
+        expected = np.tensordot(self._shape, towards, 1) + np.where(known, fresh, 1.0)
+        surprise = np.where(known, values - self._seen, 0.0)
+        below = (self._weight * scipy.special.ndtr(surprise / np.sqrt(expected))).sum(axis=(0, 1))
+        gain = towards / expected * known
         self._mean += gain * surprise
         self._spread -= gain[:, None] * towards
-        with np.errstate(divide="ignore"):
-            fit = np.where(known, np.log(self._weight) - (np.log(expected) + surprise**2 / expected) / 2, -np.inf)
-        likely = np.exp(fit - np.where(known, fit.max(axis=(0, 1)), 0.0))
-        likely = np.maximum(likely / np.maximum(likely.sum(axis=(0, 1)), _TINY), _TINY)  # never 0: it may come back
-        self._weight = np.where(known, likely, self._weight)
+        fit = np.log(np.maximum(self._weight, _TINY)) - known * (np.log(expected) + surprise**2 / expected) / 2
+        self._weight = np.exp(fit - fit.max(axis=(0, 1)))
+        self._weight /= self._weight.sum(axis=(0, 1))
         return np.where(known, 2 * np.minimum(below, 1 - below), np.nan)
 
     def now(self, memo: Floats) -> Estimates:
         """The truth in this period; `memo` are the variances of what comes back in every period."""
-        from scipy.special import ndtr
-
         weight, mean = (part.reshape(-1, part.shape[-1]) for part in (self._weight, self._seen))
         spread = np.tensordot(self._shape, np.tensordot(self._shape, self._spread, 1), 1).reshape(mean.shape) + memo
         value = (weight * mean).sum(axis=0)
@@ -109,7 +104,7 @@ class Nowcaster:
         low, high = value - WIDEST * error + 0 * wanted, value + WIDEST * error + 0 * wanted
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            above = (weight * ndtr((middle[:, None] - mean) / deviation)).sum(axis=1) >= wanted
+            above = (weight * scipy.special.ndtr((middle[:, None] - mean) / deviation)).sum(axis=1) >= wanted
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         return Estimates(value, error, *((low + high) / 2))
 

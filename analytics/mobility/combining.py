@@ -121,17 +121,16 @@ def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> Att
 def with_nowcasts(report: MobilityReport, nowcasts: Mapping[tuple[int, str, str], Quantities]) -> MobilityReport:
     """The report with the nowcasts of single periods: by period, attribute, and `values` or `groups`."""
 
-    def with_own(window: WindowReport, part: AttributeReport) -> AttributeReport:
-        known = {kind: nowcasts.get((window.first, part.name, kind)) for kind in ("values", "groups")}
-        shares = {kind: getattr(part, kind) for kind, now in known.items() if now is not None}
-        found = {k: one.model_copy(update={"nowcast": known[k]}) for k, one in shares.items() if one is not None}
-        return part.model_copy(update=found)
+    def with_own(part: AttributeReport, period: int) -> AttributeReport:
+        shares = {"values": part.values, "groups": part.groups}
+        known = {kind: {"nowcast": nowcasts.get((period, part.name, kind))} for kind in shares}
+        return part.model_copy(update={k: one and one.model_copy(update=known[k]) for k, one in shares.items()})
 
-    def added(window: WindowReport) -> WindowReport:
-        parts = tuple(with_own(window, part) for part in window.attributes)
-        return window.model_copy(update={"attributes": parts}) if window.first == window.last else window
-
-    return report.model_copy(update={"windows": tuple(map(added, report.windows))})
+    windows = []
+    for window in report.windows:
+        parts = (with_own(part, window.first) if window.first == window.last else part for part in window.attributes)
+        windows.append(window.model_copy(update={"attributes": tuple(parts)}))
+    return report.model_copy(update={"windows": tuple(windows)})
 
 
 def with_changes(report: MobilityReport, baseline: range | None = None) -> MobilityReport:

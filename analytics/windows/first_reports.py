@@ -49,11 +49,6 @@ class ByGap:
         found: Counters = self._sums[bisect_left(self._listed, gap)]
         return found
 
-    @property
-    def total(self) -> Counters:
-        """The sum over all gaps: `at_least(1)` without the sums for longer gaps."""
-        return np.asarray(self.counts.sum(axis=0))
-
     @cached_property
     def _listed(self) -> list[int]:
         return list(self.gaps.tolist())

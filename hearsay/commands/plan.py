@@ -35,13 +35,7 @@ def plan(
         ),
     ] = "",
     drift: Annotated[
-        list[float] | None,
-        typer.Option(
-            min=0.001,
-            max=100,
-            help="By how many points shares move in a period, for nowcasts; by default 0.05, 0.2 and 1.",
-            show_default=False,
-        ),
+        list[float] | None, typer.Option(min=0.001, max=100, help="Points that shares move in a period, for nowcasts.")
     ] = None,
     data: Annotated[
         Path | None,

@@ -103,10 +103,11 @@ def test_errors_and_intervals_are_as_stated_for_truths_of_every_kind(noise: floa
 
 
 @pytest.mark.long(part="statistics")
-def test_hours_have_a_day() -> None:
+def test_hours_have_a_day_and_their_smaller_bank_follows_drifts() -> None:
     """Errors are those of least squares with 24 unknowns, which no filter can beat before it knows the day."""
     kept, squares = nowcast(season_of(24), MUCH, 24, series=40), 24 / np.arange(SETTLED + 1, PERIODS + 1)
     assert kept.error < 1.1 * MUCH * np.sqrt(squares.mean()) and kept.cover > 0.95, kept
+    assert nowcast(walk(0.01), LITTLE, 24, series=40).cover > 0.92
 
 
 def test_few_estimates_of_a_healthy_series_are_unexpected() -> None:

@@ -14,7 +14,8 @@ from stream_app.finals import Final, NotCounted
 from tests.analytics.test_nowcasting import Truth, jumps, walk
 from views.forecasts.observing import share_variances
 from views.past import Past
-from views.results.nowcasts import NOWCASTS, REACH, NowcastResult, NowcastTable
+from views.results import nowcasts
+from views.results.nowcasts import NOWCASTS, NowcastResult, NowcastTable
 
 TERMS = """{id: days, start: 2026-01-05T00:00:00Z, period: 1d, %s, clock: source, minimum: 20, nowcast: {seasons: []},
             attributes: [{name: plan, values: [free, paid, trial], groups: {open: [free, trial]}}]}"""
@@ -54,21 +55,29 @@ def values(result: NowcastResult) -> NowcastTable:
     return next(table for table in result.tables if table.kind == "values")
 
 
+@pytest.fixture
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters begin at every eighth period."""
+    monkeypatch.setattr(nowcasts, "BLOCK", 8)
+    monkeypatch.setattr(nowcasts, "REACH", 16)
+
+
+@pytest.mark.usefixtures("short_blocks")
 def test_a_restart_in_any_period_gives_the_same_bytes() -> None:
     scheme = scheme_of(TURNS)
-    finals, memory = finals_of(scheme, 330), dict[str, object]()
+    finals, memory = finals_of(scheme, 34), dict[str, object]()
     for last in range(1, len(finals) + 1):
         going_on = make(scheme, finals[:last], memory)
-        if last in (1, 2, 128, 129, 255, 256, 257, 330):
-            assert make(scheme, finals[max(0, last - REACH) : last]).model_dump_json() == going_on.model_dump_json()
-    assert values(going_on).periods == 330 - 128
+        assert make(scheme, finals[max(0, last - 16) : last]).model_dump_json() == going_on.model_dump_json()
+    assert values(going_on).periods == 34 - 24
 
 
-def test_a_nowcast_depends_on_the_finals_since_its_block_began_and_on_no_later_one() -> None:
+@pytest.mark.usefixtures("short_blocks")
+def test_a_nowcast_depends_on_the_finals_since_its_filters_began_and_on_no_later_one() -> None:
     scheme = scheme_of(TURNS)
-    finals = finals_of(scheme, 257)
-    changed = [*finals[:100], final(scheme, 100, np.array([0.1, 0.1, 0.8])), *finals[101:]]
-    pairs = [(make(scheme, finals[:n]), make(scheme, changed[:n])) for n in (100, 101, 256, 257)]
+    finals = finals_of(scheme, 17)
+    changed = [*finals[:5], final(scheme, 5, np.array([0.1, 0.1, 0.8])), *finals[6:]]
+    pairs = [(make(scheme, finals[:n]), make(scheme, changed[:n])) for n in (5, 6, 16, 17)]
     assert [one.model_dump_json() == other.model_dump_json() for one, other in pairs] == [True, False, False, True]
 
 

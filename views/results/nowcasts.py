@@ -1,8 +1,8 @@
 """Nowcasts: the shares of a period, estimated with the help of earlier periods.
 
-Filters begin at every multiple of 128 periods, and a nowcast is that of filters which know the last 128 to 255 periods.
+Filters begin at every multiple of 192 periods, and a nowcast is that of filters which know the last 193 to 384 periods.
 So it is a function of these finals alone, and one that is made again after a restart has the same bytes. The filters of
-the next 128 periods already run beside those of the present ones, so that no period costs more than two steps.
+the next 192 periods already run beside those of the present ones, so that no period costs more than two steps.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import compress
 from math import sqrt
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,25 +31,21 @@ from views.past import Past, PeriodAnswers
 from views.results.tables import part_of
 from views.view import Pieces, ResultModel, View
 
-BLOCK = 128
+BLOCK = 192
 REACH = 2 * BLOCK
 FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for shares of them to be used
 LEAST_FRESH = 1e-3  # of the variance: also where memos themselves are sent, no estimate counts as exact
 
-_NOW, _PARTS = ("nowcast", "error", "low", "high"), ("value", "error", "low", "high")  # of Quantities and Estimates
-_NUMBERS = ("value", *_NOW, "surprise")
-_SAME = ("kind", "attribute", "periods", *_NUMBERS)  # in tables of results and for sinks
+_NUMBERS = ("value", "nowcast", "error", "low", "high", "surprise")
 COLUMNS = pa.schema(
     {
-        "begin": pa.timestamp("us", tz="UTC"),
-        "end": pa.timestamp("us", tz="UTC"),
+        **dict.fromkeys(["begin", "end"], pa.timestamp("us", tz="UTC")),
         **dict.fromkeys(["attribute", "kind", "name"], pa.string()),
         **dict.fromkeys(_NUMBERS, pa.float64()),
         "unexpected": pa.bool_(),
         "periods": pa.int64(),
     }
 )
-
 
 Kind = Literal["values", "groups"]
 
@@ -85,8 +81,8 @@ class NowcastResult(ResultModel):
     def shares(self) -> dict[tuple[int, str, str], Quantities]:
         """The nowcasts as mobility reports have them, by period, attribute and kind."""
         return {
-            (self.period, table.attribute, table.kind): Quantities.model_validate(
-                {part: getattr(table, name) for name, part in zip(_NOW, _PARTS, strict=True)}
+            (self.period, table.attribute, table.kind): Quantities(
+                value=table.nowcast, error=table.error, low=table.low, high=table.high
             )
             for table in self.tables
             if table.nowcast is not None
@@ -131,22 +127,22 @@ class _Filters:
 
     def tables(self, known: PeriodAnswers) -> Iterator[NowcastTable]:
         """The nowcasts of the newest period, whose answers these are."""
-        now = self._filters.now(self._memo)
+        every = self._filters.now(self._memo)
         for question, kind, names, members, own in self._series:
-            name, answers = question.name, _published(self._scheme, question, known)
-            table = NowcastTable(kind=kind, attribute=name, names=names, periods=self._periods[name])
-            if answers is None:
-                yield table
-                continue
-            alone = answers.shown if members is None else shortened(answers.of_groups(members))
-            with_earlier = shortened(now[own])
-            numbers = {
-                "value": alone.value,
-                **{column: getattr(with_earlier, part) for column, part in zip(_NOW, _PARTS, strict=True)},
-                "surprise": np.round(self._surprise[own], 6),
-                "unexpected": tuple(compress(names, self._surprise[own] < UNEXPECTED)),
-            }
-            yield table.model_copy(update=numbers)
+            answers, numbers = _published(self._scheme, question, known), dict[str, Any]()
+            if answers is not None:
+                alone = answers.shown if members is None else shortened(answers.of_groups(members))
+                now, surprise = shortened(every[own]), self._surprise[own]
+                numbers = {
+                    "value": alone.value,
+                    "nowcast": now.value,
+                    "error": now.error,
+                    "low": now.low,
+                    "high": now.high,
+                }
+                numbers |= {"surprise": surprise.round(6), "unexpected": compress(names, surprise < UNEXPECTED)}
+            periods = self._periods[question.name]
+            yield NowcastTable(kind=kind, attribute=question.name, names=names, periods=periods, **numbers)
 
 
 def _all_series(scheme: Scheme) -> Iterator[_Series]:
@@ -199,9 +195,9 @@ def nowcast_parts(result: NowcastResult, survey: Survey) -> Iterator[Part]:
     begin, end = survey.bounds(result.period)
     for table in result.tables:
         if table.nowcast is not None:
-            entries = {"begin": begin, "end": end, "name": table.names, **{n: getattr(table, n) for n in _SAME}}
-            unexpected = [name in table.unexpected for name in table.names]
-            yield part_of(COLUMNS, len(table.names), {**entries, "unexpected": unexpected})
+            entries = {column: getattr(table, column) for column in ("attribute", "kind", "periods", *_NUMBERS)}
+            entries |= {"unexpected": [name in table.unexpected for name in table.names], "name": table.names}
+            yield part_of(COLUMNS, len(table.names), {**entries, "begin": begin, "end": end})
 
 
 NOWCASTS = View(
