@@ -192,11 +192,10 @@ def _precision(drawn: Plan) -> Table:
 
 
 def _nowcasts(drawn: Plan) -> Table:
-    asked = [(a.name, a.precision) for a in drawn.attributes if a.precision]
     title = "Standard error of a nowcast, if shares move by so many points in a period"
-    table = _table(title, "attribute", "one period alone", *(f"{drift:g} points" for drift in asked[0][1].nowcasts))
-    for name, p in asked:
-        table.add_row(name, *map(_number, (p.if_nobody, *p.nowcasts.values())))
+    table = _table(title, "attribute", *(f"{drift:g} points" for drift in drawn.nowcasts))
+    for name in (a.name for a in drawn.attributes if a.precision):
+        table.add_row(name, *(_number(errors[name]) for errors in drawn.nowcasts.values()))
     table.caption = "For a value that no device has, after some tens of periods. To learn a season takes more."
     return table
 

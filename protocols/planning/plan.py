@@ -28,7 +28,7 @@ from protocols.planning.precision import (
     PresencePlan,
     SharesPlan,
     mean_variance,
-    nowcast_error,
+    nowcast_errors,
     presence_plan,
     shares_plan,
     standard_error,
@@ -120,6 +120,7 @@ class Plan(PlanModel):
     devices: int
     error: float
     attributes: tuple[AttributePlan, ...]
+    nowcasts: dict[float, dict[str, float]]  # standard errors by drift in points, and by attribute
     guarantee: GuaranteePlan
     attribute_guess: float | None  # the best single-report guess of which attribute is true, values spread like fakes
     attribute_guess_if_same: float | None  # the same, if all devices have the same values
@@ -143,9 +144,9 @@ def plan(
 ) -> Plan:
     """The plan of a compiled survey for a number of devices (by default the survey's own) and a wanted standard error.
 
-    `wanted` names other errors, by attribute or cross, for which shares are proposed. `drifts` in
-    points are those for which errors of nowcasts are computed. Without `alternatives`, other
-    mechanisms, ways to collect the survey and wider budgets are left out, which take most of the time.
+    `wanted` names other errors, by attribute or cross, for which shares are proposed. Errors of nowcasts are
+    computed for `drifts` in points. Without `alternatives`, other mechanisms, ways to collect the survey and wider
+    budgets are left out, which take most of the time.
 
     >>> from protocols.survey_text.parsing import parse_survey
     >>> drawn = plan(Scheme(parse_survey('''
@@ -158,7 +159,7 @@ def plan(
     devices = devices or survey.devices or DEVICES
     crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
-    attributes = tuple(_attribute(scheme, question, devices, error, drifts, alternatives) for question in questions)
+    attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,
@@ -168,6 +169,7 @@ def plan(
         devices=devices,
         error=error,
         attributes=attributes,
+        nowcasts={drift: nowcast_errors(scheme, devices, drift) for drift in drifts},
         guarantee=_guarantee(scheme),
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
@@ -181,9 +183,7 @@ def plan(
     )
 
 
-def _attribute(
-    scheme: Scheme, question: Question, devices: int, error: float, drifts: Sequence[float], alternatives: bool
-) -> AttributePlan:
+def _attribute(scheme: Scheme, question: Question, devices: int, error: float, alternatives: bool) -> AttributePlan:
     mechanism, channel = question.mechanism, question.channel
     affine = channel if isinstance(channel, SupportChannel) else None
     placed = isinstance(channel, PlanarChannel)
@@ -206,7 +206,7 @@ def _attribute(
         gain=None if affine is None else affine.gain,
         floor=None if affine is None else (float(affine.floor.min()), float(affine.floor.max())),
         answer_bytes=mechanism.encoding.answer.bytes,
-        precision=None if placed else _precision(scheme, question, devices, error, drifts),
+        precision=None if placed else _precision(scheme, question, devices, error),
         value_guess=value_guess(question),
         forged_report=None if placed else forged_weight(channel),
         displacement=_displacement(question) if placed else None,
@@ -244,9 +244,7 @@ def _noise(noise: Round) -> NoisePlan:
     return NoisePlan(p=noise.p, q=noise.q) if isinstance(noise, Flip) else NoisePlan(p=None, q=None)
 
 
-def _precision(
-    scheme: Scheme, question: Question, devices: int, error: float, drifts: Sequence[float]
-) -> PrecisionPlan:
+def _precision(scheme: Scheme, question: Question, devices: int, error: float) -> PrecisionPlan:
     share = scheme.answering_share(question)
     reports = devices * share
     nobody, half = mean_variance(question.channel, 0.0), mean_variance(question.channel, 0.5)
@@ -257,7 +255,6 @@ def _precision(
         if_half=standard_error(scheme, question, devices, 0.5),
         at_best=sqrt(mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
         devices_needed=ceil(max(nobody, half) / error**2 / share),
-        nowcasts={drift: nowcast_error(scheme, question, devices, drift) for drift in drifts},
     )
 
 

@@ -42,8 +42,7 @@ class PrecisionPlan(PlanModel):
     """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
 
     `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
-    because memos repeat. `devices_needed` for the wanted error, at the worse of both. `nowcasts` are by drift in
-    points.
+    because memos repeat. `devices_needed` for the wanted error, at the worse of both.
     """
 
     reports: float
@@ -51,7 +50,6 @@ class PrecisionPlan(PlanModel):
     if_half: float
     at_best: float | None
     devices_needed: int
-    nowcasts: dict[float, float]
 
 
 def standard_error(scheme: Scheme, question: Question, devices: int, frequency: float) -> float:
@@ -59,8 +57,8 @@ def standard_error(scheme: Scheme, question: Question, devices: int, frequency: 
     return sqrt(mean_variance(question.channel, frequency) / (devices * scheme.answering_share(question)))
 
 
-def nowcast_error(scheme: Scheme, question: Question, devices: int, drift: float) -> float:
-    """Of a value that no device has, with exact counts and without a season, if its share moves by `drift` points.
+def nowcast_errors(scheme: Scheme, devices: int, drift: float) -> dict[str, float]:
+    """By attribute, of a value that no device has, if its share moves by `drift` points; without a season.
 
     That of a filter which knows the drift (the steady state of a random walk in fresh noise), times what it takes to
     learn it, as simulations have shown. Noise of memos stays.
@@ -69,16 +67,18 @@ def nowcast_error(scheme: Scheme, question: Question, devices: int, drift: float
     >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 2, one_in: 30,
     ...     attributes: [{name: a, values: [x, y, z, u, v, w]}]}'''))
     >>> alone = standard_error(scheme, scheme.questions[0], 6000, 0.0)
-    >>> round(alone, 4), round(nowcast_error(scheme, scheme.questions[0], 6000, 0.2), 4)
+    >>> round(alone, 4), round(nowcast_errors(scheme, 6000, 0.2)["a"], 4)
     (0.0374, 0.0102)
     """
-    reports = devices * scheme.answering_share(question)
-    memo = mean_variance(question.memo_channel, 0.0) / reports if scheme.survey.longitudinal else 0.0
-    whole = mean_variance(question.channel, 0.0) / reports
-    fresh, step = max(whole - memo, whole / 1000), (drift / 100) ** 2
-    known = (sqrt(step**2 + 4 * step * fresh) - step) / 2
-    learning = float(np.interp(sqrt(step / fresh), *LEARNING))
-    return sqrt(learning**2 * known + memo)
+    errors, step = {}, (drift / 100) ** 2
+    for question in (asked for asked in scheme.questions if not asked.attribute.placed):
+        reports = devices * scheme.answering_share(question)
+        memo = mean_variance(question.memo_channel, 0.0) / reports if scheme.survey.longitudinal else 0.0
+        whole = mean_variance(question.channel, 0.0) / reports
+        fresh = max(whole - memo, whole / 1000)
+        known = (sqrt(step**2 + 4 * step * fresh) - step) / 2
+        errors[question.name] = sqrt(float(np.interp(sqrt(step / fresh), *LEARNING)) ** 2 * known + memo)
+    return errors
 
 
 def mean_variance(channel: Channel, frequency: float) -> float:

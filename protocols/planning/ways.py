@@ -12,7 +12,7 @@ from contextlib import suppress
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, Use
-from protocols.planning.precision import PlanModel, nowcast_error, standard_error
+from protocols.planning.precision import PlanModel, nowcast_errors, standard_error
 from protocols.privacy.loss import Loss
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
@@ -93,11 +93,10 @@ def _as_used(attribute: Attribute, use: Use) -> Attribute:
 
 
 def _way(scheme: Scheme, devices: int, declared: bool) -> WayPlan:
-    asked = [question for question in scheme.questions if not question.attribute.placed]
     return WayPlan(
         terms=budgets_in_words(scheme.survey),
         declared=declared,
         any={t: scheme.guarantees.any(t) for t in PERIODS},
-        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in asked},
-        nowcasts={q.name: nowcast_error(scheme, q, devices, DRIFT) for q in asked},
+        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in scheme.questions if not q.attribute.placed},
+        nowcasts=nowcast_errors(scheme, devices, DRIFT),
     )

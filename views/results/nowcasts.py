@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import compress
 from math import sqrt
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -89,16 +89,6 @@ class NowcastResult(ResultModel):
         }
 
 
-class _Series(NamedTuple):
-    """The values of an attribute, or its groups: where they are among all series of the survey."""
-
-    question: Question
-    kind: Kind
-    names: tuple[str, ...]
-    members: Mask | None
-    own: slice
-
-
 class _Filters:
     """The filters of all series of a survey, from some period on. Give them every final in the order of periods."""
 
@@ -145,7 +135,8 @@ class _Filters:
             yield NowcastTable(kind=kind, attribute=question.name, names=names, periods=periods, **numbers)
 
 
-def _all_series(scheme: Scheme) -> Iterator[_Series]:
+def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...], Mask | None, slice]]:
+    """The values of every attribute, and its groups; the last part is where they are among all series."""
     begin = 0
     for question in scheme.questions:
         asked = question.attribute
@@ -153,7 +144,7 @@ def _all_series(scheme: Scheme) -> Iterator[_Series]:
         if asked.groups:
             parts.append(("groups", tuple(asked.groups), question.members))
         for kind, names, members in () if asked.placed else parts:
-            yield _Series(question, kind, names, members, slice(begin, begin + len(names)))
+            yield question, kind, names, members, slice(begin, begin + len(names))
             begin += len(names)
 
 
@@ -189,22 +180,19 @@ def make(past: Past) -> NowcastResult | None:
     )
 
 
-def nowcast_parts(result: NowcastResult, survey: Survey) -> Iterator[Part]:
+def tables(result: NowcastResult, survey: Survey) -> dict[str, list[Part]]:
     """The rows of a result, one for each name; none where nothing is published."""
-    yield Part.without_rows(COLUMNS)
-    begin, end = survey.bounds(result.period)
+    parts, (begin, end) = [Part.without_rows(COLUMNS)], survey.bounds(result.period)
     for table in result.tables:
         if table.nowcast is not None:
             entries = {column: getattr(table, column) for column in ("attribute", "kind", "periods", *_NUMBERS)}
             entries |= {"unexpected": [name in table.unexpected for name in table.names], "name": table.names}
-            yield part_of(COLUMNS, len(table.names), {**entries, "begin": begin, "end": end})
+            parts.append(part_of(COLUMNS, len(table.names), {**entries, "begin": begin, "end": end}))
+    return {"nowcasts": parts}
 
 
-NOWCASTS = View(
-    TopicName("nowcasts"),
-    "nowcast",
-    NowcastResult,
-    make,
-    lambda scheme: REACH if scheme.survey.nowcasts else 1,
-    lambda found, survey: {"nowcasts": nowcast_parts(found, survey)},
-)
+def reach(scheme: Scheme) -> int:
+    return REACH if scheme.survey.nowcasts else 1
+
+
+NOWCASTS = View(TopicName("nowcasts"), "nowcast", NowcastResult, make, reach, tables)
