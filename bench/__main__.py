@@ -24,7 +24,9 @@ def main(names: list[str]) -> int:
     if unknown:
         console.print(f"no benchmark {unknown[0]!r}; there are {', '.join(known)}")
         return 2
-    for name in names or known:
+    chosen = names or known
+    for number, name in enumerate(chosen, 1):
+        console.print(f"{name}, {number} of {len(chosen)} ...")
         module = import_module(f"bench.{name}")  # one need not have what another is compared with
         before = loop_seconds()
         found = module.run()
