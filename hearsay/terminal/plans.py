@@ -192,7 +192,7 @@ def _precision(drawn: Plan) -> Table:
 
 
 def _nowcasts(drawn: Plan) -> Table:
-    title = "Standard error of a nowcast, if shares move by so many points in a period"
+    title = "Standard error of a nowcast, by how far shares move in a period"
     table = _table(title, "attribute", *(f"{drift:g} points" for drift in drawn.nowcasts))
     for name in (a.name for a in drawn.attributes if a.precision):
         table.add_row(name, *(_number(errors[name]) for errors in drawn.nowcasts.values()))

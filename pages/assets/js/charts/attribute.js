@@ -56,7 +56,7 @@ export function overTimeView(attribute) {
         name: name(place), kind: several ? `s${at}` : "", joined: several, banded: several,
         points: valueSeries(context.survey, attribute, place, measure).map((point) => {
           const { text, ...made } = timed(point, context.survey, show);
-          return { ...made, ...(several ? { smoothed: null, truth: null } : {}), text: () => `${label(name(place))} ${text()}` };
+          return { ...made, ...(several ? { nowcast: null, truth: null } : {}), text: () => `${label(name(place))} ${text()}` };
         }),
       }));
       timeline(box, { lines }, { label: `${capitalised(attribute.name)} over time; the table has all numbers`, within: [0, share ? 100 : Infinity], format: share ? (value) => `${value} %` : number });
@@ -92,7 +92,7 @@ function overTimeTable(context, attribute) {
   const rows = rankedValues(survey, attribute).flatMap((place) => {
     const shares = valueSeries(survey, attribute, place, "share");
     return valueSeries(survey, attribute, place).map((point, at) => [
-      attribute.values.at(place), point.period, point.begin, point.state, point.value, point.low, point.high, shares[at].value == null ? null : shares[at].value / 100, point.smoothed, point.truth]);
+      attribute.values.at(place), point.period, point.begin, point.state, point.value, point.low, point.high, shares[at].value == null ? null : shares[at].value / 100, point.nowcast, point.truth]);
   });
   return { name: `${attribute.name} over time`, columns, rows };
 }

@@ -75,7 +75,7 @@ export function forecastChart() {
 function seriesOf(context, cell) {
   const { survey, words } = context, { table, place, name } = cell, key = cellKey(table, name), { begins } = survey.forecast;
   const past = observed(survey, cell).map((point) => ({
-    ...point, x0: wall(point.begin), x1: wall(point.end), when: () => windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, smoothed: null, truth: null,
+    ...point, x0: wall(point.begin), x1: wall(point.end), when: () => windowLabel(point.begin, point.end, survey.about.period_seconds), low: null, high: null, nowcast: null, truth: null,
     odd: survey.unexpected.get(point.period)?.has(key) ?? false,
   }));
   const at = (intervals, end, step) => intervals?.[end][step][place] ?? null;

@@ -10,7 +10,7 @@ const FEW_DAYS = 2.5; // for which times of the day are written instead of dates
 let drawings = 0;
 
 // `parts`: { bars: [{ name, kind, points }], lines: [{ name, kind, points }] }. Points are { x0, x1, value, low, high, state,
-// smoothed, truth, odd, text, when }, with times in milliseconds; `text` and
+// nowcast, truth, odd, text, when }, with times in milliseconds; `text` and
 // `when` are functions; bars of several series are stacked.
 export function timeline(box, parts, options = {}) {
   const width = Math.max(200, box.clientWidth), height = options.height ?? 240;
@@ -42,7 +42,7 @@ function extent(parts, options) {
     high = Math.max(high, value);
   };
   for (const bar of stack(parts.bars ?? [])) for (const p of bar.points) { tell(p.top); tell(p.low); tell(p.high); }
-  for (const line of parts.lines ?? []) for (const p of line.points) for (const name of ["value", "low", "high", "smoothed", "truth", "outerLow", "outerHigh"]) tell(p[name]);
+  for (const line of parts.lines ?? []) for (const p of line.points) for (const name of ["value", "low", "high", "nowcast", "truth", "outerLow", "outerHigh"]) tell(p[name]);
   if (!(high > low)) high = low + 1;
   const [floor, ceiling] = options.within ?? [-Infinity, Infinity];
   return [Math.max(low, floor), Math.min(high, ceiling)]; // what cannot be is cut off
@@ -128,7 +128,7 @@ function linePaths(line, x, y, id, spacing) {
     if (hatched) paths.push(draw("path", { class: `provisional ${line.kind}`, d: hatched, style: `fill:url(#${id}-hatch)` }));
   }
   if (line.joined) paths.push(draw("path", { class: `line ${line.kind}`, d: d3.line().defined((p) => p.value != null).x(at).y((p) => y(p.value))(line.points) ?? "" }));
-  if (known.some((p) => p.smoothed != null)) paths.push(draw("path", { class: `smooth ${line.kind}`, d: d3.line().defined((p) => p.smoothed != null).x(at).y((p) => y(p.smoothed))(line.points) ?? "" }));
+  if (known.some((p) => p.nowcast != null)) paths.push(draw("path", { class: `smooth ${line.kind}`, d: d3.line().defined((p) => p.nowcast != null).x(at).y((p) => y(p.nowcast))(line.points) ?? "" }));
   if (!line.joined) {
     const dot = spacing >= ROOM_FOR_WHISKERS ? 5 : 2.5, dots = (list) => list.map((p) => `M${round(at(p))} ${round(y(p.value))}h0`).join("");
     paths.push(draw("path", { class: `dots ${line.kind}`, d: dots(final), "stroke-width": dot }));

@@ -78,7 +78,7 @@ export function placesOf(part) {
   return part.places ?? part.values.share.value.map((_, place) => place);
 }
 
-// One value of an attribute over all periods, as shares or as people: unbiased, smoothed, and the truth if it is known.
+// One value of an attribute over all periods, as shares or as people: unbiased, nowcast, and the truth if it is known.
 export function valueSeries(survey, attribute, value, measure = "people") {
   return periodsOf(survey).map((row) => pointAt(row, attribute, value, measure));
 }
@@ -86,12 +86,12 @@ export function valueSeries(survey, attribute, value, measure = "people") {
 // The same for one period.
 export function pointAt(row, attribute, value, measure = "people") {
   const part = row.attributes.get(attribute.name), scale = measure === "share" ? exactly(100) : row.visitors;
-  const point = { period: row.period, begin: row.begin, end: row.end, state: row.state, value: null, error: null, low: null, high: null, smoothed: null, truth: null };
+  const point = { period: row.period, begin: row.begin, end: row.end, state: row.state, value: null, error: null, low: null, high: null, nowcast: null, truth: null };
   const place = part?.values ? placeIn(part, value) : -1;
   if (place < 0) return point;
   Object.assign(point, product(entry(part.values.share, place), scale));
-  const smoothed = part.values.nowcast?.value[place] ?? null;
-  if (smoothed != null && isKnown(scale)) point.smoothed = smoothed * scale.value;
+  const nowcast = part.values.nowcast?.value[place] ?? null;
+  if (nowcast != null && isKnown(scale)) point.nowcast = nowcast * scale.value;
   const truth = part.values.truth?.[place] ?? null;
   if (truth != null) point.truth = measure === "share" ? (row.truth ? (truth / row.truth) * 100 : null) : truth;
   return point;
