@@ -31,10 +31,16 @@ MakeTopics = Callable[..., Topics]
 
 SECRET = b"the fleet's own planted secret.."
 PEOPLE = [f"planted-person-{number:03d}" for number in range(25)]
-PLACES = 2048
+PLACES = 2000
 """So many that the bits of a value, or of a memo, are a pattern that does not turn up by chance."""
 SCHEME = scheme_with(
-    of_size(PLACES, "place", mechanism="l-osue"), id="private", period="1h", eps_inf=4, eps_1=2, clock="source"
+    of_size(PLACES, "place", mechanism="l-osue"),
+    id="private",
+    period="1h",
+    eps_inf=4,
+    eps_1=2,
+    clock="source",
+    nowcast={"seasons": []},  # many values have nowcasts only if they are asked for
 )
 QUESTION = SCHEME.questions[0]
 
