@@ -115,7 +115,7 @@ def table(commit: str, found: dict[str, Goes]) -> Table:
 
 def run() -> Table:
     """What is not committed yet; of a tree without changes, how far the same work differs from itself."""
-    return table("HEAD", measure("HEAD", list(ROWS), TURNS))
+    return table("HEAD", measure("HEAD", list(ROWS), turns=3))
 
 
 def main() -> None:
