@@ -28,7 +28,7 @@ import numpy as np
 from kafka import KafkaProducer
 
 from bench._measuring import Table, broker
-from lab.worker_process import ServerProcess
+from bench._processes import ServerProcess
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 
 from bench._measuring import Table, broker
-from lab.worker_process import ServerProcess
+from bench._processes import ServerProcess
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from servers.ports import free_port

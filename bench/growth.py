@@ -22,6 +22,7 @@ from statistics import median
 import numpy as np
 
 from bench._measuring import Figure, Goes, Table, broker, in_turns, own_seconds
+from bench._processes import workers
 from bench._runs import (
     CAPPED,
     EVENTS,
@@ -38,7 +39,6 @@ from bench._runs import (
     slope,
 )
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
-from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme

@@ -33,7 +33,7 @@ import uvloop
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from bench._measuring import Table, broker, in_turns
-from lab.worker_process import WorkerProcess, workers
+from bench._processes import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -13,7 +13,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from lab.worker_process import WorkerProcess
+from bench._processes import WorkerProcess
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent

@@ -9,7 +9,7 @@ from random import Random
 
 import numpy as np
 
-from lab.worker_process import WorkerProcess
+from bench._processes import WorkerProcess
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 

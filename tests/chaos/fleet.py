@@ -7,7 +7,7 @@ from threading import Thread
 
 import numpy as np
 
-from lab.worker_process import workers
+from bench._processes import workers
 from memo_store.store import MemoStore
 from producers.simulation import Simulation
 from producers.sinks import KafkaSink

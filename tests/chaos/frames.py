@@ -8,7 +8,7 @@ from threading import Thread
 
 import numpy as np
 
-from lab.worker_process import workers
+from bench._processes import workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.question import Question

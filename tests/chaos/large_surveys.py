@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lab.worker_process import WorkerProcess, workers
+from bench._processes import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.scheme import Scheme

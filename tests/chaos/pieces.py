@@ -11,7 +11,7 @@ from functools import cache, partial
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
 
-from lab.worker_process import WorkerProcess, workers
+from bench._processes import WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from lab.worker_process import WorkerProcess
+from bench._processes import WorkerProcess
 from stream_app.kafka import Topics
 from tests.helpers.cluster import Cluster
 from tests.helpers.ordeal import Ordeal

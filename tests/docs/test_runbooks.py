@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bench._processes import WorkerProcess
 from hearsay.running.stack import Stack
-from lab.worker_process import WorkerProcess
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafka import KafkaProducer
 
-from lab.worker_process import workers
+from bench._processes import workers
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.worker_process import workers
+from bench._processes import workers
 from stream_app.kafka import Topics, create, publish
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.eventually import eventually

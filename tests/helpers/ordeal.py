@@ -12,7 +12,7 @@ from threading import Thread
 
 from kafka import KafkaProducer
 
-from lab.worker_process import SESSION_SECONDS, WorkerProcess, workers
+from bench._processes import SESSION_SECONDS, WorkerProcess, workers
 from producers.sinks import KafkaSink
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from bench._processes import workers
 from hearsay.cli import app
-from lab.worker_process import workers
 from protocols.errors import SettingsError, SurveyError
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish

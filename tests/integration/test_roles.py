@@ -24,8 +24,8 @@ from kafka.admin import (
 )
 from typer.testing import CliRunner
 
+from bench._processes import workers
 from hearsay.cli import app
-from lab.worker_process import workers
 from producers.sinks import KafkaSink
 from protocols.errors import NotAllowed, ServerUnavailable
 from servers.kafka_broker import KafkaBroker

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 import hearsay as library
+from bench._processes import workers
 from hearsay.cli import app
-from lab.worker_process import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, published, read_topic
 from stream_app.local import LocalStore

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
-from lab.worker_process import workers
+from bench._processes import workers
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import MAX_ROWS

@@ -11,7 +11,7 @@ from random import Random
 
 import pytest
 
-from lab.worker_process import WorkerProcess, workers
+from bench._processes import WorkerProcess, workers
 from protocols.scheme import Scheme
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings

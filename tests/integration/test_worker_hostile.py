@@ -11,7 +11,7 @@ from random import Random
 
 from aiokafka import AIOKafkaProducer
 
-from lab.worker_process import workers
+from bench._processes import workers
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, REPORT
 from servers.settings import KafkaSettings
 from stream_app.counting.judging import Record

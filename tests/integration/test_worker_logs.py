@@ -12,7 +12,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType
 
-from lab.worker_process import WorkerProcess, workers
+from bench._processes import WorkerProcess, workers
 from protocols.errors import TopicError
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker

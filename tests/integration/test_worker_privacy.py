@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from lab.worker_process import workers
+from bench._processes import workers
 from memo_store.store import MemoStore
 from producers.files import ColumnMapping
 from producers.replay import Options, Replay

@@ -10,7 +10,7 @@ import pytest
 from kafka import KafkaProducer
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
-from lab.worker_process import workers
+from bench._processes import workers
 from producers.sinks import KafkaSink
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, encode_clock, encode_frame

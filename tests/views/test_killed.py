@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from lab.worker_process import workers
+from bench._processes import workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
