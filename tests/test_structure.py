@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,24 +47,18 @@ def past_a_face(path: Path) -> Iterator[str]:
         if module.count(".") != 1:
             yield f"line {node.lineno} reaches past the face of {module}"
             continue
-        face = importlib.import_module(module)
-        if hasattr(face, "__path__"):
-            missing = {alias.name for alias in node.names} - set(getattr(face, "__all__", ()))
+        face = ROOT / module.replace(".", "/") / "__init__.py"
+        if face.exists():
+            offered = {alias.asname or alias.name for said in imports(face) for alias in said.names}
+            missing = {alias.name for alias in node.names} - offered
             if missing:
-                yield f"line {node.lineno}: {module} does not export {', '.join(sorted(missing))}"
+                yield f"line {node.lineno}: {module} does not offer {', '.join(sorted(missing))}"
 
 
 def test_a_room_has_nothing_in_its_own_init_but_its_description() -> None:
     for room in set(ROOMS) - {"hearsay"}:  # whose face is for people who import it
         body = ast.parse((ROOT / room / "__init__.py").read_text()).body
         assert len(body) == 1 and isinstance(body[0], ast.Expr), room
-
-
-def test_a_face_exports_what_exists() -> None:
-    for path in SOURCES:
-        if path.name == "__init__.py":
-            module = importlib.import_module(".".join(path.parent.relative_to(ROOT).parts))
-            assert all(hasattr(module, name) for name in getattr(module, "__all__", ())), path
 
 
 def test_no_package_has_more_than_a_dozen_rooms() -> None:

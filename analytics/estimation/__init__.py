@@ -6,21 +6,3 @@ from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
 from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
-
-__all__ = [
-    "CellNoise",
-    "consistent_shares",
-    "covariance",
-    "decimals",
-    "early_stopped",
-    "estimate",
-    "estimate_all",
-    "estimate_noised",
-    "exact",
-    "fitted_places",
-    "norm_sub",
-    "shortened",
-    "unbiased",
-    "variance",
-    "with_votes",
-]

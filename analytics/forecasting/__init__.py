@@ -14,25 +14,3 @@ from analytics.forecasting.predicting import (
 )
 from analytics.forecasting.series import Series
 from analytics.forecasting.structure import Structure, check_enough, usual_seasons
-
-__all__ = [
-    "MODEL",
-    "About",
-    "Bank",
-    "BankForecast",
-    "Forecast",
-    "Scored",
-    "Series",
-    "Structure",
-    "adding_up",
-    "backtest",
-    "check_enough",
-    "forecast",
-    "history_length",
-    "interval_ends",
-    "longest_between",
-    "refit_after",
-    "unexpected",
-    "usual_seasons",
-    "usually_unexpected",
-]

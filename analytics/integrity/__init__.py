@@ -4,17 +4,3 @@ from analytics.integrity.checks import ALPHA, Answers
 from analytics.integrity.flow import Closed, Flow, flow_of
 from analytics.integrity.robust import Robust, robust
 from analytics.integrity.verdict import AttributeIntegrity, CheckResult, Integrity, integrity_of
-
-__all__ = [
-    "ALPHA",
-    "Answers",
-    "AttributeIntegrity",
-    "CheckResult",
-    "Closed",
-    "Flow",
-    "Integrity",
-    "Robust",
-    "flow_of",
-    "integrity_of",
-    "robust",
-]

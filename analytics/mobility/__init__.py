@@ -27,31 +27,3 @@ from analytics.mobility.output.columns import explained
 from analytics.mobility.output.tables import tables, tables_in_parts
 from analytics.mobility.output.value_tables import PART_ROWS, Part
 from analytics.mobility.report import mobility_report
-
-__all__ = [
-    "PART_ROWS",
-    "Answers",
-    "AskedAttribute",
-    "AttributeReport",
-    "Axis",
-    "Change",
-    "CountHistory",
-    "MobilityReport",
-    "Part",
-    "Quantities",
-    "Quantity",
-    "Shares",
-    "WindowReport",
-    "WindowTruth",
-    "axes_of",
-    "combine",
-    "explained",
-    "mobility_report",
-    "tables",
-    "tables_in_parts",
-    "with_changes",
-    "with_lost_presence",
-    "with_nowcasts",
-    "with_shortfall",
-    "with_truth",
-]

@@ -4,18 +4,3 @@ from gateway.door.credentials import Credential, Rate, RateLimit, credential_lin
 from gateway.door.gathering import warm_up
 from gateway.door.judging import Times, closing_time
 from gateway.door.keys import KEY_BYTES, Chain, KeyState, hour_of
-
-__all__ = [
-    "KEY_BYTES",
-    "Chain",
-    "Credential",
-    "KeyState",
-    "Rate",
-    "RateLimit",
-    "Times",
-    "closing_time",
-    "credential_line",
-    "hour_of",
-    "read_credentials",
-    "warm_up",
-]

@@ -2,14 +2,3 @@
 
 from gateway.http.listening import Limits, Listener, most_connections, tls_context
 from gateway.http.messages import Answer, Request, Response, Write
-
-__all__ = [
-    "Answer",
-    "Limits",
-    "Listener",
-    "Request",
-    "Response",
-    "Write",
-    "most_connections",
-    "tls_context",
-]

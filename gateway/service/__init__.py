@@ -6,25 +6,3 @@ from gateway.service.routes import Gateway, Page, Surveys, Watching, health_page
 from gateway.service.senders import DEVICE_RATE, EDGE_RATE, Senders
 from gateway.service.token_keys import ChainedKeys, StateFile, TokenKeys, read_state, shred
 from gateway.service.writing import Log, Writer
-
-__all__ = [
-    "DEVICE_RATE",
-    "EDGE_RATE",
-    "WATCHED",
-    "ChainedKeys",
-    "Gateway",
-    "Holder",
-    "Log",
-    "Metrics",
-    "Page",
-    "Senders",
-    "StateFile",
-    "Surveys",
-    "TokenKeys",
-    "Watching",
-    "Writer",
-    "health_pages",
-    "metrics_page",
-    "read_state",
-    "shred",
-]

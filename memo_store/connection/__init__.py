@@ -3,5 +3,3 @@
 from memo_store.connection.epochs import Seen
 from memo_store.connection.layout import CHUNK, Placed, read_fields, shard_key
 from memo_store.connection.link import Command, Link
-
-__all__ = ["CHUNK", "Command", "Link", "Placed", "Seen", "read_fields", "shard_key"]

@@ -2,5 +2,3 @@
 
 from pages.dashboard.routes import Dashboard, Download, Wanted
 from pages.dashboard.source import Source
-
-__all__ = ["Dashboard", "Download", "Source", "Wanted"]

@@ -5,17 +5,3 @@ from producers.files.batch import Batch, ColumnMapping
 from producers.files.reading import EventFiles, FileFormat, event_paths, expand
 from producers.files.tables import read_table
 from producers.files.times import BAD, formatted
-
-__all__ = [
-    "BAD",
-    "Batch",
-    "ColumnMapping",
-    "EventFiles",
-    "FileFormat",
-    "cells",
-    "event_paths",
-    "expand",
-    "formatted",
-    "places",
-    "read_table",
-]

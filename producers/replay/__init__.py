@@ -5,17 +5,3 @@ from producers.replay.inspecting import Inspection, inspect, refuse_faulty
 from producers.replay.interpreting import ANY_ORDER, Options
 from producers.replay.quality import Fault, Located
 from producers.replay.run import Pace, Replay, Summary
-
-__all__ = [
-    "ANY_ORDER",
-    "Fault",
-    "Inspection",
-    "Located",
-    "Options",
-    "Pace",
-    "Replay",
-    "Rule",
-    "Summary",
-    "inspect",
-    "refuse_faulty",
-]

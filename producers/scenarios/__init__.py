@@ -2,5 +2,3 @@
 
 from producers.scenarios.base import Presences, Scenario
 from producers.scenarios.catalogue import SCENARIOS, scenario
-
-__all__ = ["SCENARIOS", "Presences", "Scenario", "scenario"]

@@ -16,6 +16,3 @@ else:
         from producers.sinks.kafka import KafkaSink
 
         return KafkaSink
-
-
-__all__ = ["DirectorySink", "KafkaSink", "Sent", "Sink", "read_capture", "send_capture"]

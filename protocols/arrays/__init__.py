@@ -17,24 +17,3 @@ from protocols.arrays.aliases import (
     Words,
 )
 from protocols.arrays.columns import Layout, PackedBits, frozen, smallest_unsigned
-
-__all__ = [
-    "Bytes",
-    "Column",
-    "Counts",
-    "Devices",
-    "Floats",
-    "Gaps",
-    "Layout",
-    "Mask",
-    "PackedBits",
-    "Places",
-    "Rows",
-    "Tokens",
-    "Traits",
-    "Values",
-    "Whole",
-    "Words",
-    "frozen",
-    "smallest_unsigned",
-]

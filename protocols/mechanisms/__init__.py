@@ -11,30 +11,3 @@ from protocols.mechanisms.places.displacement import PlanarRound, moved
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-
-__all__ = [
-    "CHOOSERS",
-    "MAX_VALUES",
-    "NAMES",
-    "RECORDS",
-    "Area",
-    "Calibration",
-    "Channel",
-    "Direct",
-    "Encoding",
-    "Flip",
-    "FreshHash",
-    "Hashed",
-    "MatrixChannel",
-    "MatrixRound",
-    "MechanismRecord",
-    "PlaceRound",
-    "PlanarChannel",
-    "PlanarRound",
-    "Round",
-    "SupportChannel",
-    "Use",
-    "bit_flip",
-    "fitting",
-    "moved",
-]

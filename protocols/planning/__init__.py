@@ -13,22 +13,3 @@ from protocols.planning.precision import (
     widest_interval,
 )
 from protocols.planning.visits import visit_bits
-
-__all__ = [
-    "DEVICES",
-    "DRIFTS",
-    "FEWEST_CANDIDATES",
-    "AttributePlan",
-    "CentralPlan",
-    "NoisePlan",
-    "Plan",
-    "PrecisionPlan",
-    "PresenceErrors",
-    "PresencePlan",
-    "SharesPlan",
-    "TargetPlan",
-    "plan",
-    "told_apart",
-    "visit_bits",
-    "widest_interval",
-]

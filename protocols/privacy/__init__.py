@@ -10,31 +10,3 @@ from protocols.privacy.linking import first_guess, memos_of, of_the_value, pairs
 from protocols.privacy.loss import Loss, PlaceLoss, in_words
 from protocols.privacy.presence import PresenceNoise, geometric_variance
 from protocols.privacy.risk import attribute_guess, forged_weight, mean_of_largest, value_guess, width_laws
-
-__all__ = [
-    "NEAR",
-    "CentralLoss",
-    "Evidence",
-    "Guarantees",
-    "Loss",
-    "PlaceLoss",
-    "PresenceNoise",
-    "attribute_guess",
-    "central_loss",
-    "evidence",
-    "first_guess",
-    "forged_weight",
-    "geometric_variance",
-    "held",
-    "hidden_bits",
-    "in_words",
-    "loss_of_values",
-    "mean_of_largest",
-    "memo_trackability",
-    "memos_of",
-    "of_the_value",
-    "pairs_of",
-    "trait_values",
-    "value_guess",
-    "width_laws",
-]

@@ -2,5 +2,3 @@
 
 from protocols.question import Question
 from protocols.scheme.scheme import PRESENCE_ONLY, Scheme
-
-__all__ = ["PRESENCE_ONLY", "Question", "Scheme"]

@@ -8,31 +8,3 @@ from protocols.survey.model import Solution, Survey
 from protocols.survey.names import format_duration, parse_duration
 from protocols.survey.roles import dwell_times
 from protocols.survey.visits import BITS, MONDAY, NEVER, UNITS, CalendarVisits, Visits
-
-__all__ = [
-    "BITS",
-    "DAY",
-    "EPOCH",
-    "HOUR",
-    "MAX_PERIOD",
-    "MICROSECOND",
-    "MIN_SHARE",
-    "MONDAY",
-    "NEVER",
-    "TIMES",
-    "UNITS",
-    "Attribute",
-    "Calendar",
-    "CalendarVisits",
-    "Cross",
-    "Grid",
-    "Solution",
-    "Survey",
-    "TimeZone",
-    "Unit",
-    "Visits",
-    "dwell_times",
-    "format_duration",
-    "micros",
-    "parse_duration",
-]

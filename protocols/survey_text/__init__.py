@@ -4,5 +4,3 @@ from protocols.survey_text.beside import with_area_groups
 from protocols.survey_text.parsing import explain, format_survey, parse_survey
 from protocols.survey_text.plain_yaml import Document
 from protocols.survey_text.reference import json_schema, reference
-
-__all__ = ["Document", "explain", "format_survey", "json_schema", "parse_survey", "reference", "with_area_groups"]

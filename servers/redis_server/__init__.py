@@ -2,5 +2,3 @@
 
 from servers.redis_server.installed import Program, Release, program_for, programs
 from servers.redis_server.process import SOCKET_PATH_BYTES, RedisServer, local
-
-__all__ = ["SOCKET_PATH_BYTES", "Program", "RedisServer", "Release", "local", "program_for", "programs"]

@@ -2,5 +2,3 @@
 
 from stream_app.counting.counters import Counts, Statistics
 from stream_app.counting.tables.tokens import load_loops
-
-__all__ = ["Counts", "Statistics", "load_loops"]

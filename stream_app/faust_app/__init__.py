@@ -12,20 +12,3 @@ from stream_app.faust_app.broker.acceptance import (
 from stream_app.faust_app.monitoring import REGISTRY, Health, note_forecasts, note_verdict
 from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.faust_app.writing import owner_of
-
-__all__ = [
-    "REGISTRY",
-    "Health",
-    "QuarantinedSurvey",
-    "WorkerOptions",
-    "accept",
-    "check_cluster",
-    "note_forecasts",
-    "note_verdict",
-    "owner_of",
-    "quarantined_surveys",
-    "resume_surveys",
-    "run_worker",
-    "stuck_partitions",
-    "wait_for_topics",
-]

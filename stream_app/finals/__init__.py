@@ -10,21 +10,3 @@ from stream_app.finals.guarantees import (
 from stream_app.finals.noise import Release, release
 from stream_app.finals.reducing import NotCounted, rounded
 from stream_app.finals.units import published_sums, sums_of_period, sums_through
-
-__all__ = [
-    "CentralGuarantees",
-    "Final",
-    "FinalKey",
-    "NotCounted",
-    "PublishedGuarantees",
-    "Release",
-    "Status",
-    "guarantees_without_figure",
-    "message",
-    "published_guarantees",
-    "published_sums",
-    "release",
-    "rounded",
-    "sums_of_period",
-    "sums_through",
-]

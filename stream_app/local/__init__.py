@@ -2,5 +2,3 @@
 
 from stream_app.local.embedded import EmbeddedApp
 from stream_app.local.store import DirectoryFollower, LocalStore
-
-__all__ = ["DirectoryFollower", "EmbeddedApp", "LocalStore"]

@@ -3,18 +3,3 @@
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, compress, decompress
 from stream_app.log.flushes import FINALS, OPEN, RESULTS, Come, Output, ResultTopic, TopicName
 from stream_app.log.marks import Loss
-
-__all__ = [
-    "FINALS",
-    "OPEN",
-    "RECORD_BYTES",
-    "RESULTS",
-    "VALUE_BYTES",
-    "Come",
-    "Loss",
-    "Output",
-    "ResultTopic",
-    "TopicName",
-    "compress",
-    "decompress",
-]

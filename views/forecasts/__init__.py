@@ -3,14 +3,3 @@
 from views.forecasts.forecast import FORECASTS
 from views.forecasts.model import ForecastResult, ForecastTable, Intervals
 from views.forecasts.observing import Cell, cells, observe, observed_series
-
-__all__ = [
-    "FORECASTS",
-    "Cell",
-    "ForecastResult",
-    "ForecastTable",
-    "Intervals",
-    "cells",
-    "observe",
-    "observed_series",
-]

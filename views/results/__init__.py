@@ -6,15 +6,3 @@ from views.results.nowcasts import NOWCASTS, NowcastResult
 from views.results.period import HISTOGRAMS
 from views.results.status import LIVE, Live
 from views.results.tables import histogram_table
-
-__all__ = [
-    "HISTOGRAMS",
-    "LIVE",
-    "MOBILITY",
-    "NOWCASTS",
-    "Histogram",
-    "Live",
-    "MobilityResult",
-    "NowcastResult",
-    "histogram_table",
-]
