@@ -16,11 +16,11 @@ from analytics.mobility import tables
 from protocols.survey_text import parse_survey
 from stream_app.finals import Final
 from tests.docs.pages import ROOT, Page
+from tests.views.trials import World
 from views.past import Past
 from views.results import HISTOGRAMS, MOBILITY, histogram_table
 from views.runner import backfill
 from views.sinks import open_sink
-from views.testing import World
 
 SURVEY = """
 {id: festival-week, start: 2026-03-28T00:00+01:00, period: 1d, time_zone: Europe/Paris, horizon: 3, eps_inf: 6,

@@ -13,12 +13,12 @@ import pytest
 
 from protocols.errors import DeliveryError, SettingsError
 from tests.views.places import parquet_content, postgresql_content, sqlite_content
+from tests.views.trials import World, check_sink
 from views.past import Past
 from views.results import HISTOGRAMS, MOBILITY
 from views.runner import backfill
 from views.sinks import open_sink
 from views.sinks.sqlite import SqliteSink
-from views.testing import World, check_sink
 from views.view import all_views
 
 Database = Callable[[str], str]

@@ -13,9 +13,9 @@ import pytest
 from analytics.mobility import Part
 from protocols.survey_text import parse_survey
 from tests.views.folders import Doubling, FolderSink, Hasty, Racing, content
+from tests.views.trials import SURVEY, World, check_sink, check_view
 from views.past import Past
 from views.results import HISTOGRAMS
-from views.testing import SURVEY, World, check_sink, check_view
 from views.view import View, all_views
 
 WORLDS = {
