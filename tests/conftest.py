@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -19,7 +20,7 @@ from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
 from servers import ports
 from servers.kafka_broker import SHORT_LIVED, KafkaBroker
-from servers.redis_server import RedisServer, programs
+from servers.redis_server import RedisServer, embedded_program, release_of
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 from tests.helpers.nursery import launch
@@ -122,7 +123,10 @@ def open_memos(redis_url: str) -> Iterator[Callable[[Respondent], SurveyMemos]]:
         yield lambda respondent: stores.enter_context(MemoStore(redis_url)).survey(respondent)
 
 
-@pytest.fixture(params=[pytest.param(program.path, id=str(program.release)) for program in programs()])
+SYSTEMS_REDIS = [Path(found) for found in [shutil.which("redis-server")] if found]
+
+
+@pytest.fixture(params=[embedded_program(), *SYSTEMS_REDIS], ids=lambda program: str(release_of(program)))
 def redis_executable(request: pytest.FixtureRequest) -> Path:
     """Each server on this machine in turn: the embedded Valkey, and the system's Redis (7 on Debian)."""
     path: Path = request.param

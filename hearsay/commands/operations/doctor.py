@@ -72,13 +72,13 @@ def doctor(as_json: console.AsJson = False) -> None:
 
 
 def _check(settings: Settings) -> Iterator[Finding]:
-    from servers.redis_server import programs
+    from servers.redis_server import embedded_program, release_of
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("Python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
-    yield _asked("Redis server", lambda: Finding("Redis server", True, str(next(programs()))))
+    yield _asked("Redis server", lambda: Finding("Redis server", True, str(release_of(embedded_program()))))
     yield _asked("Redis", lambda: _redis(settings))
     broker = _asked("broker", lambda: _broker(settings))
     yield broker
