@@ -1,4 +1,7 @@
-"""Columns of published numbers: arrays in the program, lists in JSON, and no object for each number."""
+"""What published results are made of: frozen models, and columns of numbers.
+
+A column is an array in the program and a list in JSON, with no object for each number.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,15 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
 
 from protocols.arrays import Floats
+
+
+class ResultModel(BaseModel):
+    """Frozen, and without unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def _column(entries: Any) -> Floats:

@@ -12,7 +12,7 @@ from functools import cache
 from pkgutil import resolve_name
 from typing import Annotated, Any, Generic, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, Field
 
 from analytics.mobility import Part
 from protocols.scheme import Scheme
@@ -32,12 +32,6 @@ Pieces = Annotated[
     tuple[str, ...],
     Field(description="of a result too large for one record: digests of the pieces that have its empty columns"),
 ]
-
-
-class ResultModel(BaseModel):
-    """Frozen, and without unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 def one_period(scheme: Scheme) -> int:

@@ -49,15 +49,6 @@ class Estimates:
     def __getitem__(self, index: Any) -> Estimates:
         return Estimates(*(np.asarray(part[index]) for part in self._parts))
 
-    def times(self, total: ArrayLike) -> Estimates:
-        """Frequencies as people: times how many there are. `total` has the leading shape, without the values' axis.
-
-        >>> Estimates(*np.array([[[0.5]], [[0.1]], [[0.3]], [[0.7]]])).times([200.0]).high.tolist()
-        [[140.0]]
-        """
-        scale = np.asarray(total, dtype=np.float64)[..., None]
-        return Estimates(*(part * scale for part in self._parts))
-
     @property
     def _parts(self) -> tuple[Floats, Floats, Floats, Floats]:
         return self.value, self.error, self.low, self.high

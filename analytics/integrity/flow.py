@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from analytics.columns import ResultModel
 from protocols.arrays import Whole
 
 
@@ -25,10 +26,8 @@ class Closed:
     late: Mapping[int, int] = field(default_factory=dict)  # by period: late rows that came before this one was closed
 
 
-class Flow(BaseModel):
+class Flow(ResultModel):
     """How many reports say that their device last reported in a period, against those that there were."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     period: int = Field(
         description="of the periods that windows include, the one where they are nearest; of calendar units the first "

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from math import floor, log10, pi
 from typing import Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from analytics.columns import ResultModel
 from analytics.integrity.checks import ALPHA, Answers, Check, jump_check, negativity_check, sum_check, width_check
 from analytics.integrity.flow import Flow
 
@@ -19,11 +20,7 @@ Verdict = Literal["consistent", "changed", "contradicted"]
 CheckName = Literal["sum", "widths", "negativity", "jump", "flow"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class CheckResult(_Model):
+class CheckResult(ResultModel):
     """One check of one attribute."""
 
     p: float = Field(description="the chance, at most, that honest reports are so unusual: of this check alone")
@@ -38,7 +35,7 @@ class CheckResult(_Model):
         return self.adjusted <= ALPHA
 
 
-class AttributeIntegrity(_Model):
+class AttributeIntegrity(ResultModel):
     """Whether the counts of one attribute can have come from honest devices."""
 
     name: str
@@ -66,7 +63,7 @@ class AttributeIntegrity(_Model):
         return (*found, *(("flow",) if self.flow is not None and self.flow.broken else ()))
 
 
-class Integrity(_Model):
+class Integrity(ResultModel):
     """Whether the counts of one period can have come from honest devices. Estimates do not depend on it."""
 
     verdict: Verdict = Field(description="the worst of the attributes', or contradicted if the flow is broken")
@@ -77,18 +74,6 @@ class Integrity(_Model):
 
     def attribute(self, name: str) -> AttributeIntegrity | None:
         return next((found for found in self.attributes if found.name == name), None)
-
-    def shown(self, sizes: Mapping[str, int], minimum: int) -> Integrity:
-        """What may be published: nothing from which a number of reports below the minimum could be read."""
-        if minimum <= 0:
-            return self
-
-        def of_many(flow: Flow | None) -> Flow | None:
-            return flow if flow is not None and flow.reported >= minimum else None
-
-        known = [one for one in self.attributes if sizes[one.name] >= minimum]
-        kept = tuple(judged(one.model_copy(update={"flow": of_many(one.flow)})) for one in known)
-        return judged(self.model_copy(update={"flow": of_many(self.flow), "attributes": kept}))
 
     @property
     def alarms(self) -> tuple[tuple[str, CheckName], ...]:

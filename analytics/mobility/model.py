@@ -14,9 +14,9 @@ from math import isfinite
 from typing import Any, Literal, get_args
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
-from analytics.columns import Column
+from analytics.columns import Column, ResultModel
 from analytics.estimation.estimates import Estimates, product
 from analytics.integrity.verdict import Integrity
 from protocols.survey import Calendar, TimeZone
@@ -27,11 +27,7 @@ Suppression = Literal["minimum", "difference"]
 Role = Literal["plain", "area", "dwell", "transition", "cross"]
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Quantity(_Model):
+class Quantity(ResultModel):
     """A number with its standard error and interval. An exact one has error 0 and an interval of one point."""
 
     value: float | None
@@ -40,7 +36,7 @@ class Quantity(_Model):
     high: float | None = Field(description="upper end of the interval; null where it has none")
 
 
-class Quantities(_Model):
+class Quantities(ResultModel):
     """A row of numbers with their standard errors and intervals: a column each, with an entry for every value."""
 
     value: Column
@@ -57,7 +53,7 @@ class Quantities(_Model):
         return quantity(self.estimates[place])
 
 
-class Change(_Model):
+class Change(ResultModel):
     """A change in percent: (now / then - 1) * 100, with the interval of the ratio."""
 
     percent: Quantity
@@ -66,7 +62,7 @@ class Change(_Model):
     last: int = Field(description="last period of what it is compared with")
 
 
-class Changes(_Model):
+class Changes(ResultModel):
     """The changes of a row of numbers."""
 
     percent: Quantities
@@ -75,7 +71,7 @@ class Changes(_Model):
     last: int = Field(description="last period of what they are compared with")
 
 
-class Shares(_Model):
+class Shares(ResultModel):
     """The visitors with each value of an attribute, or with one of each group of values.
 
     Columns have an entry for each name that the report lists for the attribute, in its order.
@@ -121,7 +117,7 @@ class Shares(_Model):
         return quantities(product(self.share.estimates, measured(visitors)))
 
 
-class Place(_Model):
+class Place(ResultModel):
     """One place of a ranking."""
 
     place: int = Field(description="1 is the busiest")
@@ -130,14 +126,14 @@ class Place(_Model):
     probability: float = Field(description="probability that this place is right")
 
 
-class Ranking(_Model):
+class Ranking(ResultModel):
     """The busiest areas, the busiest first."""
 
     places: tuple[Place, ...]
     probability: float = Field(description="probability that all these places are right")
 
 
-class Dwell(_Model):
+class Dwell(ResultModel):
     """Dwell times. Quartiles, and the ends of their intervals, are values of the attribute."""
 
     unit: str = Field(description="of the mean; empty where values are not numbers or durations")
@@ -147,7 +143,7 @@ class Dwell(_Model):
     high: tuple[str, str, str] | None
 
 
-class Axis(_Model):
+class Axis(ResultModel):
     """One of the two attributes of a cross."""
 
     name: str
@@ -155,7 +151,7 @@ class Axis(_Model):
     groups: tuple[str, ...] = Field((), description="the names of its groups")
 
 
-class AskedAttribute(_Model):
+class AskedAttribute(ResultModel):
     """An attribute as it was asked. Columns about it have an entry for each of its values, or of its groups."""
 
     name: str
@@ -171,7 +167,7 @@ class AskedAttribute(_Model):
     )
 
 
-class AttributeReport(_Model):
+class AttributeReport(ResultModel):
     """The visitors of a window by one attribute."""
 
     name: str
@@ -184,7 +180,7 @@ class AttributeReport(_Model):
     dwell: Dwell | None = None
 
 
-class Gaps(_Model):
+class Gaps(ResultModel):
     """Returning visitors by the time since their last visit. Rare gaps are published together."""
 
     shortest: int = Field(description="periods since the last visit, at least")
@@ -192,7 +188,7 @@ class Gaps(_Model):
     visitors: Quantity
 
 
-class WindowReport(_Model):
+class WindowReport(ResultModel):
     """Everything published about one window."""
 
     first: int = Field(description="first period")
@@ -253,7 +249,7 @@ class WindowReport(_Model):
         return next(attribute for attribute in self.attributes if attribute.name == name)
 
 
-class UniqueVisitors(_Model):
+class UniqueVisitors(ResultModel):
     """One cell of the triangle of all windows."""
 
     first: int
@@ -261,7 +257,7 @@ class UniqueVisitors(_Model):
     visitors: Quantity | None = Field(description="null where suppressed")
 
 
-class MobilityReport(_Model):
+class MobilityReport(ResultModel):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
     schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")

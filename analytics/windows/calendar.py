@@ -31,9 +31,6 @@ class Window(NamedTuple):
     def overlaps(self, other: Window) -> bool:
         return self.first <= other.last and other.first <= self.last
 
-    def inside(self, other: Window) -> bool:
-        return other.first <= self.first and self.last <= other.last
-
 
 def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]:
     """The whole hours, days or weeks (from Monday) among these periods, in the survey's own time zone.

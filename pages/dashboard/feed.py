@@ -117,10 +117,6 @@ class Feed:
         """Whether a survey is described, or may still be: before the past has been read."""
         return not self.caught_up or f"survey/{survey}" in self._documents
 
-    def held(self, survey: str) -> list[bytes]:
-        """The events of all results of a survey."""
-        return [result.segment for result in self.changes(Position("", (0,) * len(self.position.offsets)), survey)]
-
     def changes(self, after: Position, survey: str) -> list[Result]:
         """The events of a survey's results after a position, place by place in the order of offsets."""
         found: list[Result] = []

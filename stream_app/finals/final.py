@@ -29,8 +29,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from analytics.columns import ResultModel
 from analytics.windows import Agreed, UnitSum, UnitSums
 from protocols.errors import ResultsError
 from protocols.scheme import Scheme
@@ -215,7 +216,7 @@ def _arrays(lists: Any) -> list[Array]:
     return [flat[begin:end] for begin, end in pairwise(offsets)]
 
 
-class Status(BaseModel):
+class Status(ResultModel):
     """What the merge knows of a survey beside its finals: what is open of it, and what was refused.
 
     A new one replaces the one before. Counts of open periods are records of their own. Where the survey has a
@@ -224,13 +225,11 @@ class Status(BaseModel):
     what is closed.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     survey: str
     closed_through: int = -1  # the last period closed in every partition; -1: none
-    open: dict[int, int] = {}  # reports by period
-    rejects: dict[str, int] = {}  # rows refused, by reason
-    lates: dict[int, int] = {}  # late rows, by period
+    open: dict[int, int] = Field({})  # reports by period
+    rejects: dict[str, int] = Field({})  # rows refused, by reason
+    lates: dict[int, int] = Field({})  # late rows, by period
     lost: tuple[Loss, ...] = ()  # first and last period, and how many reports of them together at most
 
     def reduced(self, minimum: int) -> Status:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
+from analytics.columns import ResultModel
 from protocols.privacy import CentralLoss, Loss, PlaceLoss
 from protocols.scheme import Scheme
 
 LINKED = (10, 100)  # linked reports of any two histories for which a figure is published
 
 
-class PublishedGuarantees(BaseModel):
+class PublishedGuarantees(ResultModel):
     """What an observer can learn about a device's values (PROTOCOLS 3 to 5). Who reported when is not protected.
 
     Figures that rest on the survey's memo_cap do not hold after a loss of the memo store was accepted; those
     `without_cap` do.
     """
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     per_report: Loss = Field(description="one report, between any two tuples of values")
     per_window: Loss | None = Field(

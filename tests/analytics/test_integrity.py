@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from analytics.integrity import ALPHA, Closed, Integrity, flow_of, integrity_of, robust
+from analytics.integrity import ALPHA, Closed, flow_of, integrity_of, robust
 from analytics.integrity.checks import Answers, Check, jump_check, negativity_check, sum_check, width_check
 from lab.seeded_keyrings import seeded_keyring
 from protocols.privacy import width_laws
@@ -211,16 +211,6 @@ def test_honest_histories_break_no_flow_and_one_forged_gap_beyond_the_slack_does
             assert again is not None and again.broken is (broken and gap < horizon)
             tested += broken
     assert tested > 150
-
-
-def test_nothing_below_the_minimum_is_shown_in_a_verdict() -> None:
-    now = {name: honest(CASES["symbols"], n, zipf(30), np.random.default_rng(1)) for name, n in (("a", 900), ("b", 30))}
-    flow = flow_of({0: Closed(np.array([3]), np.array([20])), 1: Closed(np.array([1]), np.array([30]))}, 3)
-    whole = integrity_of(1, now, {}, flow, {})
-    assert whole.verdict == "contradicted"
-    shown = whole.shown({"a": 900, "b": 30}, 50)
-    assert [one.name for one in shown.attributes] == ["a"] and shown.flow is None and shown.verdict == "consistent"
-    assert Integrity.model_validate_json(shown.model_dump_json()) == shown
 
 
 def test_bounds_for_forgers_hold_the_honest_share() -> None:

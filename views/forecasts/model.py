@@ -7,8 +7,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from analytics.columns import Column, Columns
-from views.view import Pieces, ResultModel
+from analytics.columns import Column, Columns, ResultModel
+from views.view import Pieces
 
 Kind = Literal["visitors", "values", "groups"]
 

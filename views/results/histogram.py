@@ -7,11 +7,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from analytics.columns import Column, CountColumn, CountColumns
+from analytics.columns import Column, CountColumn, CountColumns, ResultModel
 from analytics.integrity import Integrity
 from analytics.mobility import Axis
 from stream_app.finals import CentralGuarantees, PublishedGuarantees
-from views.view import Pieces, ResultModel
+from views.view import Pieces
 
 Kind = Literal["final", "provisional"]
 Suppression = Literal["minimum", "open"]  # fewer reports than the survey's minimum; open, in surveys with central

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import Field
 
-from analytics.columns import Column
+from analytics.columns import Column, ResultModel
 from analytics.estimation import CellNoise, norm_sub, shortened
 from analytics.mobility import Answers, Part, Quantities
 from analytics.nowcasting import UNEXPECTED, Nowcaster
@@ -29,7 +29,7 @@ from stream_app.log import TopicName
 from views.forecasts.observing import share_variances
 from views.past import Past, PeriodAnswers
 from views.results.tables import part_of
-from views.view import Pieces, ResultModel, View
+from views.view import Pieces, View
 
 BLOCK = 192
 REACH = 2 * BLOCK

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from analytics.columns import ResultModel
 from stream_app.log import Loss, TopicName
 from views.past import Open, PeriodAnswers
 from views.results.histogram import Histogram
 from views.results.period import build_histogram
-from views.view import Pieces, ResultModel, View
+from views.view import Pieces, View
 
 
 class Live(ResultModel):

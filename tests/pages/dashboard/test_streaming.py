@@ -16,7 +16,7 @@ from hearsay.reports import serving
 from pages.dashboard import Source
 from pages.dashboard import source as source_module
 from pages.dashboard.encoding import segment
-from pages.dashboard.feed import Result
+from pages.dashboard.feed import Position, Result
 from stream_app.local import DirectoryFollower, LocalStore
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
@@ -140,7 +140,9 @@ def test_a_viewer_that_reads_nothing_holds_up_nobody_and_takes_no_memory(
             running.publish(Result("live/colours", "colours", 0, number, segment(big.encode())))
         viewer.view(lambda one: one.last_id.endswith(f":{first + 200}"), compressed=False)
         eventually(lambda: len(feed.viewers) == 1)  # the one that reads nothing
-        assert sum(len(held) for held in feed.held("colours")) < 1_000_000, "one version of each key is held"
+        assert sum(len(one.segment) for one in feed.changes(Position("", (0,)), "colours")) < 1_000_000, (
+            "one version of each key is held"
+        )
 
 
 def test_a_viewer_that_takes_nothing_for_long_is_disconnected(source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
