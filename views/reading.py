@@ -56,17 +56,10 @@ class Results:
     def surveys(self) -> list[Survey]:
         return self.store.surveys()
 
-    def read(self, view: View[R], survey: str, since: int = 0) -> list[R]:
-        """The results of a survey of one kind, by period, from one period on.
-
-        A result that lacks a piece is not there yet, or no longer.
-        """
+    def read(self, view: View[R], survey: str) -> list[R]:
+        """The results of a survey of one kind, by period. One that lacks a piece is not there yet, or no longer."""
         values, pieces = self._holding(view, survey)
-        read = (
-            decode_result(view, key, value, pieces.get(key, {}).values())
-            for key, value in values.items()
-            if key.period is None or key.period >= since
-        )
+        read = (decode_result(view, key, value, pieces.get(key, {}).values()) for key, value in values.items())
         return [result for result in read if result is not None]
 
     def values(self, view: View[Any], survey: str | None = None) -> dict[FinalKey, bytes]:

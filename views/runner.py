@@ -88,7 +88,8 @@ class Runner:
         if survey not in self._finals:
             scheme = Scheme(self._surveys[survey])
             reach = max(view.reach(scheme) for view in self._views)
-            self._finals[survey] = SurveyFinals(scheme, reach, [sink.reached(survey) for sink in self._sinks])
+            reached = [sink.complete().get(survey, -1) for sink in self._sinks]
+            self._finals[survey] = SurveyFinals(scheme, reach, reached)
         return self._finals[survey]
 
     def _take_final(self, survey: SurveyFinals, key: FinalKey, message: Output) -> bool:

@@ -119,34 +119,23 @@ def read_hex(text: Any, size: int, what: str) -> bytes:
     return bytes.fromhex(text)
 
 
-@dataclass(frozen=True)
-class Named:
-    """The survey and the period that a record names. A clock record has no fingerprint, and names `through`."""
-
-    survey: str
-    fingerprint: str | None
-    period: int
-
-
-def named(content_type: str, value: bytes) -> Named | None:
+def named(content_type: str, value: bytes) -> ReportHeader | None:
     """What a record names; None if it cannot be read. Never raises, whatever the bytes. Nothing else is checked.
 
+    A clock record names its `through`, and no fingerprint.
+
     >>> named(CLOCK, b'{"survey":"buttons","through":3,"mac":""}')
-    Named(survey='buttons', fingerprint=None, period=3)
+    ReportHeader(survey='buttons', fingerprint='', period=3)
     """
     try:
         if content_type == CLOCK:
             record = read_object(value)
             through = record["through"]
-            return Named(read_id(record.get("survey")), None, through) if type(through) is int else None
+            return ReportHeader(read_id(record.get("survey")), "", through) if type(through) is int else None
         if content_type == FRAME:
-            return _named(ReportHeader.read(read_head(value, MAX_ROWS).metadata))
+            return ReportHeader.read(read_head(value, MAX_ROWS).metadata)
         if content_type == REPORT:
-            return _named(ReportHeader.read(read_object(value)))
+            return ReportHeader.read(read_object(value))
     except (ValueError, KeyError):
         pass
     return None
-
-
-def _named(header: ReportHeader) -> Named:
-    return Named(header.survey, header.fingerprint, header.period)

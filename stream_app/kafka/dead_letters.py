@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Named, Reason, named
+from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Reason, ReportHeader, named
 from servers.settings import KafkaSettings
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.registry import Published
@@ -45,7 +45,7 @@ class DeadLetter:
         return self.content_type == CLOCK
 
     @property
-    def named(self) -> Named | None:
+    def named(self) -> ReportHeader | None:
         """The survey and the period that it names; None if it cannot be read."""
         return named(self.content_type, self.value)
 

@@ -19,7 +19,7 @@ from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram, MobilityResult
 from views.results.histogram import Kind
 from views.runner import Runner
-from views.sinks.topics import NO_LIMIT, TopicsSink, last_period
+from views.sinks.topics import NO_LIMIT, TopicsSink, last_periods
 
 
 class Kept(TopicsSink):
@@ -39,8 +39,8 @@ class Kept(TopicsSink):
     def _write(self, stages: Sequence[Sequence[Output]]) -> None:
         self.kept += [message for stage in stages for message in stage]
 
-    def reached(self, survey: str) -> int:
-        return last_period((message.key for message in self.messages(HISTOGRAMS.name)), survey)
+    def complete(self) -> Mapping[str, int]:
+        return last_periods(message.key for message in self.messages(HISTOGRAMS.name))
 
     def close(self) -> None:
         """Nothing to close."""

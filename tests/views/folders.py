@@ -22,9 +22,6 @@ class FolderSink:
     def complete(self) -> Mapping[str, int]:
         return {file.stem: int(file.read_text()) for file in self._root.glob("*.reached")}
 
-    def reached(self, survey: str) -> int:
-        return self.complete().get(survey, -1)
-
     def add(self, made: Made) -> None:
         if made.key.period is not None:
             self._waiting.append(made)
@@ -41,7 +38,7 @@ class FolderSink:
         write_private(self._root / f"{survey}+{period}+{made.view.kind}.json", made.result.model_dump_json())
 
     def _note(self, key: FinalKey) -> None:
-        reached = max(self.reached(key.survey), key.period or 0)
+        reached = max(self.complete().get(key.survey, -1), key.period or 0)
         write_private(self._root / f"{key.survey}.reached", str(reached))
 
     def close(self) -> None:

@@ -92,7 +92,7 @@ def test_every_sink_is_equal_to_the_finals_after_kills_of_workers_and_runners(
             found = []
             for sink in sinks:
                 with closing(open_sink(sink)) as opened:
-                    found.append(opened.reached("s"))
+                    found.append(opened.complete().get("s", -1))
             return found
 
         eventually(lambda: reached() == [PERIODS - 1] * len(sinks), LAST_SECONDS)

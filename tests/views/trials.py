@@ -101,17 +101,17 @@ def check_sink(open_sink: Callable[[str], Sink], content: Callable[[str], Conten
 
     `open_sink` opens the sink at a place with this name, which is empty before. `content` is what is there, by the keys
     of finals, in any form that can be compared. A failure would look like this: rows that are there twice, or not at
-    all; `reached` ahead of what is there, so that nobody makes what is missing.
+    all; `complete` ahead of what is there, so that nobody makes what is missing.
     """
     trial = _Trial(open_sink, content, world or World())
     with closing(open_sink("calm")) as sink:
-        assert sink.reached(trial.survey) == -1, "a new sink says that it has something"
+        assert trial.survey not in sink.complete(), "a new sink says that it has something"
         trial.run(sink)
     trial.expected = dict(content("calm"))
     assert sorted(trial.expected) == trial.world.keys, "not every period is there"
     trial.check_complete("calm")
     with closing(open_sink("calm")) as sink:
-        trial.run(_changed(sink, reached=lambda survey: -1))  # it says that it has nothing
+        trial.run(_changed(sink, complete=dict))  # it says that it has nothing
     trial.check_complete("calm")
     with closing(open_sink("counted")) as sink:
         counted = _Crashing(sink)
@@ -205,7 +205,7 @@ class _Trial:
 
     def _reached(self, place: str) -> int:
         with closing(self._open(place)) as sink:
-            return sink.reached(self.survey)
+            return sink.complete().get(self.survey, -1)
 
 
 class _Crash(BaseException):
@@ -221,9 +221,9 @@ class _Crashing:
         self.calls = 0
         self.crashed = False
 
-    def reached(self, survey: str) -> int:
+    def complete(self) -> Mapping[str, int]:
         with self._counted():
-            return self._sink.reached(survey)
+            return self._sink.complete()
 
     def add(self, made: Made) -> None:
         with self._counted():
@@ -255,7 +255,7 @@ class _Crashing:
 
 def _changed(sink: Sink, **methods: Callable[..., Any]) -> Sink:
     """A sink of which some methods are others."""
-    own = {name: getattr(sink, name) for name in ("reached", "add", "flush", "close")}
+    own = {name: getattr(sink, name) for name in ("complete", "add", "flush", "close")}
     return cast(Sink, SimpleNamespace(**own | methods))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kafka import KafkaProducer
 from kafka.errors import KafkaError
@@ -10,12 +10,10 @@ from kafka.errors import KafkaError
 from protocols.errors import DeliveryError
 from servers.kafka_clients import DURABLE, opened
 from servers.settings import KafkaSettings
-from stream_app.finals import FinalKey
 from stream_app.kafka import KafkaMessages, Topics
 from stream_app.log import RECORD_BYTES, VALUE_BYTES, Output
 from views.results.period import HISTOGRAMS
-from views.sinks.topics import TopicsSink
-from views.view import is_piece
+from views.sinks.topics import TopicsSink, last_periods
 
 OPEN_SECONDS = 30.0
 DEADLINE_SECONDS = 60.0
@@ -27,7 +25,7 @@ class KafkaTopics(TopicsSink):
     def __init__(self, kafka: KafkaSettings, topics: Topics, limit: int = VALUE_BYTES) -> None:
         super().__init__(limit)
         self._kafka, self._topics = kafka, topics
-        self._reached: dict[str, int] | None = None
+        self._complete: dict[str, int] | None = None
         self._producer = opened(
             KafkaProducer,
             kafka,
@@ -53,15 +51,12 @@ class KafkaTopics(TopicsSink):
                 "see whether the brokers are up, and `hearsay topics check`; results are made again from finals",
             ) from error
 
-    def reached(self, survey: str) -> int:
+    def complete(self) -> Mapping[str, int]:
         """As of the first time that this is asked: what this sink writes later is its own."""
-        if self._reached is None:
-            self._reached = {}
-            for message in KafkaMessages(self._kafka, self._topics).messages(HISTOGRAMS.name):
-                if not is_piece(message):
-                    found, period = FinalKey.decode(message.key)
-                    self._reached[found] = max(self._reached.get(found, -1), period or 0)
-        return self._reached.get(survey, -1)
+        if self._complete is None:
+            histograms = KafkaMessages(self._kafka, self._topics).messages(HISTOGRAMS.name)
+            self._complete = last_periods(message.key for message in histograms)
+        return self._complete
 
     def close(self) -> None:
         self._producer.close(timeout=5)

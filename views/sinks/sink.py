@@ -32,23 +32,16 @@ class Sink(Protocol):
     What cannot be reached or written raises DeliveryError: the runner begins again with a sink that is opened anew.
     """
 
-    def reached(self, survey: str) -> int:
-        """The last period of a survey of which every result is there; -1 if there is none."""
+    def complete(self) -> Mapping[str, int]:
+        """By survey: the last period of which every result is there. A survey that has none is left out."""
 
     def add(self, made: Made) -> None:
         """Take a result. It need not be there before the next `flush`."""
 
     def flush(self) -> None:
-        """Make everything that was added durable: all results of a period, or none that `reached` would count."""
+        """Make everything that was added durable: all results of a period, or none that `complete` would count."""
 
     def close(self) -> None: ...
-
-
-class ListedSink(Sink, Protocol):
-    """A sink of the catalogue, which `hearsay sinks check` looks at. Opening it shows that it can be written."""
-
-    def complete(self) -> Mapping[str, int]:
-        """What `reached` says, of all surveys that it holds something of."""
 
 
 class SinkKind(NamedTuple):
@@ -86,7 +79,7 @@ def check_address(address: str) -> SinkKind:
     return found
 
 
-def open_sink(address: str) -> ListedSink:
+def open_sink(address: str) -> Sink:
     """Open the sink at an address. Raises DeliveryError if it cannot be reached or written."""
-    opened: ListedSink = resolve_name(check_address(address).opens)(address)
+    opened: Sink = resolve_name(check_address(address).opens)(address)
     return opened

@@ -1,7 +1,7 @@
 """What all sinks with tables have in common: which tables a result has, and through which period they are complete.
 
 A table's name ends with the version of its columns. So there are no migrations: a new version has new tables, for which
-`reached` begins anew, and the runner fills them from all finals.
+`complete` begins anew, and the runner fills them from all finals.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 import pyarrow as pa
 
 from analytics.mobility import Part
-from views.sinks.sink import ListedSink, Made
+from views.sinks.sink import Made, Sink
 from views.view import View, all_views
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
-class TableSink(ListedSink, ABC):
+class TableSink(Sink, ABC):
     """A sink for the tables of results. Views without tables, such as the live status, are not for it.
 
     `edition` names the views and versions that it is complete with. Opening it shows that it can be written.
@@ -41,9 +41,6 @@ class TableSink(ListedSink, ABC):
             through[made.key.survey] = max(through.get(made.key.survey, -1), made.key.period or 0)
         if waiting:
             self._write(waiting, through)
-
-    def reached(self, survey: str) -> int:
-        return self.complete().get(survey, -1)
 
     @abstractmethod
     def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:

@@ -7,7 +7,7 @@ which period a survey is complete.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
@@ -53,14 +53,13 @@ class StoreTopics(TopicsSink):
             for stage in stages:
                 self._store.write(stage)
 
-    def reached(self, survey: str) -> int:
-        return last_period(self._store.keys(HISTOGRAMS.name), survey)
+    def complete(self) -> Mapping[str, int]:
+        return last_periods(self._store.keys(HISTOGRAMS.name))
 
     def close(self) -> None:
         """Nothing: whoever opened the store closes it."""
 
 
-def last_period(keys: Iterable[bytes], survey: str) -> int:
-    """The last period of a survey among the keys of complete results."""
-    decoded = (FinalKey.decode(key) for key in keys if b"#" not in key)
-    return max((key.period for key in decoded if key.survey == survey and key.period is not None), default=-1)
+def last_periods(keys: Iterable[bytes]) -> dict[str, int]:
+    """The last period of each survey among the keys of results, without those of pieces."""
+    return {survey: period or 0 for survey, period in sorted(FinalKey.decode(key) for key in keys if b"#" not in key)}
