@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
-from memo_store.connection.epochs import Epochs, Seen, has_lost_data, history_confirmed, stored_id
+from memo_store.connection.epochs import STORE_ID, Epochs, Seen, has_lost_data, history_confirmed
 from memo_store.connection.link import Client, Link, durability, warn_unless_durable
 from memo_store.ledger import StoreStats, read_stats
 from memo_store.registry import SurveyRecord, registered
@@ -18,10 +18,6 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 class MemoStore:
     """Memos that never change, and what each device has spent, on Redis.
 
@@ -31,7 +27,12 @@ class MemoStore:
     """
 
     def __init__(
-        self, target: str | Client, *, now: Callable[[], datetime] = _now, lasting: bool = True, **options: Any
+        self,
+        target: str | Client,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        lasting: bool = True,
+        **options: Any,
     ) -> None:
         self._link = Link(target, **options)
         self._now = now
@@ -45,7 +46,8 @@ class MemoStore:
     @property
     def id(self) -> str | None:
         """The store's id, drawn at its first use; None if it is new, or was emptied."""
-        return stored_id(self._link)
+        found: bytes | None = self._link.ask("GET", STORE_ID)
+        return None if found is None else found.decode()
 
     @property
     def history_confirmed(self) -> bool:

@@ -51,7 +51,7 @@ class SurveyMemos:
 
         A window that contains such a period and an earlier one may count a device twice.
         """
-        return self._state.presence_losses
+        return self._state.watermark.losses
 
     @property
     def seen(self) -> Seen:

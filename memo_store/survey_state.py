@@ -114,7 +114,7 @@ class SurveyState:
         name, new = presence_table(sealer), not seen and self.epochs.confirmed
         self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
         tables = [AttributeTables.of(sealer, self.record, attribute).commits for attribute in self.record.attributes]
-        self._watermark = Watermark(link, scheme.survey, name, tables, now)
+        self.watermark = Watermark(link, scheme.survey, name, tables, now)
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
@@ -122,11 +122,6 @@ class SurveyState:
         self._lost = self.epochs.lost  # whether the store has lost data and this process has not recovered from it yet
         self.recoveries = 0
         """How often this process has recovered from a loss: what it wrote before may be gone."""
-
-    @property
-    def presence_losses(self) -> tuple[int, ...]:
-        """The periods from which on earlier presence is unknown, ascending."""
-        return self._watermark.losses
 
     @property
     def seen(self) -> Seen:
@@ -141,7 +136,7 @@ class SurveyState:
 
     def advance(self, period: int, closing: int = -1) -> int:
         """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
-        closed = self._watermark.advance(period, closing)
+        closed = self.watermark.advance(period, closing)
         self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
         return closed
 
@@ -196,9 +191,9 @@ class SurveyState:
         self.epochs.read()
         self.keys.restore()
         self._register(self.record)
-        self._watermark.record_loss(period)
+        self.watermark.record_loss(period)
         for (_, committed_in), commits in self._commits.items():
-            self._watermark.advance(committed_in)
+            self.watermark.advance(committed_in)
             commits.restore()
         self._lost = False
         self.recoveries += 1

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
@@ -39,22 +39,15 @@ ENCODED = refusal(415, "unsupported-media-type", "compressed requests are not ta
 Page = Callable[[], Response]
 
 
-@dataclass(frozen=True)
-class Surveys:
-    """The published surveys, as they are now."""
-
-    lookup: Callable[[str], Scheme | None]
-    all: Callable[[], Iterable[Scheme]]
-
-
 @dataclass
 class Gateway:
-    """The application. `pages` are further paths that are only read, and made anew for every request.
+    """The application. `surveys` are those that are published, by id, as they are now.
 
+    `pages` are further paths that are only read, and made anew for every request.
     `origins` are the origins whose pages may ask (CORS). `shows_metrics` says whether metrics are served here, too.
     """
 
-    surveys: Surveys
+    surveys: Mapping[str, Scheme]
     log: Log
     writer: Writer
     metrics: Metrics
@@ -66,7 +59,7 @@ class Gateway:
     now: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        door = Door(self.surveys.lookup, self.log.closed_through, self.log.times)
+        door = Door(self.surveys.get, self.log.closed_through, self.log.times)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.keys, self.now)
         self._kind = lru_cache(maxsize=64)(self._judge)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
@@ -172,12 +165,12 @@ class Gateway:
     def _survey_list(self) -> Response:
         listed = [
             {"id": scheme.survey.id, "title": scheme.survey.title, "fingerprint": scheme.fingerprint}
-            for scheme in self.surveys.all()
+            for scheme in self.surveys.values()
         ]
         return Response(200, json.dumps({"surveys": listed}).encode(), headers=(("cache-control", "no-cache"),))
 
     def _terms(self, survey: str) -> Response:
-        scheme = self.surveys.lookup(survey)
+        scheme = self.surveys.get(survey)
         if scheme is None:
             return NO_SURVEY
         headers = [CACHED, ("etag", f'"{scheme.fingerprint}"')]

@@ -10,7 +10,7 @@ from __future__ import annotations
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -158,20 +158,19 @@ class ChainedKeys(TokenKeys):
     def __init__(
         self,
         file: StateFile,
-        lookup: Lookup,
+        surveys: Mapping[str, Scheme],
         now: Callable[[], float],
-        all: Callable[[], Iterable[Scheme]],
         published: Callable[[str], float],
     ) -> None:
-        self._all = all
+        self._surveys = surveys
         self._published = published
-        super().__init__(file, lookup, Times(), now)
+        super().__init__(file, surveys.get, Times(), now)
 
     def tend(self) -> None:
         """Derive the keys of all open periods, and erase what is over."""
         needed = {
             ReportHeader(scheme.survey.id, scheme.fingerprint, period)
-            for scheme in self._all()
+            for scheme in self._surveys.values()
             if scheme.survey.clock == "wall"
             for period in open_periods(scheme.survey, self._now())
         }

@@ -16,7 +16,7 @@ import structlog
 import uvloop
 
 from gateway.http import most_connections
-from gateway.service import StateFile, Surveys, TokenKeys, shred
+from gateway.service import StateFile, TokenKeys, shred
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
@@ -182,7 +182,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     serving = run(
         exposure,
-        Surveys(schemes.get, schemes.values),
+        schemes,
         to,
         keys,
         started,

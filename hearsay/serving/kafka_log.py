@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,11 +16,10 @@ from aiokafka.errors import KafkaError
 
 from gateway.door import Times
 from gateway.http import most_connections
-from gateway.service import ChainedKeys, Holder, StateFile, Surveys
+from gateway.service import ChainedKeys, Holder, StateFile
 from hearsay.serving.exposure import Exposure
 from hearsay.serving.running import linked_figures, run
 from protocols.errors import DeliveryError, HearsayError
-from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
 from servers.settings import KafkaSettings, Settings
 from stream_app.kafka import Registry, Topics, existing, read_topic
@@ -140,9 +139,6 @@ class FollowedRegistry(Registry):
         for record in read_topic(kafka, topics.surveys):
             self.register(record)
 
-    def all(self) -> Iterable[Scheme]:
-        return list(self._schemes.values())
-
     def published_at(self, survey: str) -> float:
         """When the terms of a survey were first published, in seconds since 1970."""
         return self._published[survey].at
@@ -183,13 +179,13 @@ def serve_kafka(
     connections = most_connections()
     topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
     if exposure.credentials:
-        for line in linked_figures(registry.all()):
+        for line in linked_figures(registry.schemes.values()):
             say(line)
     to = KafkaLog(settings.kafka, topics)
-    keys = ChainedKeys(state, registry.lookup, time.time, registry.all, registry.published_at) if has_keys else None
+    keys = ChainedKeys(state, registry.schemes, time.time, registry.published_at) if has_keys else None
     serving = run(
         exposure,
-        Surveys(registry.lookup, registry.all),
+        registry.schemes,
         to,
         keys,
         lambda address: say(f"Taking reports for {topics.reports} at {address}"),

@@ -12,7 +12,7 @@ import structlog
 
 from gateway.door import warm_up
 from gateway.http import Limits, Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Surveys, TokenKeys, Watching, Writer, metrics_page
+from gateway.service import Gateway, Holder, Log, Metrics, Page, TokenKeys, Watching, Writer, metrics_page
 from hearsay.serving.exposure import Exposure
 from protocols.scheme import Scheme
 
@@ -23,7 +23,7 @@ log = structlog.get_logger(__name__)
 
 async def run(
     exposure: Exposure,
-    surveys: Surveys,
+    surveys: Mapping[str, Scheme],
     to: Log,
     keys: TokenKeys | None,
     say: Callable[[str], None],
@@ -42,10 +42,10 @@ async def run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    for scheme in surveys.all():
+    for scheme in surveys.values():
         warm_up(scheme)
     metrics = Metrics()
-    writer = Writer(to, surveys.lookup, metrics, holder=holder)
+    writer = Writer(to, surveys.get, metrics, holder=holder)
     application = Gateway(
         surveys,
         to,

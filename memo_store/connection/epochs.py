@@ -46,12 +46,6 @@ def history_confirmed(link: Link) -> bool:
     return all(link.run([("HGET", key, "confirmed") for key in _keys()]))
 
 
-def stored_id(link: Link) -> str | None:
-    """The id of a store; None if it has none: it is new, or was emptied."""
-    found: bytes | None = link.ask("GET", STORE_ID)
-    return None if found is None else found.decode()
-
-
 def has_lost_data(link: Link) -> bool:
     """Whether a store is known to have lost data at any time."""
     return link.ask("GET", LOSS_NOTE) is not None

@@ -62,11 +62,6 @@ class Document(NamedTuple):
     segment: bytes
 
 
-class _Numbered(NamedTuple):
-    number: int
-    document: Document
-
-
 class Feed:
     """What viewers see."""
 
@@ -77,7 +72,7 @@ class Feed:
         self.viewers: set[Viewer] = set()
         # By survey and place; by key, in the order of offsets. And documents by key, in the order of changes.
         self._results: dict[str, list[dict[str, Result]]] = {}
-        self._documents: dict[str, _Numbered] = {}
+        self._documents: dict[str, tuple[int, Document]] = {}  # with the number of the change
         self._changes = 0
 
     def begin(self, identity: str, places: int) -> None:
@@ -103,7 +98,7 @@ class Feed:
         for document in documents:
             self._changes += 1
             self._documents.pop(document.key, None)
-            self._documents[document.key] = _Numbered(self._changes, document)
+            self._documents[document.key] = self._changes, document
         self.position = Position(self.position.identity, offsets)
         self.caught_up = self.caught_up or caught_up
         self._wake()
@@ -126,7 +121,7 @@ class Feed:
 
     def documents(self, after: int, survey: str | None) -> tuple[int, list[Document]]:
         """The documents of a page that changed after a number of changes, and the number now."""
-        newer = takewhile(lambda numbered: numbered.number > after, reversed(self._documents.values()))
+        newer = takewhile(lambda numbered: numbered[0] > after, reversed(self._documents.values()))
         listed = [document for _, document in newer if _is_for(document, survey)]
         return self._changes, listed[::-1]
 

@@ -85,12 +85,12 @@ class Registry:
     """The published surveys, compiled, as records are read. One that cannot be used here is logged and left out."""
 
     def __init__(self) -> None:
-        self._schemes: dict[str, Scheme] = {}
+        self.schemes: dict[str, Scheme] = {}
         self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
 
     def lookup(self, survey: str) -> Scheme | None:
         """The compiled survey; None if the registry, as far as it was read, does not have it."""
-        return self._schemes.get(survey)
+        return self.schemes.get(survey)
 
     def register(self, record: Any) -> None:
         """Add a survey, or its new texts. To read a record again changes nothing."""
@@ -100,7 +100,7 @@ class Registry:
             survey = admit(self._published, record)
             if survey is None:
                 log.error("a survey was published again under other terms; the first ones hold", offset=record.offset)
-            if survey is None or (survey.id in self._schemes and self._schemes[survey.id].survey == survey):
+            if survey is None or (survey.id in self.schemes and self.schemes[survey.id].survey == survey):
                 return
             scheme = Scheme(survey)
         except HearsayError as error:
@@ -115,7 +115,7 @@ class Registry:
                 here=scheme.fingerprint,
             )
             return
-        self._schemes[survey.id] = scheme
+        self.schemes[survey.id] = scheme
         log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)
 
 

@@ -120,7 +120,7 @@ def test_who_copies_everything_after_a_period_of_serve_was_closed_names_nobody(t
 
 def chained(file: StateFile, now: Moment, schemes: Iterable[Scheme] = (SCHEME,), published: float = 0.0) -> ChainedKeys:
     known = {each.survey.id: each for each in schemes}
-    return ChainedKeys(file, known.get, now, known.values, lambda survey: published)
+    return ChainedKeys(file, known, now, lambda survey: published)
 
 
 def begun(path: Path, now: Moment) -> StateFile:

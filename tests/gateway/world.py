@@ -17,7 +17,7 @@ import uvloop
 
 from gateway.door import Chain, Times
 from gateway.http import Limits, Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, Surveys, Writer
+from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
@@ -189,7 +189,7 @@ def serving(
         metrics = Metrics()
         writer = Writer(log, known.get, metrics, now=clock, holder=holder, most_waiting=most_waiting)
         gateway = Gateway(
-            Surveys(known.get, known.values), log, writer, metrics, senders or Senders(), lambda: True,
+            known, log, writer, metrics, senders or Senders(), lambda: True,
             origins=frozenset(origins), now=clock, pages=pages or {},
         )  # fmt: skip
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))

@@ -42,9 +42,7 @@ def test_who_copies_the_files_of_two_gateways_after_a_period_was_closed_names_no
     kept = [type_in("export", "--state", str(states[0])).stdout_bytes]
     assert type_in("import", "--state", str(states[1]), given=kept[0]).exit_code == 0
     registry = FollowedRegistry(kafka_settings, topics)
-    keys = [
-        ChainedKeys(StateFile(state), registry.lookup, now, registry.all, registry.published_at) for state in states
-    ]
+    keys = [ChainedKeys(StateFile(state), registry.schemes, now, registry.published_at) for state in states]
     logs = [KafkaLog(kafka_settings, topics) for _ in states]
     with (
         serving(logs[0], [of], now, senders(keys[0])) as first,

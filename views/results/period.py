@@ -11,12 +11,7 @@ from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from stream_app.counting import Statistics
-from stream_app.finals import (
-    CentralGuarantees,
-    PublishedGuarantees,
-    guarantees_without_figure,
-    published_guarantees,
-)
+from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure, published_guarantees
 from stream_app.log import TopicName
 from views.past import Counted, Past, PeriodAnswers
 from views.results.histogram import AttributeHistogram, GapCounts, Histogram, Kind

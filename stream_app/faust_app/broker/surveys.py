@@ -35,10 +35,10 @@ class Surveys(Registry):
         self._certain_before: dict[TP, int] = {}
 
     def __contains__(self, survey: str) -> bool:
-        return survey in self._schemes
+        return survey in self.schemes
 
     def __iter__(self) -> Iterator[Survey]:
-        return (scheme.survey for scheme in list(self._schemes.values()))
+        return (scheme.survey for scheme in list(self.schemes.values()))
 
     def certain_before(self, tp: TP) -> int:
         """Every survey that was published before the records of `tp` below this offset were written is known."""

@@ -40,7 +40,7 @@ class Registry(Surveys):
     async def catch_up(self) -> None:
         self.times_caught_up += 1
         for each in self.published:
-            self._schemes[each.survey.id] = each
+            self.schemes[each.survey.id] = each
 
 
 class Partition:
