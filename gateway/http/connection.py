@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httptools
 
 from gateway.http.heads import address_of, is_sound, name_in, origin_form
 from gateway.http.messages import Request, Response, refusal
-
-if TYPE_CHECKING:
-    from gateway.http.listening import Listener
+from gateway.http.sharing import Shared
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
@@ -41,7 +39,7 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.Protocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
-    def __init__(self, shared: Listener) -> None:
+    def __init__(self, shared: Shared) -> None:
         self._shared = shared
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None

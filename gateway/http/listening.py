@@ -10,9 +10,7 @@ import errno
 import resource
 import socket
 import ssl
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ import structlog
 
 from gateway.http.connection import FULL, Connection
 from gateway.http.messages import Application
+from gateway.http.sharing import Limits, Shared
 from protocols.errors import ServerError, SettingsError
 from servers.ports import is_loopback
 
@@ -33,22 +32,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What clients may hold. A request must be complete, and an answer read, within `request_seconds`."""
-
-    connections: int = 10_000
-    held_bytes: int = 64 << 20  # bodies of all requests that are being read or answered
-    head_bytes: int = 16 << 10
-    request_seconds: float = 20.0
-    idle_seconds: float = 75.0
-    stop_seconds: float = 20.0
-
-
 LIMITS = Limits()
 
 
-class Listener:
+class Listener(Shared):
     """The connections of one application on one address.
 
     On a loopback address, clients must call it by a name of this machine or one of `names`: a web page whose name was
@@ -63,17 +50,9 @@ class Listener:
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,
     ) -> None:
-        self.application = application
-        self.limits = limits
+        super().__init__(application, limits)
         self.verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
         self.knows_addresses = knows_addresses
-        self.names: frozenset[str] | None = None  # what clients may call us; None: anything
-        self.stopping = False
-        self.time: Callable[[], float] = lambda: 0.0
-        self.soon: Callable[[Callable[[], None]], Any] = lambda call: None
-        self.clients: set[Connection] = set()
-        self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
-        self.held_bytes = 0
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []
@@ -173,50 +152,6 @@ class Listener:
             now = self.time()
             for connection in [each for each in self.clients if each.deadline < now]:
                 connection.expire()
-
-    def add(self, connection: Connection) -> None:
-        self.clients.add(connection)
-        self.resting(connection)
-
-    def discard(self, connection: Connection) -> None:
-        self.clients.discard(connection)
-        self.occupied(connection)
-
-    def resting(self, connection: Connection) -> None:
-        """Everything that was asked over a connection is answered now."""
-        if connection in self.clients:
-            self._resting[connection] = None
-
-    def occupied(self, connection: Connection) -> None:
-        self._resting.pop(connection, None)
-
-    def make_room(self) -> bool:
-        """Whether there may be one more connection. The one that has asked nothing for the longest time leaves for it.
-
-        Refusing new ones instead would let those who open many and ask nothing keep everybody else out.
-        """
-        if len(self.clients) < self.limits.connections:
-            return True
-        oldest = next(iter(self._resting), None)
-        if oldest is None:
-            return False
-        self.discard(oldest)
-        oldest.close()
-        return True
-
-    def hold(self, size: int) -> bool:
-        """Take so many bytes of what all connections may hold together; False if they are not there."""
-        if self.held_bytes + size > self.limits.held_bytes:
-            return False
-        self.held_bytes += size
-        return True
-
-    def release(self, size: int) -> None:
-        self.held_bytes -= size
-
-    @property
-    def connections(self) -> int:
-        return len(self.clients)
 
 
 def _bound(host: str, port: int) -> list[socket.socket]:
