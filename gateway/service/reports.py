@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -35,28 +36,21 @@ NDJSON = frozenset({"application/x-ndjson", "application/ndjson", "application/j
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True)
 class Reports:
     """The two routes that take reports."""
 
-    def __init__(
-        self,
-        door: Door,
-        writer: Writer,
-        metrics: Metrics,
-        keys: Callable[[ReportHeader], bytes | None],
-        now: Callable[[], float],
-    ) -> None:
-        self._door = door
-        self._writer = writer
-        self._metrics = metrics
-        self._keys = keys
-        self._now = now
-        self._forms = Forms()
+    door: Door
+    writer: Writer
+    metrics: Metrics
+    keys: Callable[[ReportHeader], bytes | None]
+    now: Callable[[], float]
+    forms: Forms = field(default_factory=Forms)
 
     def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/reports`."""
         in_lines = request.state in NDJSON
-        row: ReportRow | Reject | None = None if in_lines else self._forms.read(request.body)
+        row: ReportRow | Reject | None = None if in_lines else self.forms.read(request.body)
         if row is None:
             if self._take_alike(request.body, in_lines, credential, answer):
                 return
@@ -75,10 +69,10 @@ class Reports:
         row = self._judged(row)
         if isinstance(row, Reject):
             self._refuse(row, answer)
-        elif not self._writer.has_room(1):
+        elif not self.writer.has_room(1):
             answer(BUSY)
         else:
-            scheme = self._door.lookup(row.header.survey)
+            scheme = self.door.lookup(row.header.survey)
             assert scheme is not None
             if credential is not None and credential.role == "device":
                 row = row._replace(token=self._token(row.header, scheme, credential))
@@ -86,18 +80,18 @@ class Reports:
                     answer(NO_KEY if scheme.survey.clock == "wall" else NOT_BY_DEVICES)
                     return
             edge = self._edge(row.header, scheme, credential)
-            self._writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0, edge)
+            self.writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0, edge)
 
     def _edge(self, header: ReportHeader, scheme: Scheme, credential: Credential | None) -> bytes:
         """By which name the reports of an edge are held; empty for all others, and where nothing is held."""
-        if credential is None or credential.role != "edge" or not self._writer.holds:
+        if credential is None or credential.role != "edge" or not self.writer.holds:
             return b""
         return self._token(header, scheme, credential)
 
     def _token(self, header: ReportHeader, scheme: Scheme, credential: Credential) -> bytes:
         """The token of a credential in a period; `UNKNOWN` without a key."""
         try:
-            key = self._keys(header) if scheme.survey.clock == "wall" else None
+            key = self.keys(header) if scheme.survey.clock == "wall" else None
         except StateError as error:
             log.error("no key can be made", error=error.message, hint=error.hint)
             key = None
@@ -107,17 +101,17 @@ class Reports:
         """Take many reports that have one known form and may all be taken; False if they are something else."""
         if credential is not None and credential.role != "edge":
             return False
-        frame = self._forms.read_many(body, in_lines)
-        if frame is None or len(frame) > MOST_REPORTS or self._door.fault(frame, self._now()) is not None:
+        frame = self.forms.read_many(body, in_lines)
+        if frame is None or len(frame) > MOST_REPORTS or self.door.fault(frame, self.now()) is not None:
             return False
         self._add_frame(frame, credential, Ticket(len(frame), lambda results: answer(many(results))), answer)
         return True
 
     def _add_frame(self, frame: Frame, credential: Credential | None, ticket: Ticket, answer: Answer) -> None:
-        scheme = self._door.lookup(frame.survey)
+        scheme = self.door.lookup(frame.survey)
         assert scheme is not None
-        if self._writer.has_room(len(frame)):
-            self._writer.add_frame(frame, scheme, ticket, self._edge(frame.header, scheme, credential))
+        if self.writer.has_room(len(frame)):
+            self.writer.add_frame(frame, scheme, ticket, self._edge(frame.header, scheme, credential))
         else:
             answer(BUSY)
 
@@ -127,7 +121,7 @@ class Reports:
         elif not 0 < len(records) <= MOST_REPORTS:
             detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
             answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
-        elif not self._writer.has_room(len(records)):
+        elif not self.writer.has_room(len(records)):
             answer(BUSY)
         else:
             ticket = Ticket(len(records), lambda results: answer(many(results)))
@@ -137,17 +131,17 @@ class Reports:
                     self._count(row)
                     ticket.settle(place, row)
                 else:
-                    scheme = self._door.lookup(row.header.survey)
+                    scheme = self.door.lookup(row.header.survey)
                     assert scheme is not None
-                    self._writer.add_row(row, scheme, ticket, place, self._edge(row.header, scheme, credential))
+                    self.writer.add_row(row, scheme, ticket, place, self._edge(row.header, scheme, credential))
 
     def take_frame(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/frames`."""
         if credential is not None and credential.role != "edge":
             answer(ONE_REPORT)
             return
-        frame = decode_frame(request.body, self._door.lookup)
-        fault = frame if isinstance(frame, Reject) else self._door.fault(frame, self._now())
+        frame = decode_frame(request.body, self.door.lookup)
+        fault = frame if isinstance(frame, Reject) else self.door.fault(frame, self.now())
         if fault is not None:
             self._refuse(fault, answer)
             return
@@ -158,16 +152,16 @@ class Reports:
         """A report from JSON, read strictly; its form is remembered for the next ones."""
         if not isinstance(record, dict):
             return Reject(Reason.UNDECODABLE, "not a report: not a JSON object")
-        row = row_of(record, self._door.lookup)
-        scheme = None if isinstance(row, Reject) else self._door.lookup(row.header.survey)
+        row = row_of(record, self.door.lookup)
+        scheme = None if isinstance(row, Reject) else self.door.lookup(row.header.survey)
         if isinstance(row, ReportRow) and scheme is not None:
-            self._forms.learn(row, scheme)
+            self.forms.learn(row, scheme)
         return row
 
     def _judged(self, row: ReportRow | Reject) -> ReportRow | Reject:
         if isinstance(row, Reject):
             return row
-        fault = self._door.fault(row, self._now())
+        fault = self.door.fault(row, self.now())
         if fault is None and row.token == bytes(8):
             fault = row_reject(Reason.BAD_TOKEN, row.header.survey)
         return fault or row
@@ -177,8 +171,8 @@ class Reports:
         answer(refusal(422, reject.reason, reject.detail))
 
     def _count(self, reject: Reject) -> None:
-        scheme = None if reject.survey is None else self._door.lookup(reject.survey)
-        self._metrics.note(scheme, reject.reason.value, reject.rows)
+        scheme = None if reject.survey is None else self.door.lookup(reject.survey)
+        self.metrics.note(scheme, reject.reason.value, reject.rows)
 
 
 def read_lines(body: bytes) -> list[Any]:

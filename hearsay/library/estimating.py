@@ -14,6 +14,7 @@ from protocols.errors import SurveyError, WireError
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_report, row_faults
+from stream_app.counting import Counts, PeriodCounts, add_counts
 
 CONFIDENCE = 0.95
 MOMENT = pa.timestamp("us", tz="UTC")
@@ -45,8 +46,10 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     rows = []
     for period in sorted(by_period):
         begin, end = survey.bounds(period)
-        counts, n = _count(scheme, by_period[period])
-        estimates = _rows(scheme, counts, n, confidence, n.pop(PRESENCE_ONLY))
+        counted = _count(scheme, by_period[period])
+        counts = {name: found.supports for name, found in counted.items()}
+        n = {name: found.total for name, found in counted.items()}
+        estimates = _rows(scheme, counts, n, confidence, n.pop(PRESENCE_ONLY, 0))
         rows += [{"period": period, "begin": begin, "end": end, **row} for row in estimates]
     return pa.Table.from_pylist(rows, schema=HISTOGRAMS)
 
@@ -110,22 +113,16 @@ def _decode(scheme: Scheme, report: bytes, place: int) -> Frame:
     return frame
 
 
-def _count(scheme: Scheme, frames: Sequence[Frame]) -> tuple[dict[str, NDArray[np.int64]], dict[str, int]]:
-    """How many reports of one period support each value, and how many there are, of each attribute and of none."""
-    counts = {q.name: np.zeros(q.k, dtype=np.int64) for q in scheme.questions}
-    n = dict.fromkeys([*counts, PRESENCE_ONLY], 0)
+def _count(scheme: Scheme, frames: Sequence[Frame]) -> Counts:
+    """The reports of one period, of which each token counts once."""
+    counts = PeriodCounts(scheme)
     tokens = np.concatenate([frame.tokens for frame in frames])
     first = np.zeros(len(tokens), dtype=np.bool_)
     first[np.unique(tokens, return_index=True)[1]] = True
     ends = np.cumsum([len(frame) for frame in frames])
     for frame, counted in zip(frames, np.split(first, ends[:-1]), strict=True):
-        if not frame.answers:
-            n[PRESENCE_ONLY] += int(counted.sum())
-        for name, answers in frame.take(counted).answers.items():
-            encoding = scheme.question(name).mechanism.encoding
-            counts[name] += encoding.count(answers, np.zeros(len(answers), dtype=np.int64), 1)[0]
-            n[name] += len(answers)
-    return counts, n
+        counts.count(frame.take(counted))
+    return add_counts([counts.snapshot()], scheme)
 
 
 def _rows(
