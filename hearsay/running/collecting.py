@@ -55,35 +55,32 @@ def collect(
 ) -> Iterator[Collection]:
     """A collection in this process, or on the Kafka cluster at `kafka`. If it is refused, it leaves nothing behind."""
     require_source_clock(survey)
-    begun = (
-        embedded(data, survey, settings, forget_after)
-        if kafka is None
-        else on_kafka(data, survey, settings.at(kafka), forget_after)
-    )
-    with left_as_it_was(data.root), begun as collection:
-        yield collection
-
-
-@contextmanager
-def embedded(
-    data: DataDirectory, survey: Survey, settings: Settings, forget_after: timedelta | None = None
-) -> Iterator[Collection]:
-    """A collection in this process, with its state in a data directory."""
-    data.check_destination(survey.id, THIS_PROCESS)
-    keys = data.clock_key(), data.presence_key()
+    settings = settings.at(kafka)
+    opened = _in_this_process(data, survey) if kafka is None else _on_kafka(data, survey, settings)
     with (
-        collector(data.collector, [survey], *keys, pace_seconds=PACE_SECONDS, sinks=[data.results]) as app,
-        reporting(data, survey, settings, app, data.clock_key(), forget_after) as origin,
+        left_as_it_was(data.root),
+        opened as (destination, sink, clock_key, results),
+        reporting(data, survey, settings, destination, sink, clock_key, forget_after) as origin,
     ):
-        data.record_destination(survey.id, THIS_PROCESS)
-        yield Collection(**vars(origin), results=Results(app.store))
+        yield Collection(**vars(origin), results=results)
+
+
+Opened = tuple[str, Sink, bytes, Results]
+"""A collector: its name as a data directory notes it, its sink, the key that closes periods there, and its results."""
 
 
 @contextmanager
-def on_kafka(
-    data: DataDirectory, survey: Survey, settings: Settings, forget_after: timedelta | None = None
-) -> Iterator[Collection]:
-    """A collection by the workers of a Kafka cluster; publishes the survey first."""
+def _in_this_process(data: DataDirectory, survey: Survey) -> Iterator[Opened]:
+    data.check_destination(survey.id, THIS_PROCESS)
+    clock_key, sinks = data.clock_key(), [data.results]
+    keys = clock_key, data.presence_key()
+    with collector(data.collector, [survey], *keys, pace_seconds=PACE_SECONDS, sinks=sinks) as app:
+        yield THIS_PROCESS, app, clock_key, Results(app.store)
+
+
+@contextmanager
+def _on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Opened]:
+    """The workers of a cluster, on which the survey is published first."""
     from producers.sinks import KafkaSink  # its client takes time that a run in this process does not need
     from stream_app.kafka import KafkaMessages, Topics, cluster_id, publish
 
@@ -91,12 +88,8 @@ def on_kafka(
     destination = f"{CLUSTER}, {cluster_id(settings.kafka)}, its topics {topics.prefix}.*"
     data.check_destination(survey.id, destination)
     publish(settings.kafka, topics, survey)
-    with (
-        closing(KafkaSink(settings.kafka, topics.reports)) as sink,
-        reporting(data, survey, settings, sink, clock_key, forget_after) as origin,
-    ):
-        data.record_destination(survey.id, destination)
-        yield Collection(**vars(origin), results=Results(KafkaMessages(settings.kafka, topics)))
+    with closing(KafkaSink(settings.kafka, topics.reports)) as sink:
+        yield destination, sink, clock_key, Results(KafkaMessages(settings.kafka, topics))
 
 
 @contextmanager
@@ -104,11 +97,13 @@ def reporting(
     data: DataDirectory,
     survey: Survey,
     settings: Settings,
+    destination: str,
     sink: Sink,
     clock_key: bytes,
-    forget_after: timedelta | None = None,
+    forget_after: timedelta | None,
 ) -> Iterator[Origin]:
-    """Devices of the data directory's keyring that report to a sink."""
+    """Devices of the data directory's keyring that report to a sink, from now on to no other destination."""
     people = Respondent(Scheme(survey), data.fleet_keyring())
     with survey_memos(data, settings, people, forget_after) as memos:
+        data.record_destination(survey.id, destination)
         yield Origin(memos, sink, clock_key)

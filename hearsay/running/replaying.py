@@ -84,9 +84,8 @@ def _capturing(
     clock_key = settings.clock_key_bytes()
     with (
         closing(DirectorySink(directory, partitions, Scheme(survey))) as sink,
-        reporting(data, survey, settings, sink, clock_key, forget_after) as origin,
+        reporting(data, survey, settings, CLUSTER, sink, clock_key, forget_after) as origin,
     ):
-        data.record_destination(survey.id, CLUSTER)
         yield origin
 
 

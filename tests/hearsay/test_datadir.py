@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
-from hearsay.running.collecting import embedded
+from hearsay.running.collecting import collect
 from producers.replay.choosing import event_type
 from producers.replay.run import Totals
 from producers.replay.spool import Spool
@@ -88,7 +88,7 @@ def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) ->
     survey, data = scheme().survey, DataDirectory(tmp_path / "data")
     data.record_population(survey.id, "population")
     data.add_presence_losses(survey.id, (1,))
-    with embedded(data, survey, Settings()) as collection:
+    with collect(data, survey, Settings(), None) as collection:
         collection.simulation(Alternating(40, 1)).run()
         running = modes(data.root)
     left = modes(data.root)

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
 from hearsay.library.results import read_results
-from hearsay.running.collecting import embedded
+from hearsay.running import collecting
 from hearsay.running.simulating import populate
 from memo_store.store import MemoStore
 from protocols.errors import SettingsError
@@ -113,7 +113,7 @@ def collected(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -
 
     def collect(periods: range, text: str = UNCAPPED, meanwhile: Callable[[], object] = lambda: None) -> None:
         survey = parse_survey(text)
-        with embedded(DataDirectory(Path("data")), survey, load()) as collection:
+        with collecting.collect(DataDirectory(Path("data")), survey, load(), None) as collection:
             fleet = collection.simulation(populate(survey, "telemetry", PEOPLE, 6, 0))
             meanwhile()
             fleet.run(periods)
