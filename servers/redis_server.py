@@ -105,10 +105,11 @@ def note_writer(directory: Path, release: Release) -> None:
     if written is None:
         raise ServerError(f"{note} is damaged", "restore it from a copy of the directory")
     if not release.reads(written):
+        series = ".".join(map(str, written.version[:2]))
         raise ServerError(
             f"the data in {directory} was written by {written}, which {release} cannot read",
-            f"upgrade hearsay to a version with {written.name} {'.'.join(map(str, written.version[:2]))} or later, or "
-            "restore a copy of the directory from before that server used it",
+            f"serve it with {written.name} {series} or later and set HEARSAY_REDIS_URL, or restore a copy of the "
+            "directory from before that server used it",
         )
     if not note.exists() or noted != text:
         write_private(note, text)
