@@ -1,15 +1,19 @@
 """Longitudinal data collection under local differential privacy, for notebooks and programs.
 
-    load_survey        a survey from a file or from text
+    load_survey        a survey from a file, from text or from its keys
+    survey_from        a survey proposed from a table
     plan               what a survey reveals, and how precise its results will be
     Device, Limits     answer surveys for one person, within limits; state in one SQLite file
     Fleet              answer a survey in memory, for many simulated devices
     estimate           histograms from reports
     estimate_counts    the same from counts
     run                a whole simulated collection, in this process
+    replay             a table of events, reported and collected in this process
     read_results       what was published, in a data directory or on a Kafka cluster
+    forecast           the next periods of what was published, or of any table
     synthesize         records that follow what was published
     evaluate           compare methods on data whose truth is known
+    audit              what the best attacks on a survey reach
 
 Results are Arrow tables. Every error raised on purpose is a `HearsayError`. A name is imported when it is first used,
 so that `import hearsay` itself costs nothing.
@@ -23,16 +27,23 @@ if TYPE_CHECKING:
     from hearsay.library.answering import Fleet as Fleet
     from hearsay.library.estimating import estimate as estimate
     from hearsay.library.estimating import estimate_counts as estimate_counts
+    from hearsay.library.forecasts import forecast as forecast
     from hearsay.library.planning import load_survey as load_survey
     from hearsay.library.planning import plan as plan
+    from hearsay.library.proposing import survey_from as survey_from
     from hearsay.library.results import read_results as read_results
+    from hearsay.library.results import replay as replay
     from hearsay.library.results import run as run
+    from hearsay.library.tables import Tables as Tables
     from hearsay_device.device import Device as Device
     from hearsay_device.limits import Limits as Limits
-    from lab.library import evaluate as evaluate  # for type checkers only
+    from lab.library import audit as audit  # for type checkers only
+    from lab.library import evaluate as evaluate
     from lab.library import synthesize as synthesize
     from protocols.errors import HearsayError as HearsayError
     from protocols.survey import Survey as Survey
+
+    __version__: str
 else:
     _MODULES = {
         "Device": "hearsay_device.device",
@@ -40,18 +51,27 @@ else:
         "HearsayError": "protocols.errors",
         "Limits": "hearsay_device.limits",
         "Survey": "protocols.survey",
+        "Tables": "hearsay.library.tables",
+        "audit": "lab.library",
         "estimate": "hearsay.library.estimating",
         "estimate_counts": "hearsay.library.estimating",
         "evaluate": "lab.library",
+        "forecast": "hearsay.library.forecasts",
         "load_survey": "hearsay.library.planning",
         "plan": "hearsay.library.planning",
         "read_results": "hearsay.library.results",
+        "replay": "hearsay.library.results",
         "run": "hearsay.library.results",
+        "survey_from": "hearsay.library.proposing",
         "synthesize": "lab.library",
     }
     __all__ = list(_MODULES)
 
     def __getattr__(name: str) -> object:
+        if name == "__version__":
+            from importlib.metadata import version
+
+            return version("hearsay")
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module

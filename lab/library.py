@@ -1,4 +1,4 @@
-"""What `import hearsay` offers of the lab: methods compared on data whose truth is known, and synthetic records."""
+"""What `import hearsay` offers of the lab: methods compared, audits, and synthetic records."""
 
 from __future__ import annotations
 
@@ -7,61 +7,84 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from numpy.typing import ArrayLike
 
-from hearsay.library.answering import distinct
 from hearsay.reports.files import chosen, latest, mobility_of, narrowed, open_results
+from hearsay.terminal.console import no_step
+from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
+from lab.auditing.auditing import Auditing
+from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
+from lab.evaluation.measuring import CORRECTIONS, USUAL
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
 from lab.evaluation.scores import Outcome
-from lab.evaluation.truth import Truth, one_period
+from lab.learning.comparing import Learnt, compare
 from lab.learning.synthesis import synthetic_records
+from lab.populations import labelled, of_places, of_table, only_places, survey_values, with_crosses, with_places
+from producers.files import TableSource
+from producers.scenarios import Scenario
 from protocols.errors import ScenarioError, SettingsError
+from protocols.survey import Survey
 
 MOST_ROWS = 10_000_000
 TEXTS = ("method", "terms", "correction", "infeasible")
-COLUMNS = ("method", "terms", "eps", "eps_1", "reveals", "correction", "mse", "mse_error", "expected_mse", "infeasible")
+FIGURES = ("mse", "mse_error", "expected_mse", "metres_off")
+COLUMNS = ("method", "terms", "eps", "eps_1", "reveals", "correction", *FIGURES, "infeasible")
 OUTCOMES = pa.schema([(name, pa.string() if name in TEXTS else pa.float64()) for name in COLUMNS])
 
 
 def evaluate(
-    values: Mapping[str, ArrayLike],
+    values: TableSource,
     eps: Sequence[float] = (0.5, 1.0, 2.0, 4.0),
     methods: Sequence[str] = ("longitudinal",),
     *,
+    label: str | None = None,
+    sensitive: str | None = None,
+    bins: int = 8,
+    test: float = 0.3,
+    crosses: Sequence[str] = (),
+    places: Survey | None = None,
+    positions: Mapping[str, tuple[str, str]] | None = None,
+    metres: bool = False,
+    corrections: Sequence[str] = USUAL,
     alpha: float = 0.5,
     published: bool = False,
     runs: int = 20,
     seed: int = 0,
     one_in: int = 1,
 ) -> pa.Table:
-    """Compare methods on a population: `values` has each attribute's true values, one per person.
+    """Compare methods on a population: `values` is a table with one row per person, or columns by name.
 
     Longitudinal methods use `eps` as eps_inf, and alpha times it as eps_1. `methods` are longitudinal, one-shot or all;
     solutions, mechanisms or full names such as smp[l-grr]. `published` adds the papers' variants, where they differ.
-    With `one_in`, devices of one-shot methods answer in one of so many periods.
+    With `one_in`, devices of one-shot methods answer in one of so many periods. `crosses` are also asked, named like
+    age*area. With `places`, the places of that survey are asked, from the two columns of `positions` or from the names
+    of cells, and `metres_off` is how far people must be moved to be where they are.
 
-    One row for each method, budget and correction of the raw estimate: `mse` is MSE_avg over `runs` with other noise,
-    `mse_error` its standard error, `expected_mse` what the formula predicts for raw, and `reveals` the exact loss of
-    one report. A method that cannot keep to a budget has one row, with the reason in `infeasible`.
+    One row for each method, budget and correction of the raw estimate (raw, norm-sub, clip, likeliest, ibu): `mse` is
+    MSE_avg over `runs` with other noise, `mse_error` its standard error, `expected_mse` what the formula predicts for
+    raw, and `reveals` the exact loss of one report. A method that cannot keep to a budget has one row, with the reason
+    in `infeasible`.
+
+    With `label`, it is measured instead what classifiers of that column learn, from crosses with it and from synthetic
+    records: the share `test` of the people does not answer, but is tried on; numbers are cut into `bins`; `sensitive`
+    is a column between whose groups gaps are shown. One row for each way and budget, with `accuracy` and `auc`.
     """
-    compared = choose(methods, one_in=one_in, published=published)
-    outcomes = evaluate_methods(_truth(values), compared, eps, alpha=alpha, runs=runs, seed=seed)
+    if label is not None:
+        rounds = alpha if "one-shot" not in methods else None
+        people, _ = labelled(values, (), label, sensitive, bins, test, seed)
+        learnt = compare(people, eps, alpha=rounds, runs=runs, seed=seed)
+        return pa.Table.from_pylist([_learnt(one) for one in learnt])
+    if unknown := set(corrections) - set(CORRECTIONS):
+        raise ScenarioError(f"{min(unknown)!r} is no correction", f"choose of {', '.join(CORRECTIONS)}")
+    if places is None:
+        truth = of_table(values, ())
+    else:
+        survey = only_places(places, ())
+        truth = with_places(of_places(values, survey, positions or {}, metres), survey)
+    compared = choose(methods, bool(truth.places), one_in=one_in, published=published)
+    asked = with_crosses(truth, crosses)
+    outcomes = evaluate_methods(asked, compared, eps, alpha=alpha, runs=runs, seed=seed, corrections=corrections)
     return pa.Table.from_pylist([row for outcome in outcomes for row in _rows(outcome)], schema=OUTCOMES)
-
-
-def _truth(values: Mapping[str, ArrayLike]) -> Truth:
-    encoded = {name: distinct(column) for name, column in values.items()}
-    people = {which.shape for _, which in encoded.values()}
-    if len(people) != 1 or len(min(people)) != 1:
-        raise ScenarioError("the attributes do not have one value per person", "give each the same number of values")
-    for name, (named, _) in encoded.items():
-        if len(named) < 2:
-            raise ScenarioError(
-                f"attribute {name!r} has {len(named)} different value(s)", "leave it out: there is nothing to estimate"
-            )
-    sizes = {name: len(named) for name, (named, _) in encoded.items()}
-    return one_period(sizes, {name: which for name, (_, which) in encoded.items()})
 
 
 def _rows(outcome: Outcome) -> list[dict[str, Any]]:
@@ -69,11 +92,55 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     record = outcome.record()
     if "infeasible" in record:
         return [record]
-    reveals = record["per_report"]["whole"]
+    record["reveals"] = record["per_report"]["whole"]
+    off = [errors["metres"]["value"] for errors in record["places"].values()]
+    record["metres_off"] = sum(off) / len(off) if off else None
     return [
-        {**record, "reveals": reveals, "correction": name, "mse": mean["value"], "mse_error": mean["error"]}
+        {**record, "correction": name, "mse": mean["value"], "mse_error": mean["error"]}
         for name, mean in record["mse"].items()
     ]
+
+
+def _learnt(learnt: Learnt) -> dict[str, Any]:
+    """One row: each figure, and its standard error."""
+    row: dict[str, Any] = {"source": learnt.source, "eps": learnt.eps, "reveals": learnt.reveals}
+    for name, mean in learnt.figures.items():
+        row |= {name: mean.value, f"{name}_error": mean.error}
+    return row
+
+
+def audit(
+    survey: Survey,
+    *,
+    devices: int | None = None,
+    periods: int | None = None,
+    scenario: str = STEADY,
+    values: TableSource | None = None,
+    background: TableSource | None = None,
+    crowd: int | None = None,
+    only: Sequence[Attack] = ATTACKS,
+    attacker: Attacker = "best",
+    prior: str = "even",
+    alpha: float = 0.01,
+    seed: int = 0,
+) -> AuditReport:
+    """Attack a survey as well as anybody can: what `hearsay audit` shows, as a model.
+
+    All figures are computed. With `devices`, or with `values` (a table with one row per person), the attacks are also
+    carried out, on devices that the audit makes itself, which report in `periods` periods; people are looked for in the
+    table `background`, by default in their own. `crowd` is the number of devices that hide one.
+    """
+    auditing = Auditing(survey, crowd, only, attacker, prior, alpha, seed, "")
+    if devices is None and values is None:
+        return auditing.computed()
+    with ways_of_reports(None, None, seed) as (way, twin):
+        people: Scenario = (
+            named(survey, scenario, devices, periods or PERIODS, seed)
+            if values is None
+            else rows_of(survey, values, periods or PERIODS)
+        )
+        known = None if background is None else survey_values(background, survey)
+        return auditing.measured(people, way, no_step, known, twin)
 
 
 def synthesize(

@@ -6,17 +6,18 @@ A table has one row per person, and the names of the columns in its first line.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isfinite
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from hearsay.terminal.console import Step
+from lab.evaluation.places import Place
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People, split
-from producers.files import cells, places, read_table
+from producers.files import TableSource, cells, places, read_table, shown
 from producers.scenarios import Scenario
 from protocols.arrays import Values
 from protocols.errors import ScenarioError
@@ -41,11 +42,11 @@ def of_scenario(scenario: Scenario, attributes: Sequence[str], as_one: bool, ste
     return Truth(sizes, [everybody_once(moments)] if as_one else moments)
 
 
-def of_table(path: Path, columns: Sequence[str]) -> Truth:
+def of_table(source: TableSource, columns: Sequence[str]) -> Truth:
     """One period from a table with one row per person."""
-    table = read_table(path)
+    table, path = read_table(source), shown(source)
     sizes, values = {}, {}
-    for name in chosen_columns(columns, table.column_names, str(path)):
+    for name in chosen_columns(columns, table.column_names, path):
         named, values[name] = encoded(table[name])
         sizes[name] = len(named)
         if not 2 <= sizes[name] <= MOST_VALUES:
@@ -68,6 +69,17 @@ def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
     return survey.model_copy(update={"attributes": kept, "crosses": (), "eps": None, "eps_inf": None, "eps_1": None})
 
 
+def of_places(source: TableSource, survey: Survey, positions: Mapping[str, tuple[str, str]], metres: bool) -> Truth:
+    """One period from a table with the places of a survey, one row per person."""
+    values = survey_values(source, survey, positions, metres)
+    return one_period({attribute.name: attribute.k for attribute in survey.attributes}, values)
+
+
+def with_places(truth: Truth, survey: Survey) -> Truth:
+    """The truth with the grids of its places, by which errors are measured in metres."""
+    return replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
+
+
 def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
     """The truth of pairs of attributes, too: each cross is named like age*area."""
     pairs = []
@@ -82,13 +94,13 @@ def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
 
 
 def labelled(
-    path: Path, columns: Sequence[str], label: str, sensitive: str | None, bins: int, test: float, seed: int
+    source: TableSource, columns: Sequence[str], label: str, sensitive: str | None, bins: int, test: float, seed: int
 ) -> tuple[People, dict[str, Any]]:
     """People of a table with a label, of whom the share `test` does not answer; and facts about them."""
-    table = read_table(path)
+    table, path = read_table(source), shown(source)
     needed = [label, *([sensitive] if sensitive else [])]
-    chosen = chosen_columns([*columns, *needed] if columns else (), table.column_names, str(path))
-    chosen_columns(needed, table.column_names, str(path))
+    chosen = chosen_columns([*columns, *needed] if columns else (), table.column_names, path)
+    chosen_columns(needed, table.column_names, path)
     sizes, values, binned, left_out = dict[str, int](), {}, [], []
     for name in chosen:
         named, places = encoded(table[name])
@@ -107,7 +119,7 @@ def labelled(
     train, held_out = ({name: column[rows] for name, column in values.items()} for rows in (answer, tried))
     people = People(sizes, label, train, held_out, sensitive)
     return people, {
-        "source": str(path),
+        "source": path,
         "label": label,
         "sensitive": sensitive,
         "attributes": {name: sizes[name] for name in people.features},
@@ -119,7 +131,7 @@ def labelled(
     }
 
 
-def _check(path: Path, label: str, sizes: dict[str, int]) -> None:
+def _check(path: str, label: str, sizes: dict[str, int]) -> None:
     labels = sizes[label]
     if not 2 <= labels <= MOST_LABELS:
         raise ScenarioError(
@@ -169,16 +181,16 @@ def encoded(column: pa.ChunkedArray) -> tuple[list[str], Values]:
 
 
 def survey_values(
-    path: Path, survey: Survey, positions: Mapping[str, tuple[str, str]] | None = None, metres: bool = False
+    source: TableSource, survey: Survey, positions: Mapping[str, tuple[str, str]] | None = None, metres: bool = False
 ) -> dict[str, Values]:
     """The values of a survey's attributes, by their places in it.
 
     `positions` has the two columns of an attribute's position; without them a column has the names of values.
     """
-    table, values = read_table(path), dict[str, Values]()
+    table, path, values = read_table(source), shown(source), dict[str, Values]()
     for attribute in survey.attributes:
         pair = (positions or {}).get(attribute.name, (attribute.name,))
-        chosen_columns(pair, table.column_names, str(path))
+        chosen_columns(pair, table.column_names, path)
         first, *second = (table[column].combine_chunks() for column in pair)
         found = cells(first, second[0], attribute, metres) if second else places(first, attribute)
         unknown = int((found == UNKNOWN).sum())

@@ -10,7 +10,6 @@ import typer
 from hearsay.terminal import console
 
 if TYPE_CHECKING:
-    from analytics.forecasting import Structure
     from hearsay.forecasts.series_files import Loaded
     from hearsay.forecasts.survey_series import Measure
     from hearsay.terminal.console import Step
@@ -73,7 +72,7 @@ def forecast(
 
     Example: hearsay forecast --ahead 24 --season 24,168 --backtest 60 --html forecast.html
     """
-    from hearsay.forecasts.forecasting import look_ahead
+    from hearsay.forecasts.forecasting import look_ahead, structure_of
     from hearsay.forecasts.showing import forecast_csv, forecast_page, forecast_tables
 
     if series is not None and (survey or data or kafka or attribute or scenario_name):
@@ -100,8 +99,7 @@ def forecast(
                 periods = loaded.series[0].first + len(loaded.series[0])
                 population = populate(found, scenario_name, devices, periods, seed)
                 _add_truth(found, population, data, loaded, measure, step)
-        structure = _structure(season, loaded)
-        outlooks = look_ahead(source, loaded, structure, ahead, backtest, step)
+        outlooks = look_ahead(source, loaded, structure_of(_seasons(season), loaded), ahead, backtest, step)
     if csv is not None:
         csv.write_text(forecast_csv(outlooks), encoding="utf-8")
     if html is not None:
@@ -132,15 +130,10 @@ def _words(text: str | None) -> list[str]:
     return [word.strip() for word in (text or "").split(",") if word.strip()]
 
 
-def _structure(season: str | None, loaded: Loaded) -> Structure:
-    from analytics.forecasting import Structure, usual_seasons
-
-    if season is None:
-        if loaded.axis.begin is None:
-            loaded.remarks.append("rows have no times, so no season is known: give --season if there is one")
-            return Structure()
-        return usual_seasons(loaded.axis.step, len(loaded.series[0]))
-    words = _words(season)
+def _seasons(text: str | None) -> list[int] | None:
+    if text is None:
+        return None
+    words = _words(text)
     if not words or not all(word.isdigit() for word in words):
-        raise typer.BadParameter(f"{season!r}: give whole numbers of periods, such as 24,168", param_hint="--season")
-    return Structure.of([int(word) for word in words if int(word)])
+        raise typer.BadParameter(f"{text!r}: give whole numbers of periods, such as 24,168", param_hint="--season")
+    return [int(word) for word in words if int(word)]

@@ -142,20 +142,27 @@ def new(
         str,
         typer.Option(help="Copy an annotated example: mobility-week, telemetry, demand-year, places, installs."),
     ] = "",
+    table: Annotated[
+        Path | None, typer.Option("--from", help="Propose values, ranges and bins from the columns of this CSV file.")
+    ] = None,
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.
 
-    Each answer is checked at once, and its price is shown: what it reveals, or how precise results will be.
+    Each answer is checked at once, and its price is shown: what it reveals, or how precise results will be. With --from
+    nothing is asked: values that fewer than ten rows have are not in the file, and columns of names are left out.
 
     Example: hearsay survey new survey.yaml
     """
+    from hearsay.library.proposing import survey_from
     from hearsay.survey_files import example_text
     from hearsay.terminal.asking import ask_for_survey
     from protocols.survey_text import format_survey
 
     if file.exists():
         raise SurveyError(f"{file} exists already", "choose another name, or remove it first")
-    text = example_text(example) if example else format_survey(ask_for_survey())
+    if example and table:
+        raise typer.BadParameter("choose one of --example and --from")
+    text = example_text(example) if example else format_survey(survey_from(table) if table else ask_for_survey())
     file.write_text(text, "utf-8")
     console.out.print(f"Wrote {file}.", soft_wrap=True, markup=False)
     console.print_next("plan", file)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import pyarrow as pa
 
 from analytics.forecasting import (
     About,
@@ -16,15 +19,18 @@ from analytics.forecasting import (
     check_enough,
     forecast,
     unexpected,
+    usual_seasons,
     usually_unexpected,
 )
 from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import TimeAxis
 from hearsay.terminal.console import Step, no_step
 from protocols.errors import ResultsError
+from protocols.html import html_table
 
 KINDS: tuple[About, ...] = ("truth", "publication")
 CONFIDENCES = (80, 95)
+SHOWN = 24  # rows in a notebook
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +82,31 @@ class Outlooks:
     axis: TimeAxis
     found: list[Outlook]
     remarks: list[str]
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """One row for each series and period ahead, with the ends of all intervals."""
+        return [{"series": outlook.series.name, **row} for outlook in self.found for row in outlook.rows(self.axis)]
+
+    @property
+    def table(self) -> pa.Table:
+        """The same as an Arrow table."""
+        return pa.Table.from_pylist(self.rows)
+
+    def _repr_html_(self) -> str:
+        columns = ("series", "time", "mean", "truth_low_95", "truth_high_95")
+        cells = [[row[name] for name in columns] for row in self.rows[:SHOWN]]
+        return html_table(f"Forecasts of {self.source}", columns, cells, self.remarks)
+
+
+def structure_of(seasons: Sequence[int] | None, loaded: Loaded) -> Structure:
+    """These seasons; without any given, days and weeks, where the times of rows are known."""
+    if seasons is not None:
+        return Structure.of(seasons)
+    if loaded.axis.begin is None:
+        loaded.remarks.append("rows have no times, so no season is known: give --season if there is one")
+        return Structure()
+    return usual_seasons(loaded.axis.step, len(loaded.series[0]))
 
 
 def look_ahead(

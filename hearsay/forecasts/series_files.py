@@ -1,4 +1,4 @@
-"""Series from a CSV file: times, numbers, missing rows and all."""
+"""Series from a table: times, numbers, missing rows and all."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from pathlib import Path
 
 import numpy as np
 
 from analytics.forecasting import Series
 from hearsay.forecasts.time_axis import TimeAxis, on_a_grid, read_times
-from producers.files import read_table
+from producers.files import TableSource, read_table, shown
 from protocols.arrays import Floats, Whole
 from protocols.errors import ResultsError
 
@@ -35,18 +34,18 @@ class Loaded:
 
 
 def read_series(
-    path: Path,
+    source: TableSource,
     time: str | None = None,
     values: Sequence[str] = (),
     variance: str | None = None,
     memo_variance: str | None = None,
     truth: str | None = None,
 ) -> Loaded:
-    """Every column of numbers of a file (or those in `values`) as a series.
+    """Every column of numbers of a table (or those in `values`) as a series.
 
     `variance` and `memo_variance` are columns or numbers: the variances of fresh noise and of memos in the values.
     """
-    columns = _columns(path)
+    columns, path = _columns(source), shown(source)
     names = list(columns)
     axis, periods, times = _axis(path, columns, time)
     length = int(periods.max()) + 1
@@ -102,9 +101,9 @@ def read_series(
     return Loaded(series, axis, remarks, true)
 
 
-def _columns(path: Path) -> dict[str, list[str]]:
-    """The columns of a file by name, their cells without spaces and with decimal points."""
-    table = read_table(path, ",;\t|")
+def _columns(source: TableSource) -> dict[str, list[str]]:
+    """The columns of a table by name, their cells without spaces and with decimal points."""
+    table = read_table(source, ",;\t|")
     columns = {
         name.strip() or f"column {number}": [cell.strip() for cell in column.to_pylist()]
         for number, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True), start=1)
@@ -114,7 +113,7 @@ def _columns(path: Path) -> dict[str, list[str]]:
     return columns
 
 
-def _axis(path: Path, columns: dict[str, list[str]], time: str | None) -> tuple[TimeAxis, Whole, list[str]]:
+def _axis(path: str, columns: dict[str, list[str]], time: str | None) -> tuple[TimeAxis, Whole, list[str]]:
     """The axis of time, the period of every row, and the columns that they are read from."""
     asked = [name.strip() for name in time.split(",")] if time else []
     for name in asked:
@@ -168,7 +167,7 @@ def _laid(numbers: Floats, periods: Whole, length: int) -> Floats:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
-def _constant(path: Path, variance: str | None, names: Sequence[str]) -> float:
+def _constant(path: str, variance: str | None, names: Sequence[str]) -> float:
     try:
         return float(variance or 0)
     except ValueError:

@@ -33,11 +33,10 @@ def forecast_tables(outlooks: Outlooks) -> RenderableType:
 
 def forecast_csv(outlooks: Outlooks) -> str:
     """One row for each series and period ahead."""
-    rows = [{"series": o.series.name, **row} for o in outlooks.found for row in o.rows(outlooks.axis)]
     text = StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, list(outlooks.rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(rows)
+    writer.writerows(outlooks.rows)
     return text.getvalue()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation import consistent_shares, estimate_all
 from protocols.errors import SurveyError, WireError
+from protocols.mechanisms.encodings import Direct
+from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
 from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_report, row_faults
@@ -19,8 +22,9 @@ from stream_app.counting import Counts, PeriodCounts, add_counts
 CONFIDENCE = 0.95
 MOMENT = pa.timestamp("us", tz="UTC")
 FIGURES = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
+TEXTS = ("attribute", "value", "row", "column")
 ESTIMATES = pa.schema(
-    [("attribute", pa.string()), ("value", pa.string()), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
+    [*((name, pa.string()) for name in TEXTS), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
 )
 HISTOGRAMS = pa.schema([("period", pa.int64()), ("begin", MOMENT), ("end", MOMENT), *ESTIMATES])
 
@@ -28,7 +32,8 @@ HISTOGRAMS = pa.schema([("period", pa.int64()), ("begin", MOMENT), ("end", MOMEN
 def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: float = CONFIDENCE) -> pa.Table:
     """Histograms from reports: frames (Arrow) and single reports (JSON), mixed and in any order.
 
-    One row for each period, attribute and value: the unbiased `estimate` of its share with its standard `error` and the
+    One row for each period, attribute and value, and for each pair of a cross, whose values are in `row` and `column`:
+    the unbiased `estimate` of its share with its standard `error` and the
     interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1 (of an ordered
     mechanism with an interval from `consistent_low` to `consistent_high`). `n` is how many reports answered the
     attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that does not fit the
@@ -71,12 +76,13 @@ def estimate_counts(
                 f"attribute {question.name!r} has no counts or no n", "give both for every attribute of the survey"
             )
         given[question.name] = _whole(f"counts of attribute {question.name!r}", counts[question.name])
-        _whole(f"n of attribute {question.name!r}", n[question.name])
+        reports = _whole(f"n of attribute {question.name!r}", n[question.name])
         if given[question.name].shape != (question.k,):
             raise SurveyError(
                 f"attribute {question.name!r} has {question.k} values and {given[question.name].size} counts",
                 "give one count for each value, in the survey's order",
             )
+        _check_possible(question, given[question.name], int(reports))
     return pa.Table.from_pylist(_rows(scheme, given, n, confidence), schema=ESTIMATES)
 
 
@@ -97,6 +103,16 @@ def _whole(what: str, given: ArrayLike) -> NDArray[np.int64]:
     except (TypeError, ValueError):
         raise SurveyError(f"{what}: not whole numbers from 0 on", "give numbers of reports") from None
     return numbers.astype(np.int64)
+
+
+def _check_possible(question: Question, counts: NDArray[np.int64], n: int) -> None:
+    """Refuse counts that no reports can have."""
+    most, total = int(counts.max()), int(counts.sum())
+    if most > n or (isinstance(question.mechanism.encoding, Direct) and total != n):
+        raise SurveyError(
+            f"attribute {question.name!r}: {n:,} reports, {most:,} for one value, {total:,} for all",
+            "n is the number of reports, and a report supports a value at most once",
+        )
 
 
 def _decode(scheme: Scheme, report: bytes, place: int) -> Frame:
@@ -135,12 +151,15 @@ def _rows(
     """One row for each attribute and value."""
     rows = []
     for name, shares in estimate_all(scheme, counts, n, confidence, presence_only).items():
-        columns = {}
+        question, columns = scheme.question(name), {}
         if n[name]:
-            consistent = consistent_shares(counts[name], n[name], scheme.question(name).channel, confidence)
+            consistent = consistent_shares(counts[name], n[name], question.channel, confidence)
             parts = shares.value, shares.error, shares.low, shares.high
             columns = dict(zip(FIGURES, (*parts, consistent.value, consistent.low, consistent.high), strict=True))
-        for place, value in enumerate(scheme.survey.attribute(name).values):
+        pairs = list(product(*(axis.values for axis in question.axes)))
+        for place, value in enumerate(question.attribute.values):
+            row, column = pairs[place] if question.axes else (None, None)
+            named = {"attribute": name, "value": value, "row": row, "column": column}
             figures = {column: None if part is None else float(part[place]) for column, part in columns.items()}
-            rows.append({"attribute": name, "value": value, "n": n[name], **figures})
+            rows.append({**named, "n": n[name], **figures})
     return rows

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from hearsay.survey_files import read_survey
 from protocols.planning import Plan
@@ -13,13 +15,15 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 
 
-def load_survey(source: str | Path) -> Survey:
-    """A survey from a file, or from YAML or JSON text: text of one line that is not JSON is the name of a file.
+def load_survey(source: str | Path | Mapping[str, Any]) -> Survey:
+    """A survey from a file, from YAML or JSON text, or from its keys: one line that is not JSON is the name of a file.
 
     >>> load_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
     ...                 attributes: [{name: a, values: [x, y]}]}''').longitudinal
     False
     """
+    if isinstance(source, Mapping):
+        return parse_survey(json.dumps(source, default=str), "survey")
     if isinstance(source, str) and ("\n" in source or source.lstrip().startswith("{")):
         return parse_survey(source, "survey")
     return read_survey(Path(source))

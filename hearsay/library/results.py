@@ -1,16 +1,23 @@
-"""What was published, as Arrow tables: of a simulation run now, of a data directory, or of a Kafka cluster."""
+"""What was published, as Arrow tables: of a simulation or a replay now, of a data directory, or of a Kafka cluster."""
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from zoneinfo import ZoneInfo
 
-import pyarrow as pa
+import pyarrow.parquet
 
 from analytics.mobility import MobilityReport, tables
+from hearsay.library.tables import Tables
 from hearsay.reports.files import chosen, mobility_of, open_results, with_noted_losses
+from hearsay.running.replaying import replay_events
 from hearsay.running.simulating import populate, rehearsal, simulate
+from producers.files import ColumnMapping, TableSource, in_memory
+from producers.replay import ANY_ORDER, Options, Rule
 from protocols.survey import Survey
 from views.reading import Results
 from views.results import histogram_table
@@ -24,7 +31,7 @@ def run(
     periods: int | None = None,
     seed: int = 0,
     data: str | Path | None = None,
-) -> dict[str, pa.Table]:
+) -> Tables:
     """Collect a survey from a simulated population in this process, and return what is published, beside the truth.
 
     `scenario` is telemetry (fits any survey), virtual-humans, commuters or demand. A survey with `clock: wall` is
@@ -32,17 +39,56 @@ def run(
     directory `data`; run it again to resume. Without `data` nothing is kept. The tables are those of `read_results`,
     with the truth in their column `truth`.
     """
-    with ExitStack() as held:
-        directory = Path(held.enter_context(TemporaryDirectory()) if data is None else data)
+    with _kept(data) as directory:
         collected = rehearsal(survey)
         report = simulate(collected, populate(collected, scenario, devices, periods, seed), directory)
-        results, _ = held.enter_context(open_results(None, directory, None))
-        return _tables(results, report)
+        with open_results(None, directory, None) as (results, _):
+            return _tables(results, report)
 
 
-def read_results(
-    data: str | Path | None = None, *, kafka: str | None = None, survey: str | None = None
-) -> dict[str, pa.Table]:
+def replay(
+    events: TableSource | str,
+    survey: Survey,
+    *,
+    person: str = "person",
+    time: str = "time",
+    columns: Mapping[str, str] | None = None,
+    positions: Mapping[str, tuple[str, str]] | None = None,
+    metres: bool = False,
+    choose: Mapping[str, str] | None = None,
+    zone: str | None = None,
+    most_faults: float = 0.05,
+    data: str | Path | None = None,
+) -> Tables:
+    """Turn events into one report per person and period, collect them in this process, and return what is published.
+
+    `events` are rows in any order: columns by name, a data frame, an Arrow table, or the name of a file. `columns` has
+    the column of each attribute that is named otherwise, `positions` the two columns of a position on its grid
+    (latitude and longitude, or with `metres` those of the grid). `choose` says which value of a period is reported:
+    first, last (the default) or most. `zone` is the time zone of times that have none, by default the survey's. If more
+    than `most_faults` of the rows have one fault, nothing is reported, and the error names it. A survey with `clock:
+    wall` is replayed as a copy with `clock: source`, whose id has -sim at its end. State and results are kept in the
+    directory `data`; without it nothing is kept. The tables are those of `read_results`.
+    """
+    collected = rehearsal(survey)
+    named = zone or (survey.time_zone.name if survey.time_zone else None)
+    options = Options(
+        ColumnMapping(person, time, dict(columns or {}), dict(positions or {}), metres),
+        ANY_ORDER,
+        {attribute: Rule(rule) for attribute, rule in (choose or {}).items()},
+        None if named is None else ZoneInfo(named),
+        datetime.now(UTC),
+        most_faults=most_faults,
+    )
+    with _kept(data) as directory, TemporaryDirectory() as beside:
+        path = Path(events) if isinstance(events, str | Path) else Path(beside) / "events.parquet"
+        if not isinstance(events, str | Path):
+            pyarrow.parquet.write_table(in_memory(events), path)
+        replay_events([path], collected, options, directory, speed=None, kafka=None, capture=None, partitions=1)
+        return read_results(directory)
+
+
+def read_results(data: str | Path | None = None, *, kafka: str | None = None, survey: str | None = None) -> Tables:
     """What was published of a survey, in a data directory or on the Kafka cluster at `kafka` (HOST:PORT).
 
     With both, the results are those of the cluster, and windows are marked where the data directory has noted a loss
@@ -58,6 +104,7 @@ def read_results(
         dwell         mean and quartiles of durations
         flows         from origins to destinations
 
+    Each has the columns that most people look at, and times of the survey's time zone; `.everything` has all columns.
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
     with open_results(survey, None if data is None else Path(data), kafka) as (results, root):
@@ -67,5 +114,13 @@ def read_results(
         return _tables(results, report)
 
 
-def _tables(results: Results, report: MobilityReport) -> dict[str, pa.Table]:
-    return {"histograms": histogram_table(results.histograms(report.survey)), **tables(report)}
+@contextmanager
+def _kept(data: str | Path | None) -> Iterator[Path]:
+    """The directory of a collection; if none is named, one that is removed at the end."""
+    with ExitStack() as held:
+        yield Path(held.enter_context(TemporaryDirectory()) if data is None else data)
+
+
+def _tables(results: Results, report: MobilityReport) -> Tables:
+    published = {"histograms": histogram_table(results.histograms(report.survey)), **tables(report)}
+    return Tables(chosen(results, report.survey), published)

@@ -17,6 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.integrity import Integrity
 from protocols.errors import SettingsError
+from protocols.html import html_table
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "forge")
@@ -120,6 +121,11 @@ class AuditReport(_Model):
     @property
     def defects(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.defect)
+
+    def _repr_html_(self) -> str:
+        columns = ("attack", "target", "knows", "reports", "luck", "best", "measured")
+        rows = ([getattr(figure, name) for name in columns] for figure in self.figures)
+        return html_table(f"Audit of {self.survey}", columns, rows, (finding.text for finding in self.findings))
 
 
 @dataclass(frozen=True)

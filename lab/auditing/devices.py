@@ -27,6 +27,7 @@ from lab.auditing.programs import Program
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
+from producers.files import TableSource, shown
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario, scenario
 from producers.simulation import check_scenario
@@ -41,6 +42,7 @@ from servers.redis_server import RedisServer
 from servers.settings import Settings, load
 from stream_app.kafka import ends, existing, publish, read_topic
 
+PERIODS = 10
 STEADY = "steady"
 """The population of an audit if none is named: values never change and all devices report, which helps attackers."""
 
@@ -69,10 +71,10 @@ def named(survey: Survey, name: str, devices: int | None, periods: int | None, s
     return people
 
 
-def rows_of(survey: Survey, path: Path, periods: int) -> People:
+def rows_of(survey: Survey, source: TableSource, periods: int) -> People:
     """A table with one row per person, whose values never change."""
-    values = survey_values(path, survey)
-    return everybody(survey, str(path), len(next(iter(values.values()))), periods, lambda period: values)
+    values = survey_values(source, survey)
+    return everybody(survey, shown(source), len(next(iter(values.values()))), periods, lambda period: values)
 
 
 def of_coins(survey: Survey, coins: Coins, shown: Mask, periods: int) -> People:

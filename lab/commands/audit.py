@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from lab.audit.report import Attack, AuditReport, Figure
     from producers.scenarios import Scenario
 
-PERIODS = 10
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 """Attacks on devices whose secrets the audit does not have."""
@@ -108,7 +107,7 @@ def audit(
     from hearsay.survey_files import read_survey
     from lab.audit.report import ATTACKS
     from lab.auditing.auditing import Auditing, audit_collected
-    from lab.auditing.devices import STEADY, named, rows_of, ways_of_reports
+    from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
     from lab.populations import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None

@@ -109,8 +109,6 @@ def evaluate(
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
-    from dataclasses import replace
-
     from hearsay.running.simulating import populate
     from hearsay.survey_files import read_survey
     from lab.commands.evaluation_tables import print_learnt, print_scores
@@ -118,10 +116,16 @@ def evaluate(
     from lab.evaluation.measuring import CORRECTIONS
     from lab.evaluation.measuring import evaluate as evaluate_methods
     from lab.evaluation.methods import choose
-    from lab.evaluation.places import Place
-    from lab.evaluation.truth import one_period
     from lab.learning.comparing import compare
-    from lab.populations import labelled, of_scenario, of_table, only_places, survey_values, with_crosses
+    from lab.populations import (
+        labelled,
+        of_places,
+        of_scenario,
+        of_table,
+        only_places,
+        with_crosses,
+        with_places,
+    )
     from producers.scenarios import scenario
     from producers.simulation import check_scenario
 
@@ -157,13 +161,12 @@ def evaluate(
         if places is not None:
             survey = only_places(read_survey(places), asked)
             if csv is not None:
-                values = survey_values(csv, survey, positions_of(position), metres)
-                truth = one_period({attribute.name: attribute.k for attribute in survey.attributes}, values)
+                truth = of_places(csv, survey, positions_of(position), metres)
             else:
                 population = populate(survey, name, devices, lived, seed)
                 check_scenario(survey, population)
                 truth = of_scenario(population, [attribute.name for attribute in survey.attributes], once, step)
-            truth = replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
+            truth = with_places(truth, survey)
         elif csv is not None:
             truth = of_table(csv, asked)
         else:

@@ -3,5 +3,6 @@
 from producers.files.answers import cells, places
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.reading import EventFiles, FileFormat, event_paths, expand
-from producers.files.tables import read_table
+from producers.files.tables import TableSource, in_memory, read_table, shown
 from producers.files.times import BAD, formatted
+

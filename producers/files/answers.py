@@ -19,19 +19,19 @@ PARTS = QUARTERS * QUARTERS  # of a cell, from west to east and then from south 
 def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
     """The position of each cell's value, or UNKNOWN. In an ordered range, a number has the position of its step.
 
-    Numbers beyond the range have that of the nearest end.
+    Numbers beyond the range have that of the nearest end; decimals that of the whole number below.
 
     >>> ages = Attribute.model_validate({"name": "age", "range": {"first": 10, "last": 39, "step": 10}})
-    >>> places(pa.array(["10-19", "25", "39", "40", "", "young"]), ages).tolist()
-    [0, 1, 2, 2, -1, -1]
+    >>> places(pa.array(["10-19", "25", "29.9", "40", "", "young"]), ages).tolist()
+    [0, 1, 1, 2, -1, -1]
     """
     named = pc.index_in(column, value_set=pa.array(attribute.values))
     found = np.array(pc.fill_null(named, UNKNOWN), dtype=np.int32)
     unnamed = np.flatnonzero(found == UNKNOWN)
     if attribute.range is not None and len(unnamed):
         texts = column.take(unnamed)
-        written = np.asarray(pc.match_substring_regex(texts, r"^-?\d{1,15}$"))
-        numbers = texts.filter(pa.array(written)).cast(pa.int64()).to_numpy()
+        written = np.asarray(pc.match_substring_regex(texts, r"^-?\d{1,15}(\.\d{1,20})?$"))
+        numbers = np.floor(texts.filter(pa.array(written)).cast(pa.float64()).to_numpy()).astype(np.int64)
         nearest = numbers.clip(attribute.range.first, attribute.range.last)
         found[unnamed[written]] = (nearest - attribute.range.first) // attribute.range.step
     return found
@@ -94,6 +94,6 @@ def _metres(first: pa.Array, second: pa.Array, attribute: Attribute, metres: boo
 
 def _numbers(column: pa.Array) -> Floats:
     """A column of text as numbers; NaN where it has none."""
-    written = pc.match_substring_regex(column, r"^[+-]?\d{1,12}(\.\d{1,15})?$")
+    written = pc.match_substring_regex(column, r"^[+-]?\d{1,12}(\.\d{1,20})?$")
     found = pc.if_else(written, column, None).cast(pa.float64())
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -1,14 +1,17 @@
-"""Whole tables: CSV files with the names of the columns in a line above the rows."""
+"""Whole tables: from CSV files with the names of the columns in a line above the rows, or from memory."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import takewhile
 from pathlib import Path
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 import pyarrow.csv
 
+from producers.files.batch import as_text
 from producers.files.text_stream import SAMPLE_BYTES, Utf8Stream
 from protocols.errors import ReplayError
 
@@ -16,8 +19,37 @@ ABOUT = b"# "
 """Begins the lines above a table that say what it is."""
 
 
-def read_table(path: Path, delimiters: str = ",") -> pa.Table:
+TableSource: TypeAlias = Path | Mapping[str, Any] | pa.Table
+"""A file, columns by name, or anything that Arrow takes for a table, such as a data frame."""
+
+
+def shown(source: TableSource) -> str:
+    """What errors call a table."""
+    return str(source) if isinstance(source, Path) else "the table"
+
+
+def read_table(source: TableSource, delimiters: str = ",") -> pa.Table:
     """The table with all columns as text: 01 and 1 are different. Cells are separated as the line of names is."""
+    if isinstance(source, Path):
+        return _read_csv(source, delimiters)
+    table = in_memory(source)
+    return pa.table([as_text(column) for column in table.columns], table.column_names)
+
+
+def in_memory(source: TableSource) -> pa.Table:
+    """Columns by name, or a data frame, as a table."""
+    try:
+        table = pa.table(source)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, ValueError):
+        raise ReplayError(
+            f"{type(source).__name__} is no table", "give columns of one length by name, or a data frame"
+        ) from None
+    if len(table) == 0:
+        raise ReplayError("the table has no rows", "give it rows")
+    return table
+
+
+def _read_csv(path: Path, delimiters: str) -> pa.Table:
     try:
         with Utf8Stream(path, "utf-8-sig", "strict") as stream:
             lines = stream.read(SAMPLE_BYTES).splitlines()

@@ -10,6 +10,7 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
+from protocols.html import html_table
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.places.displacement import moved
@@ -131,6 +132,16 @@ class Plan(PlanModel):
     target: TargetPlan | None  # which eps_1 keeps the figure that `central` asks for
     shares: SharesPlan | None  # how questions share the devices, and how they could; None: a report answers all
     cautions: tuple[Caution, ...]
+
+    def _repr_html_(self) -> str:
+        columns = ("attribute", "values", "guessed from a report", "by luck", "standard error")
+        errors = [None if a.precision is None else a.precision.if_half for a in self.attributes]
+        rows = [
+            (a.name, a.values, f"{a.value_guess:.1%}", f"{1 / a.values:.1%}", error)
+            for a, error in zip(self.attributes, errors, strict=True)
+        ]
+        title = f"{self.title or self.survey}: {self.guarantee.declared}; {self.devices:,} devices"
+        return html_table(title, columns, rows, (f"{c.code}: {c.text}" for c in self.cautions))
 
 
 def plan(

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from protocols.errors import SurveyError
+from protocols.html import html_table
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, NowcastPlan, refuse_twice
 from protocols.survey.calendar import (
@@ -436,3 +437,10 @@ class Survey(Strict):
 
     def _named(self, name: str) -> Attribute:
         return next(attribute for attribute in self.attributes if attribute.name == name)
+
+    def _repr_html_(self) -> str:
+        budgets = {name: getattr(self, name) for name in ("eps_inf", "eps_1", "eps") if getattr(self, name) is not None}
+        told = ", ".join(f"{name} {budget:g}" for name, budget in budgets.items())
+        rows = [(a.name, a.k, ", ".join(a.values[:6]) + (", ..." if a.k > 6 else ""), a.role) for a in self.asked]
+        title = f"{self.title or self.id}: periods of {format_duration(self.period)} from {self.start}; {told}"
+        return html_table(title, ("attribute", "values", "", "role"), rows)

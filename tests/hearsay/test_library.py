@@ -7,10 +7,13 @@ import subprocess
 import sys
 import typing
 from collections.abc import Callable
+from datetime import UTC, datetime
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import hearsay
@@ -25,8 +28,8 @@ from views.reading import Results
 from views.results import histogram_table
 
 NAMES = {
-    "Device", "Fleet", "HearsayError", "Limits", "Survey", "estimate", "estimate_counts", "evaluate", "load_survey",
-    "plan", "read_results", "run", "synthesize",
+    "Device", "Fleet", "HearsayError", "Limits", "Survey", "Tables", "audit", "estimate", "estimate_counts", "evaluate",
+    "forecast", "load_survey", "plan", "read_results", "replay", "run", "survey_from", "synthesize",
 }  # fmt: skip
 HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
 SECRET = bytes(range(32))
@@ -34,7 +37,7 @@ KEY = bytes(32)
 ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
 COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
 HOURS = list(range(24)) * 417
-OF_CROSSES = ["row", "column", "adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
+ADJUSTED = ["adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
 
 
 def test_these_are_the_names_and_each_is_explained() -> None:
@@ -44,6 +47,10 @@ def test_these_are_the_names_and_each_is_explained() -> None:
         assert found.__doc__ and "BaseModel" not in found.__doc__, name
         assert name in (ROOT / "docs" / "library.md").read_text(), name
     assert "return" in typing.get_type_hints(hearsay.estimate)
+
+
+def test_its_version_is_that_of_the_package() -> None:
+    assert hearsay.__version__ == version("hearsay")
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
@@ -145,7 +152,7 @@ def test_a_collector_publishes_the_same_of_the_same_reports(terms: str, tmp_path
         assert not any(any(counter.rejects.values()) for counter in app._counters)
         published = [final for final in Results(app.store).histograms("buttons") if final.n]
     estimated = hearsay.estimate(survey(terms), [frame for each in periods for frame in each])
-    table = histogram_table(published).drop_columns(["suppressed", "kind", *OF_CROSSES])
+    table = histogram_table(published).drop_columns(["suppressed", "kind", *ADJUSTED])
     assert table.schema == estimated.schema
     for name in estimated.column_names:
         if name in FIGURES:  # with the decimals that their errors carry
@@ -249,18 +256,12 @@ def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -
     ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
     read = hearsay.read_results(tmp_path)
     assert read["histograms"] == ran["histograms"]
-    published = [
-        "suppressed",
-        "kind",
-        "row",
-        "column",
-        "adjusted",
-        *(f"adjusted_{part}" for part in ("error", "low", "high")),
-    ]
+    published = ["suppressed", "kind", *ADJUSTED]
     estimated = hearsay.estimate(survey(), []).column_names
-    assert [name for name in read["histograms"].column_names if name not in published] == estimated
+    assert [name for name in read.everything["histograms"].column_names if name not in published] == estimated
     assert ran["visitors"]["truth"].to_pylist() == [round(n) for n in read["visitors"]["visitors"].to_pylist()]
     assert read["visitors"]["truth"] == ran["visitors"]["truth"], "it is kept with the results"
+    assert "<table>" in read._repr_html_() and "visitors (3)" in repr(read)
     with pytest.raises(SurveyError, match="no survey 'other'"):
         hearsay.read_results(tmp_path, survey="other")
 
@@ -291,8 +292,97 @@ def test_methods_are_compared_on_ones_own_data() -> None:
     assert scores[None]["method"] == "smp[l-oue]" and "eps_1" in scores[None]["infeasible"]
     with pytest.raises(ScenarioError, match="'hour' has 1 different"):
         hearsay.evaluate({"hour": [3, 3]})
-    with pytest.raises(ScenarioError, match="one value per person"):
+    with pytest.raises(hearsay.HearsayError, match="dict is no table"):
         hearsay.evaluate({"colour": ["a", "b"], "hour": [3]})
+    with pytest.raises(ScenarioError, match="'best' is no correction"):
+        hearsay.evaluate({"colour": COLOURS}, corrections=["best"])
+
+
+def test_crosses_labels_and_places_are_evaluated() -> None:
+    random = np.random.default_rng(1)
+    plan = random.choice(["basic", "pro"], 4000)
+    people = {"plan": plan, "paid": np.where(random.random(4000) < 0.9, plan == "pro", plan != "pro")}
+    crossed = hearsay.evaluate(people, [4], ["smp[grr]"], crosses=["plan*paid"], corrections=["likeliest"], runs=2)
+    assert crossed["correction"].to_pylist() == ["likeliest"] and crossed["mse"][0].as_py() < 1e-2
+    learnt = {row["source"]: row["accuracy"] for row in hearsay.evaluate(people, [4], label="paid", runs=2).to_pylist()}
+    assert learnt["crosses"] > 0.85 > 0.6 > learnt["majority class"]
+    grid = {"at": [47.0, 6.0], "cell": "500m", "columns": 4, "rows": 4}
+    asked = {"name": "place", "grid": grid, "geo": {"level": 2, "radius": "500m"}}
+    terms = {"id": "p", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": [asked]}
+    positions = {"x": random.uniform(0, 2000, 2000), "y": random.uniform(0, 2000, 2000)}
+    placed = hearsay.evaluate(
+        positions,
+        [2],
+        ["geo-grid"],
+        places=hearsay.load_survey(terms),
+        positions={"place": ("x", "y")},
+        metres=True,
+        runs=2,
+    )
+    assert 0 < placed["metres_off"][0].as_py() < 500
+
+
+def test_a_table_of_events_becomes_results_by_the_local_clock(tmp_path: Path) -> None:
+    local = {"start": "2026-01-01T00:00:00+01:00", "time_zone": "Europe/Paris"}
+    asked = hearsay.load_survey(survey("eps_inf: 8, eps_1: 6").model_dump(exclude_defaults=True) | local)
+    at = [datetime(2026, 1, 1 + row // 1000, 23, 30, tzinfo=UTC) for row in range(2000)]
+    events = {"who": np.arange(2000) % 1000, "at": at, "shade": ["red"] * 2000, "hour": [3] * 2000}
+    tables = hearsay.replay(events, asked, person="who", time="at", columns={"colour": "shade"}, data=tmp_path)
+    days = tables["visitors"].to_pylist()
+    assert [(row["begin"].isoformat(), row["visitors"]) for row in days if row["kind"] == "period"][-2:] == [
+        ("2026-01-02T00:00:00+01:00", 1000.0), ("2026-01-03T00:00:00+01:00", 1000.0),
+    ]  # fmt: skip
+    shares = {row["value"]: row["estimate"] for row in tables["histograms"].to_pylist() if row["attribute"] == "colour"}
+    assert shares["red"] > 0.9
+    pq.write_table(pa.table(events), tmp_path / "events.parquet")
+    options = {"person": "who", "time": "at", "columns": {"colour": "shade"}, "data": tmp_path / "again"}
+    assert hearsay.replay(str(tmp_path / "events.parquet"), asked, **options)["visitors"] == tables["visitors"]
+    with pytest.raises(hearsay.HearsayError, match="no table"):
+        hearsay.replay({"who": [1], "at": at}, asked, person="who", time="at")
+
+
+def test_tables_and_results_are_forecast(tmp_path: Path) -> None:
+    days = [f"2026-01-{day:02}" for day in range(1, 32)]
+    ahead = hearsay.forecast({"day": days, "riders": [100 + day % 7 for day in range(31)]}, ahead=7, backtest=8)
+    (path := tmp_path / "riders.csv").write_text(
+        "day,riders\n" + "".join(f"{d},{100 + i % 7}\n" for i, d in enumerate(days))
+    )
+    assert ahead.table == hearsay.forecast(str(path), ahead=7, backtest=8).table
+    assert ahead.table["time"][0].as_py() == "2026-02-01 00:00:00" and "2026-02-01" in ahead._repr_html_()
+    hearsay.run(survey(), devices=100, periods=21, data=tmp_path / "run")
+    people = hearsay.forecast(tmp_path / "run", ahead=2, season=(), measure="visitors").table
+    assert 50 < people["mean"][0].as_py() < 120
+
+
+def test_a_survey_is_proposed_from_a_table() -> None:
+    """Failure would look like: a name, or the highest salary of all, in a file that is published."""
+    random = np.random.default_rng(2)
+    table = {
+        "Home town": ["Besançon"] * 600 + ["Dole"] * 395 + ["Ville-du-Pont"] * 5,
+        "salary": [*random.normal(3000, 500, 999).round(2), 9e6],
+        "name": [f"person {row}" for row in range(1000)],
+        "home_town": ["a", "b"] * 500,
+    }
+    proposed = hearsay.survey_from(table)
+    assert {a.name: a.values[:3] for a in proposed.attributes if a.range is None} == {
+        "home_town": ("Besançon", "Dole", "other"), "home_town_2": ("a", "b"),
+    }  # fmt: skip
+    (salary,) = (a for a in proposed.attributes if a.range)
+    assert salary.range is not None and salary.range.step == 200 and 4000 < salary.range.last < 5000 and salary.k <= 20
+    assert "name (1,000 different entries)" in proposed.description and "9000000" not in proposed.model_dump_json()
+    assert hearsay.load_survey(proposed.model_dump(mode="json")) == proposed
+    assert "salary" in proposed._repr_html_() and "salary" in hearsay.plan(proposed)._repr_html_()
+    with pytest.raises(ScenarioError, match="no column of the table can be asked"):
+        hearsay.survey_from({"name": table["name"]})
+
+
+def test_an_audit_is_what_the_command_shows() -> None:
+    computed = hearsay.audit(survey(), only=["guess"])
+    assert {figure.attack for figure in computed.figures} == {"guess"} and "<table>" in computed._repr_html_()
+    measured = hearsay.audit(
+        survey("eps: 4"), values={"colour": COLOURS[:900], "hour": HOURS[:900]}, only=["guess"], periods=1
+    )
+    assert (measured.devices, measured.periods) == (900, 1) and any(f.measured for f in measured.figures)
 
 
 @pytest.mark.parametrize(
@@ -309,6 +399,8 @@ def test_methods_are_compared_on_ones_own_data() -> None:
         lambda survey: hearsay.estimate_counts(survey, {"a": [1, None]}, {"a": 3}),
         lambda survey: hearsay.estimate_counts(survey, {"a": [1.5, 1]}, {"a": 3}),
         lambda survey: hearsay.estimate_counts(survey, {"a": [-1, 1]}, {"a": 3}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [100, 0]}, {"a": 10}),
+        lambda survey: hearsay.estimate_counts(survey, {"a": [5, 6]}, {"a": 10}),
         lambda survey: hearsay.estimate_counts(survey, {"a": [1, 2]}, {"a": None}),
         lambda survey: estimate(None, 10, Scheme(survey).questions[0].channel),
         lambda survey: estimate([1, 2], None, Scheme(survey).questions[0].channel),

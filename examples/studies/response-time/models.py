@@ -46,6 +46,18 @@ def rmse(predicted: Floats, minutes: Floats) -> float:
     return float(np.sqrt(np.mean((predicted - minutes) ** 2)))
 
 
+def mae(predicted: Floats, minutes: Floats) -> float:
+    return float(np.mean(np.abs(predicted - minutes)))
+
+
+def mape(predicted: Floats, minutes: Floats) -> float:
+    """The mean error as a share of what it should be."""
+    return float(np.mean(np.abs(predicted - minutes) / minutes))
+
+
 def r_squared(predicted: Floats, minutes: Floats) -> float:
     """The share of the variance that is explained."""
     return float(1 - np.mean((predicted - minutes) ** 2) / np.var(minutes))
+
+
+FIGURES = {"rmse": rmse, "mae": mae, "mape": mape, "r2": r_squared}

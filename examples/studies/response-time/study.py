@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 from incidents import Floats, Incidents, from_csv, made_up_city
-from models import models, r_squared, rmse
+from models import FIGURES, models
 from places import Budget, Map, areas_of, expected, randomised
 
 BUDGETS = (Budget(log(3), 200), Budget(log(3), 400), Budget(log(2), 600), Budget(log(2), 800), Budget(log(2), 1000))
@@ -87,7 +87,11 @@ def _facts(part: Incidents, x: Floats, y: Floats) -> dict[str, Any]:
 
 
 def _errors(predicted: Floats, part: Incidents) -> dict[str, float]:
-    return {"rmse": rmse(predicted, part.minutes), "r2": r_squared(predicted, part.minutes)}
+    return {name: figure(predicted, part.minutes) for name, figure in FIGURES.items()}
+
+
+def _shown(errors: dict[str, float]) -> str:
+    return f"{errors['rmse']:.3f}  {errors['mae']:.3f}  {errors['mape']:.1%}  {errors['r2']:.3f}"
 
 
 def show(found: list[dict[str, Any]]) -> None:
@@ -99,13 +103,13 @@ def show(found: list[dict[str, Any]]) -> None:
         changed = "".join(f"{record['reassigned'][area]:>18.1%}" for area in areas)
         print(f"{eps:<12}{changed}{record['mean_distance_km']:>14.2f}{record['correlation']:>14.3f}")
     for name in found[0]["models"]:
-        print(f"\n{name}: RMSE in minutes (and R2), learnt from randomised places")
-        print(f"{'eps per m':<12}{'as they are':>20}{'expected distance':>20}{'noise at test, too':>20}")
+        print(f"\n{name}: RMSE and MAE in minutes, MAPE and R2, learnt from randomised places")
+        print(f"{'eps per m':<12}{'as they are':>30}{'expected distance':>30}{'noise at test, too':>30}")
         for record in found:
             errors = record["models"][name]
             eps = "none" if record["eps_per_metre"] is None else f"{record['eps_per_metre']:.6f}"
             ways = [errors, *(errors[way] for way in ("expected_distance", "noise_at_test_time") if way in errors)]
-            print(f"{eps:<12}" + "".join(f"{way['rmse']:>11.4f} ({way['r2']:.3f}) " for way in ways))
+            print(f"{eps:<12}" + "".join(f"{_shown(way):>30}" for way in ways))
     if len(found[0]["models"]) == 1:
         print("\nscikit-learn is not installed: trees, MLP and LASSO are left out (pip install 'hearsay[studies]')")
 
