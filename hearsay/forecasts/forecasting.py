@@ -26,7 +26,7 @@ from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import TimeAxis
 from hearsay.terminal.console import Step, no_step
 from protocols.errors import ResultsError
-from protocols.html import html_table
+from protocols.survey import html_table
 
 KINDS: tuple[About, ...] = ("truth", "publication")
 CONFIDENCES = (80, 95)

@@ -7,8 +7,7 @@ from functools import cached_property
 
 import pyarrow as pa
 
-from protocols.html import html_table
-from protocols.survey import Survey
+from protocols.survey import Survey, html_table
 
 TIMES = ("begin", "end")
 WINDOW = (*TIMES, "kind")

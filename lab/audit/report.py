@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.integrity import Integrity
 from protocols.errors import SettingsError
-from protocols.html import html_table
+from protocols.survey import html_table
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "forge")

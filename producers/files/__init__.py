@@ -5,4 +5,3 @@ from producers.files.batch import Batch, ColumnMapping
 from producers.files.reading import EventFiles, FileFormat, event_paths, expand
 from producers.files.tables import TableSource, in_memory, read_table, shown
 from producers.files.times import BAD, formatted
-

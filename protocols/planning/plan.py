@@ -10,7 +10,6 @@ from math import ceil, inf, sqrt
 
 import numpy as np
 
-from protocols.html import html_table
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.places.displacement import moved
@@ -39,6 +38,7 @@ from protocols.privacy.loss import Loss, PlaceLoss
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
+from protocols.survey.html import html_table
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows

@@ -4,6 +4,7 @@ from protocols.survey.attribute import MIN_SHARE, Attribute
 from protocols.survey.calendar import DAY, EPOCH, HOUR, MAX_PERIOD, MICROSECOND, Calendar, TimeZone, Unit, micros
 from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
+from protocols.survey.html import html_table
 from protocols.survey.model import Solution, Survey
 from protocols.survey.names import format_duration, parse_duration
 from protocols.survey.roles import dwell_times

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, field_validator, model_validator
 
 from protocols.errors import SurveyError
-from protocols.html import html_table
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, NowcastPlan, refuse_twice
 from protocols.survey.calendar import (
@@ -30,6 +29,7 @@ from protocols.survey.calendar import (
     usual_units,
 )
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
+from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
 from protocols.survey.visits import Visits, visits_of
 
