@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED
+from lab.audit.wording import EXPLAINED, worst
 from lab.evaluation.scores import Outcome, Score
 from lab.learning.comparing import Learnt
 from pages.events import Event, Record, event
@@ -29,7 +29,8 @@ def audit_event(report: AuditReport, limited: bool = False) -> Event:
         if figures:
             heading, text = EXPLAINED[attack]
             shown = [figure.model_dump(mode="json") | {"value": figure.value} for figure in figures]
-            attacks.append({"attack": attack, "heading": heading, "text": text, "figures": shown})
+            said = worst(attack, figures)
+            attacks.append({"attack": attack, "heading": heading, "worst": said, "text": text, "figures": shown})
     record: Record = {
         "title": f"Audit of {report.survey}",
         "lead": [f"One device hides among {report.crowd:,}. {measured}"],

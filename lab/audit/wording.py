@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from lab.audit.report import Attack, AuditReport, Figure
+from collections.abc import Iterable
+
+from lab.audit.report import Attack, Figure, Unit
 from protocols.errors import counted
 
 EXPLAINED: dict[Attack, tuple[str, str]] = {
@@ -47,28 +49,46 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
 }
 
 
+UNITS: dict[Attack, Unit] = {"epsilon": "nats", "forge": "share", "place": "metres"}  # of the others: chances
 SAID: dict[Attack, str] = {
-    "guess": "The value of {target} is guessed right with {value}",
-    "place": "The place of {target} is found to within {value}",
-    "which": "The true attribute is found with {value}",
-    "link": "A device is recognised with {value}",
-    "reidentify": "A person is found in another table with {value}",
-    "epsilon": "The loss of {target} is {value}",
-    "forge": "Forged reports ({target}) move a share by {value}",
+    "guess": "{target} is guessed right in {value} of all cases ({known}; {seen}); by luck, in {luck}.",
+    "place": "A place is known to {value} on average ({known}, from {seen}); without a report, to {luck}.",
+    "which": "The true answer is guessed right in {value} of all cases ({known}; {seen}); by luck, in {luck}.",
+    "link": "{target}: a device is recognised in {value} of all cases ({known}; {seen}; {knows}); by luck: {luck}.",
+    "reidentify": "A person is among {target} in {value} of all cases ({known}; {seen}); by luck, in {luck}.",
+    "epsilon": "The loss of {target} from {seen} is at most {best} ({proven}).",
+    "forge": "{target}: one forged report in a hundred moves a share by up to {value} ({known}).",
 }
 
 
-def headline(report: AuditReport) -> list[str]:
-    """The worst figure of each attack in words, beside luck."""
-    found = []
-    for attack, said in SAID.items():
-        known = [f for f in report.figures if f.attack == attack and f.value is not None and f.unit != "bits"]
-        if known:
-            worst = (min if attack == "place" else max)(known, key=lambda f: (f.value or 0) - (f.luck or 0))
-            seen = "all reports" if worst.reports is None else counted(worst.reports, "report")
-            luck = f"; luck: {shown(worst, worst.luck)}" if worst.luck else ""
-            found.append(f"{said.format(target=worst.target, value=shown(worst, worst.value))}, {seen}{luck}.")
-    return found
+def worst(attack: Attack, figures: Iterable[Figure]) -> str:
+    """The worst figure of an attack in words, beside luck; of losses, what comes nearest to its promise."""
+
+    def badness(figure: Figure) -> float:
+        if attack == "epsilon":
+            best = figure.best or 1e-9
+            return -1 / best if figure.measured is None else figure.measured / best
+        above = (figure.value or 0.0) - (figure.luck or 0.0)
+        return -above if attack == "place" else above
+
+    unit = UNITS.get(attack, "chance")
+    known = [f for f in figures if f.attack == attack and f.unit == unit and f.value is not None]
+    known = [f for f in known if (f.limited or attack == "place") and (f.exact or attack != "epsilon")]
+    if not known:
+        return ""
+    figure = max(known, key=badness)
+    proven = f"measured, it is at least {shown(figure, figure.measured)}"
+    said = SAID[attack].format(
+        target=figure.target.replace("_", " ").replace("*", " by "),
+        value=shown(figure, figure.value),
+        best=shown(figure, figure.best),
+        luck=shown(figure, figure.luck),
+        knows=figure.knows,
+        known="measured" if figure.value == figure.measured else "computed",
+        proven="computed; not measured" if figure.measured is None else proven,
+        seen="all reports" if figure.reports is None else counted(figure.reports, "report"),
+    )
+    return said[:1].upper() + said[1:]
 
 
 def shown(figure: Figure, value: float | None) -> str:

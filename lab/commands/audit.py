@@ -195,12 +195,12 @@ def _show(report: AuditReport, as_json: bool, limits: str) -> None:
     if as_json:
         console.print_json(report.model_dump(mode="json"))
         return
-    from lab.audit.wording import EXPLAINED, headline
+    from lab.audit.wording import EXPLAINED, worst
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
     console.out.print(f"[bold]{report.survey}[/] · {escape(kind)}; a crowd of {report.crowd:,}")
-    for sentence in headline(report):
+    for sentence in filter(None, (worst(attack, report.figures) for attack in EXPLAINED)):
         console.out.print(f"- {sentence}", markup=False)
     if limits and not report.breaches:
         console.out.print(f"No limit is exceeded: {limits}", markup=False)

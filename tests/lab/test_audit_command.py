@@ -13,7 +13,8 @@ import pytest
 from hearsay.survey_files import example_text
 from hearsay.terminal.exits import BROKEN, REFUSED
 from lab.attacks.coins import experiments
-from lab.audit.report import ATTACKS, AuditReport, schema
+from lab.audit.report import ATTACKS, AuditReport, Figure, plain, schema
+from lab.audit.wording import worst
 from protocols.errors import HearsayError
 from tests.helpers.browser import events_in
 from tests.lab.calling import call, figures_of
@@ -59,9 +60,27 @@ def test_people_get_tables(survey: Path) -> None:
     assert shown.exit_code == 0
     for part in ("Guessing a value", "even shares", "Recognising a device", "the whole tuple", "any two histories"):
         assert part in shown.output
-    assert "is guessed right with" in shown.output and "luck: " in shown.output
+    assert "few is guessed right in" in shown.output.lower() and "by luck, in 33.33 %" in " ".join(shown.output.split())
     assert "No limit" not in shown.output, "none was given"
     assert "No limit is exceeded: guess=1" in call(f"audit {survey} --only guess --fail-above guess=1").output
+
+
+def test_the_worst_figure_of_an_attack_is_a_sentence_with_its_luck_and_says_whether_it_was_measured() -> None:
+    def guessed(target: str, best: float, **more: Any) -> Figure:
+        return plain("guess", target, "even shares", None, "chance", best, luck=1 / 3, **more)
+
+    figures = [guessed("age_group", 0.5), guessed("gender", 0.965), plain("guess", "b", "", 1, "bits", 7.0)]
+    assert worst("guess", figures) == (
+        "Gender is guessed right in 96.50 % of all cases (computed; all reports); by luck, in 33.33 %."
+    )
+    assert worst("guess", [guessed("age_group", 0.5, measured=0.5)]).startswith("Age group is")
+    assert "(measured; all reports)" in worst("guess", [guessed("age_group", 0.4, measured=0.5)])
+    promised = [plain("epsilon", "whole tuples", "", 1, "nats", best) for best in (2.0, 4.0)]
+    assert worst("epsilon", promised).endswith("from 1 report is at most 4.000 (computed; not measured).")
+    assert "at most 2.000 (measured, it is at least 1.500)" in worst(
+        "epsilon", [*promised, plain("epsilon", "a", "", 1, "nats", 2.0, measured=1.5)]
+    )
+    assert worst("link", figures) == ""
 
 
 def test_the_published_schema_is_that_of_the_report() -> None:

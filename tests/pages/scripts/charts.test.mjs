@@ -10,7 +10,7 @@ import { label, lengthName, periodName, periodsName, windowLabel } from "../../.
 import { methodsOf } from "../../../pages/assets/js/charts/evaluation.js";
 import { arrivals, arrivalsView } from "../../../pages/assets/js/charts/arrivals.js";
 import { integrityCard } from "../../../pages/assets/js/charts/integrity.js";
-import { inUnit, worstOf } from "../../../pages/assets/js/charts/audit.js";
+import { inUnit } from "../../../pages/assets/js/charts/audit.js";
 
 const quantity = (value, half = 0) => ({ value, error: half / 1.96, low: value - half, high: value + half });
 const day = (period) => new Date(Date.UTC(2026, 0, 5 + period)).toISOString();
@@ -150,16 +150,6 @@ test("of the longest windows the newest one is among the first figures", () => {
   assert.equal(widestWindow(survey(window(0, 0, null))), null);
   const month = (...of) => ({ ...window(...of), kind: "month" });
   assert.equal(widestWindow(survey(month(0, 30, 20), month(31, 58, 40), window(59, 59, 9))).visitors.value, 40, "February is shorter");
-});
-
-test("the worst figure of an attack is a sentence with its luck, and says whether it was measured", () => {
-  const figure = (target, value, more = {}) => ({ target, unit: "chance", knows: "even shares", reports: null, luck: 1 / 3, value, best: value, measured: null, exact: true, limited: true, ...more });
-  assert.equal(worstOf({ attack: "guess", figures: [figure("age_group", 0.5), figure("gender", 0.965), figure("bits", 7, { unit: "bits" })] }),
-    "Gender is guessed right in 96.50 % of all cases (computed, from all reports); by luck, in 33.33 %.");
-  assert.match(worstOf({ attack: "guess", figures: [figure("age_group", 0.5, { measured: 0.5, reports: 1 })] }), /^Age group .+ \(measured, from 1 report\)/);
-  const promise = (best, measured) => figure("whole tuples", best, { unit: "nats", best, measured, reports: 1 });
-  assert.equal(worstOf({ attack: "epsilon", figures: [promise(2, null), promise(4, null)] }), "The loss of whole tuples from 1 report is at most 4.000 (computed; not measured).");
-  assert.equal(worstOf({ attack: "link", figures: [] }), "");
 });
 
 test("the methods of an evaluation come with the smallest headline error first", () => {

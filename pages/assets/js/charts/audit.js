@@ -23,33 +23,6 @@ function seenReports({ reports }) {
   return reports == null ? "all reports" : `${reports} report${reports === 1 ? "" : "s"}`;
 }
 
-function shownValue(figure) {
-  return inUnit(figure.unit, figure.value);
-}
-
-// How a figure is known, and from what.
-function knownFrom(figure) {
-  return `${figure.value === figure.measured ? "measured" : "computed"}, from ${seenReports(figure)}`;
-}
-
-const WORST = {
-  guess: (figure) => `${capitalised(figure.target)} is guessed right in ${shownValue(figure)} of all cases (${knownFrom(figure)}); by luck, in ${inUnit("chance", figure.luck)}.`,
-  place: (figure) => `A place is known to ${shownValue(figure)} on average (${knownFrom(figure)}); without a report, to ${inUnit("metres", figure.luck)}.`,
-  which: (figure) => `Which answer is true is guessed right in ${shownValue(figure)} of all cases (${knownFrom(figure)}); by luck, in ${inUnit("chance", figure.luck)}.`,
-  link: (figure) => `A device is recognised by ${readable(figure.target)} in ${shownValue(figure)} of all cases (${knownFrom(figure)}; ${figure.knows}); by luck, in ${inUnit("chance", figure.luck)}.`,
-  reidentify: (figure) => `A person is among ${figure.target} in ${shownValue(figure)} of all cases (${knownFrom(figure)}); by luck, in ${inUnit("chance", figure.luck)}.`,
-  epsilon: (figure) => `The loss of ${figure.target} from ${seenReports(figure)} is at most ${inUnit("nats", figure.best)}${figure.measured == null ? " (computed; not measured)" : `; measured, it is at least ${inUnit("nats", figure.measured)}`}.`,
-  forge: (figure) => `One forged report in a hundred moves a share of ${readable(figure.target)} by up to ${shownValue(figure)} (${figure.value === figure.measured ? "measured" : "computed"}).`,
-};
-
-// The worst figure of an attack in words, with its luck.
-export function worstOf({ attack, figures }) {
-  const unit = UNITS[attack] ?? "chance";
-  const known = figures.filter((figure) => figure.unit === unit && figure.value != null && (figure.limited || attack === "place") && (figure.exact || attack !== "epsilon"));
-  const badness = (figure) => (attack === "place" ? -figure.value : attack === "epsilon" ? (figure.measured == null ? -1 / figure.best : figure.measured / figure.best) : figure.value);
-  return known.length ? WORST[attack](known.reduce((worst, figure) => (badness(figure) > badness(worst) ? figure : worst))) : "";
-}
-
 function figureColumns() {
   const UNIT = 3, EXACT = 10;
   const shown = (value, row) => inUnit(row[UNIT], value);
@@ -113,7 +86,7 @@ function drawAttack(box, attack) {
 function attackChart(attack) {
   const has = (name) => attack.figures.some((figure) => figure[name] != null), chance = attack.figures.some((figure) => figure.unit === "chance");
   return {
-    id: `attack-${attack.attack}`, shown: () => true, title: () => attack.heading, hint: () => `${worstOf(attack)} ${attack.text} What reaches no more than luck is in the table only.`,
+    id: `attack-${attack.attack}`, shown: () => true, title: () => attack.heading, hint: () => `${attack.worst} ${attack.text} What reaches no more than luck is in the table only.`,
     key: () => [...(has("measured") ? [sign("bar returning", "measured")] : []), ...(has("low") ? [sign("interval", "its interval")] : []), sign("computed", "computed"), ...(chance ? [sign("luck", "luck"), sign("ring", "the histogram alone")] : [])],
     table: () => ({
       name: attack.heading, columns: figureColumns(),
@@ -138,7 +111,7 @@ export function auditSections(context) {
   const { record } = context.document;
   const alarms = [...record.defects.map((text) => ["notice", "Defect.", text]), ...record.breaches.map((text) => ["notice", "Not accepted.", text])];
   const verdict = alarms.length ? [] : [["", "", record.limited ? "No limit that was given is exceeded." : "No limit was given, so this page does not say whether these figures are acceptable."]];
-  const worst = record.attacks.map((attack) => ["", `${attack.heading}, at worst:`, worstOf(attack)]).filter(([, , text]) => text);
+  const worst = record.attacks.map((attack) => ["", `${attack.heading}, at worst:`, attack.worst]).filter(([, , text]) => text);
   return [
     { id: "summary", title: "In short", parts: [textPart("in-short", "What to read if nothing else is read", [...alarms, ...worst, ...verdict]), findingsPart(record.findings)] },
     ...record.attacks.map((attack) => ({ id: attack.attack, title: attack.heading, parts: [framed(attackChart(attack), context)] })),
