@@ -24,7 +24,7 @@ from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.attacks.trials import lower_end
 from lab.audit.report import Figure, plain
-from protocols.arrays import Floats, Mask
+from protocols.arrays import Floats, Mask, Whole
 from protocols.scheme import Scheme
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
@@ -98,13 +98,27 @@ def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
     return found
 
 
-def coin_audit(ratios: Floats, coins: Mask, alpha: float) -> tuple[float, int]:
-    """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it."""
+def coin_audit(ratios: Floats, coins: Mask, alpha: float, delta: float = 0.0) -> tuple[float, int]:
+    """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it; but for a chance delta."""
     spared, right = np.arange(len(ratios)) % SPARED == 0, (ratios > 0) == coins
-    threshold = _best_threshold(np.abs(ratios[spared]), right[spared], alpha)
+    threshold = _best_threshold(np.abs(ratios[spared]), right[spared], alpha, delta)
     guessed = ~spared & (np.abs(ratios) >= threshold - NEAR)
-    guesses = int(guessed.sum())
-    return lower_bound(int(right[guessed].sum()), guesses, alpha), guesses
+    guesses, good = int(guessed.sum()), int(right[guessed].sum())
+    if delta == 0:
+        return lower_bound(good, guesses, alpha), guesses
+    odds = float(_odds_beyond(np.array(good), np.array(guesses - good), int((~spared).sum()), alpha, delta))
+    return max(0.0, log(odds)) if odds > 0 else 0.0, guesses
+
+
+def _odds_beyond(right: Whole, wrong: Whole, coins: int, alpha: float, delta: float) -> Floats:
+    """The least odds of right guesses, but for a chance delta, that so many right and wrong ones of all coins prove.
+
+    With a loss of eps, P(right) <= e^eps P(wrong) + delta, of each coin and so on average over coins.
+    """
+    from scipy.stats import beta  # takes over a second to import
+
+    low = np.where(right > 0, beta.ppf(alpha / 2, np.maximum(right, NEAR), coins + 1 - right), 0.0)
+    return np.asarray((low - delta) / beta.isf(alpha / 2, wrong + 1, np.maximum(coins - wrong, NEAR)))
 
 
 def lower_bound(right: float, guesses: float, alpha: float) -> float:
@@ -134,7 +148,7 @@ def _divergence(real: float, claim: float) -> float:
     return p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
 
 
-def _best_threshold(sizes: Floats, right: Mask, alpha: float) -> float:
+def _best_threshold(sizes: Floats, right: Mask, alpha: float, delta: float) -> float:
     """The size of a ratio from which on guesses prove the largest loss."""
     from scipy.stats import beta  # takes over a second to import
 
@@ -144,6 +158,8 @@ def _best_threshold(sizes: Floats, right: Mask, alpha: float) -> float:
     if not len(ends):
         return NEAR
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
-    good = np.cumsum(right[order])[ends]
+    good = np.cumsum(right[order].astype(np.int64))[ends]
+    if delta > 0:
+        return float(sizes[ends[np.argmax(_odds_beyond(good, ends + 1 - good, len(sizes), alpha, delta))]])
     chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), ends + 2 - good), 0.0)
     return float(sizes[ends[np.argmax(chances)]])

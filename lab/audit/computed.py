@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from math import inf, log
+from math import exp, inf, log
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from protocols.privacy import (
     memo_trackability,
     trait_values,
 )
+from protocols.privacy.central import central
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -51,6 +52,7 @@ def computed(
         "which": _which(scheme, priors or {}),
         "link": _links(scheme, devices),
         "epsilon": _losses(scheme, attacker),
+        "read": _readings(scheme, devices),
         "forge": _forgeries(scheme, priors or {}, devices),
     }
     return [figure for attack, figures in parts.items() if attack in only for figure in figures]
@@ -196,11 +198,41 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
                 yield plain("epsilon", question.name, knows, 1, "nats", loss, measured=max(0.0, reached))
 
 
+def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    """A reader of tables who knows everybody else guesses which of two values a device has."""
+    promise = scheme.survey.central
+    for question, local in zip(scheme.questions, scheme.guarantees.per_attribute(1), strict=True):
+        if question.attribute.placed:
+            continue
+        loss, delta, knows, answers = (
+            local,
+            0.0,
+            "tables by gap, or live: a single report",
+            answering(scheme, question, devices),
+        )
+        if promise is not None:
+            found = central(scheme, {question.name: [answers]}, delta=promise.delta)
+            loss, delta, knows = (
+                found.by_attribute.get(question.name, local),
+                promise.delta,
+                f"tables of {answers:,} answers",
+            )
+        chance = 1 / (1 + exp(-loss)) + delta
+        yield plain(
+            "read", question.name, f"everybody else's memos; {knows}", 1, "chance", chance, luck=0.5, exact=False
+        )
+
+
+def answering(scheme: Scheme, question: Question, devices: int) -> int:
+    """How many of these devices answer a question in a period."""
+    return max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
+
+
 def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]:
     for question in forgeable(scheme):
         shares, target = priors.get(question.name, np.full(question.k, 1 / question.k)), cheapest(question)
-        answering = max(1, round(devices * float(question.drawn) / scheme.survey.one_in))
-        yield from (forgery_figure(question, target, forgery, FORGED, shares, answering) for forgery in FORGERS)
+        reports = answering(scheme, question, devices)
+        yield from (forgery_figure(question, target, forgery, FORGED, shares, reports) for forgery in FORGERS)
     if scheme.survey.horizon > 1 or scheme.survey.units:
         knows = f"{FORGED:.0%} of the reports: claim to be new"
         yield plain("forge", "visitors of a window", knows, 1, "share", FORGED)

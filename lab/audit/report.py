@@ -19,8 +19,8 @@ from analytics.integrity import Integrity
 from protocols.errors import SettingsError
 from protocols.survey import html_table
 
-Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "forge"]
-ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "forge")
+Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge"]
+ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge")
 Attacker = Literal["best", "published"]
 Unit = Literal["chance", "nats", "bits", "share", "metres"]
 

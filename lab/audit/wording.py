@@ -42,6 +42,12 @@ EXPLAINED: dict[Attack, tuple[str, str]] = {
         "column is what the survey promises. The attack column is a loss that the devices were proven to have; it must "
         "not be above the promise.",
     ),
+    "read": (
+        "Reading published tables",
+        "Somebody sees no report, only counts of whole crowds, and knows everything about everybody else in them. It "
+        "guesses which of two values a device has, or which crowd a person is in; of areas, who was where when. The "
+        "best column is the same attack where noise hides nothing.",
+    ),
     "forge": (
         "Forging: how far an estimate moves",
         "Somebody sends forged reports to move a published share. Figures are for one forged report in a hundred.",
@@ -57,6 +63,7 @@ SAID: dict[Attack, str] = {
     "link": "{target}: a device is recognised in {value} of all cases ({known}; {seen}; {knows}); by luck: {luck}.",
     "reidentify": "A person is among {target} in {value} of all cases ({known}; {seen}); by luck, in {luck}.",
     "epsilon": "The loss of {target} from {seen} is at most {best} ({proven}).",
+    "read": "{target}: readers of tables are right in {value} of all cases ({known}; {knows}); by luck: {luck}.",
     "forge": "{target}: one forged report in a hundred moves a share by up to {value} ({known}).",
 }
 

@@ -15,7 +15,7 @@ from analytics.integrity import ALPHA
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
 from lab.attacks.beside import Beside
-from lab.attacks.coins import experiments
+from lab.attacks.coins import Experiment, experiments
 from lab.attacks.observed import Observed
 from lab.attacks.reidentify import Search, Table
 from lab.attacks.trials import defects
@@ -24,6 +24,7 @@ from lab.audit.computed import Priors, computed, findings
 from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
 from lab.auditing.devices import Way, block, of_coins
 from lab.auditing.population import Population
+from lab.auditing.reading import Reading
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SettingsError
 from protocols.planning import DEVICES
@@ -87,13 +88,17 @@ class Auditing:
             for some in self._blocks(people):
                 seen.add(observe(block(people, some.start, some.stop)))
             figures, hidden = seen.figures(), seen.findings()
-        if "epsilon" in self.only:
-            figures += self._coins(people, observe, beside)
+        planned = experiments(self.scheme, people.periods) if "epsilon" in self.only else []
+        # Half of alpha is for proven losses: those of reports, and the one of tables.
+        each = self.alpha / 2 / (1 + sum(len(experiment.looks) for experiment in planned))
+        figures += self._coins(planned, each, people, observe, beside)
         hidden += beside.findings(self.alpha / 4)
+        first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
+        both = (first, first if background is None else background)
+        table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
+        if "read" in self.only and way.keyring is not None:
+            figures += Reading(self.survey, table, self.alpha, self.seed).run(way.keyring, each, step)
         if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
-            first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
-            both = (first, first if background is None else background)
-            table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
             search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed)
             again, crowds = search.run(way.keyring, step)
             figures, hidden = [*figures, *again], [*hidden, *crowds]
@@ -104,9 +109,15 @@ class Auditing:
         facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
         return self._report(figures, told, **facts)
 
-    def _coins(self, people: Scenario, observe: Callable[[Scenario], Observed], beside: Beside) -> list[Figure]:
-        """What coins prove about the loss; together wrong with half of alpha, the rest is for what else is measured."""
-        planned = experiments(self.scheme, people.periods)
+    def _coins(
+        self,
+        planned: Sequence[Experiment],
+        alpha: float,
+        people: Scenario,
+        observe: Callable[[Scenario], Observed],
+        beside: Beside,
+    ) -> list[Figure]:
+        """What coins prove about the loss of reports, each with `alpha`."""
         for number, experiment in enumerate(planned):
             shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5
             for some in self._blocks(people):
@@ -116,8 +127,7 @@ class Auditing:
                 experiment.add(observed, coins)
                 if some.start == 0:
                     beside.add_coins(observed, coins, steady=not experiment.coins.change)
-        looks = sum(len(experiment.looks) for experiment in planned)
-        return [figure for experiment in planned for figure in experiment.figures(self.alpha / 2 / looks)]
+        return [figure for experiment in planned for figure in experiment.figures(alpha)]
 
     def _blocks(self, people: Scenario) -> list[range]:
         """Which devices are observed at once."""

@@ -59,7 +59,9 @@ def audit(
             min=1, help="Number of devices that hide one; by default the survey's, or 10,000.", show_default=False
         ),
     ] = None,
-    only: Annotated[str, typer.Option(help="Only these attacks: guess, which, link, reidentify, epsilon, forge.")] = "",
+    only: Annotated[
+        str, typer.Option(help="Only these attacks: guess, which, link, reidentify, epsilon, read, forge.")
+    ] = "",
     attacker: Annotated[
         Literal["best", "published"], typer.Option(help="best, or the weaker attackers of the literature beside it.")
     ] = "best",

@@ -92,7 +92,7 @@ def test_devices_are_measured_and_the_same_seed_gives_the_same_bytes(survey: Pat
     assert first.exit_code == 0 and first.stdout == second.stdout
     report = AuditReport.model_validate_json(first.stdout)
     assert (report.devices, report.periods, report.source) == (1500, 3, "steady")
-    assert attacked(report) == {"guess", "link", "forge", "epsilon", "reidentify"}
+    assert attacked(report) == {"guess", "link", "forge", "epsilon", "reidentify", "read"}
     for figure in report.figures:
         if figure.unit == "chance" and figure.measured is not None:
             assert figure.low is not None and figure.high is not None and figure.trials

@@ -10,11 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from protocols.arrays import Floats
 from protocols.mechanisms import Flip
 from protocols.mechanisms.rounds import grr
 from protocols.planning.central import eps_1_for
+from protocols.privacy import CentralLoss
 from protocols.privacy.central import central
 from protocols.privacy.central.composition import Losses
 from protocols.privacy.central.families import _symbols as symbols
@@ -22,6 +24,7 @@ from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.figure import _noise as noise_on_answers
 from protocols.randomness.keystream import Keyring
 from protocols.scheme import Scheme
+from stream_app.finals import CentralGuarantees, guarantees_without_figure
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -320,3 +323,18 @@ def test_where_there_is_no_figure_there_is_a_reason_and_never_a_number() -> None
     place["grid"] = {"at": [47, 6], "cell": "500m", "columns": 6, "rows": 4}
     for found in (central(scheme_with(place), {"a": [10_000]}), central(asked(5, "l-osue", **MEMOS), {})):
         assert found.epsilon is None and found.why
+    for survey, figures in ((asked(5, "l-osue", **MEMOS), False), (asked(5, "l-osue", central={}, **MEMOS), True)):
+        live = guarantees_without_figure(survey, "open")
+        assert isinstance(live, CentralGuarantees) == figures, "answers by gap have no figure at all"
+        assert not isinstance(live, CentralGuarantees) or (live.central.epsilon, live.central.why) == (None, "open")
+
+
+def test_who_collects_shuffled_bits_of_several_periods_has_no_figure_because_nobody_hides_a_vector() -> None:
+    """Of 3,250 devices, how many send what does not depend on their memo: bits of all values at once, or a symbol."""
+    rounds = [asked(37, name, **MEMOS).questions[0].mechanism.second for name in ("l-osue", "l-grr")]
+    bits, symbols = (3250 * (1 - flip.gain) ** power for flip, power in zip(rounds, (37, 1), strict=True) if flip)
+    assert bits < 0.01 and symbols > 100
+    terms = {"epsilon": 0.1, "delta": 1e-8, "relation": "constant", "periods": 2, "crowd": 3250}
+    assert CentralLoss.model_validate(terms).release == "totals"
+    with pytest.raises(ValidationError, match="release"):
+        CentralLoss.model_validate({**terms, "release": "reports"})

@@ -1,0 +1,164 @@
+"""Readers of published tables: what the counts of a crowd tell about one of its devices (docs/audit.md, section 10).
+
+A reader knows the values of everybody else and, where there are memos, everybody else's memos, because other periods
+may have shown them. So it knows what to expect of them, and only round 2 hides what is left. It looks along
+`direction`: what an answer of the first value adds on average, less what one of the last value adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lab.attacks.trials import Trials
+from protocols.arrays import Counts, Devices, Floats, Mask, Values, Whole
+from protocols.mechanisms import Flip, MatrixChannel, MatrixRound, SupportChannel
+from protocols.question import Question
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from stream_app.counting import Statistics
+from stream_app.finals import Final, NotCounted, Release
+
+GAPS = np.array([1, 2], dtype=np.uint16)  # that of the others, and that of the device that is alone
+TARGETS = 10  # of each pair of crowds
+
+
+def memo_sent(question: Question) -> Question:
+    """The question without round 2: its answers are the memos. The control of what round 2 hides."""
+    return replace(question, mechanism=replace(question.mechanism, second=None))
+
+
+@dataclass(frozen=True)
+class Crowds:
+    """Many crowds of the same size that answer one question; devices are numbered crowd by crowd."""
+
+    respondent: Respondent
+    question: Question
+    size: int
+    number: int
+
+    @property
+    def devices(self) -> Devices:
+        return np.arange(self.number * self.size, dtype=np.uint64)
+
+    def members(self, place: int) -> Devices:
+        """The device at this place of each crowd."""
+        return self.devices[place :: self.size]
+
+    def tables(self, period: int, devices: Devices, values: Values, question: Question | None = None) -> Counts:
+        """What these devices add to what is published of a period: `[crowd, value]`."""
+        asked = question or self.question
+        answers = self.respondent.answers(asked, devices, period, values)
+        return asked.mechanism.encoding.count(answers, self._crowds(devices), self.number)
+
+    def expected(self, devices: Devices, values: Values) -> Floats:
+        """What a reader expects these devices to add who knows their values, and their memos if there are any."""
+        crowds, k = self._crowds(devices), self.question.k
+        answers = np.bincount(crowds, minlength=self.number)[:, None]
+        if self.respondent.scheme.survey.longitudinal:
+            memos, second = self.tables(0, devices, values, memo_sent(self.question)), self.question.mechanism.second
+            return memos.astype(float) if second is None else _through(second, memos, answers)
+        truth = np.bincount(crowds * k + values, minlength=self.number * k).reshape(-1, k)
+        return _through(self.question.channel, truth, answers)
+
+    def _crowds(self, devices: Devices) -> Whole:
+        return devices.astype(np.int64) // self.size
+
+
+def _through(noise: object, sent: Whole | Floats, answers: Whole | int) -> Floats:
+    """How many answers support each value on average, after a round or a whole channel."""
+    if isinstance(noise, MatrixChannel | MatrixRound):
+        return np.asarray(sent @ noise.matrix)
+    assert isinstance(noise, SupportChannel | Flip), "places have no such sums"
+    floor = noise.q if isinstance(noise, Flip) else noise.floor
+    return np.asarray(floor * answers + noise.gain * sent)
+
+
+def coin_scores(crowds: Crowds, coins: Mask) -> Floats:
+    """The evidence for heads about each of `coins[period, crowd]`, from one table each.
+
+    In each period another device of a crowd has the first value or the last; in all other periods it has the one in the
+    middle, as all others have. Given all memos, tables are independent: round 2 is drawn anew.
+    """
+    usual = np.full(len(crowds.devices), crowds.question.k // 2)
+    everybody, found = crowds.expected(crowds.devices, usual), []
+    for period, shown in enumerate(coins):
+        others = everybody - crowds.expected(crowds.members(period), usual[: crowds.number])
+        values = with_coins(crowds, shown, period)
+        found.append(scores(crowds.question, crowds.tables(period, crowds.devices, values) - others))
+    return np.array(found)
+
+
+def scores(question: Question, added: Floats | Whole) -> Floats:
+    """The evidence that a device has the first value, and not the last, if it and noise added this to a table."""
+    first, last = _through(question.channel, np.eye(question.k), 1)[[0, -1]]
+    return np.asarray((added - (first + last) / 2) @ (first - last))
+
+
+def with_coins(crowds: Crowds, coins: Mask, place: int = 0) -> Whole:
+    """Values of all devices: those at this place of each crowd have the first or the last one."""
+    values = np.full(len(crowds.devices), crowds.question.k // 2)
+    values[place :: crowds.size] = np.where(coins, 0, crowds.question.k - 1)
+    return values
+
+
+def right_guesses(scores: Floats, coins: Mask) -> Trials:
+    """How often the sign of a score tells a coin. Ties are shared."""
+    right = np.where(scores == 0, 0.5, (scores > 0) == coins)
+    return Trials(float(right.sum()), right.size)
+
+
+def differencing(crowds: Crowds, coins: Mask, question: Question) -> Trials:
+    """Everybody reports in two periods with the same values, the first device of each crowd only in the second.
+
+    The difference of both tables is its answer, and the change of the others' noise. Without round 2 there is none.
+    """
+    values, others = with_coins(crowds, coins), crowds.devices % np.uint64(crowds.size) > 0
+    before = crowds.tables(0, crowds.devices[others], values[others], question)
+    after = crowds.tables(1, crowds.devices, values, question)
+    return right_guesses(scores(crowds.question, after - before), coins)
+
+
+def alone_in_its_gap(crowds: Crowds, coins: Mask, release: Scheme) -> tuple[Trials, Trials]:
+    """The first device of each crowd has a gap that nobody else has: what finals tell, and what its report tells.
+
+    Where its row of answers is published, a reader has its report; otherwise the sum over all gaps.
+    """
+    name, values, first = crowds.question.name, with_coins(crowds, coins), crowds.members(0)
+    own, found = values[:: crowds.size], []
+    reports, sums = crowds.tables(0, first, own), crowds.tables(0, crowds.devices, values)
+    others = crowds.expected(crowds.devices, values) - crowds.expected(first, own)
+    for report, table, known in zip(reports, sums, others, strict=True):
+        counted = Statistics(GAPS, np.array([crowds.size - 1, 1]), np.array([table - report, report]))
+        released = Final.of(release, 0, dict.fromkeys([*release.kinds, name], counted), NotCounted()).counts
+        assert not isinstance(released, Release), "noise on counts is left out"
+        n, N = released[name].n, released[name].N
+        by_gap = (n == 1).any() and N[n > 1].any()
+        found.append(N[n == 1][0] if by_gap else released[name].supports - known)
+    told, report_tells = (scores(crowds.question, np.array(added)) for added in (found, reports))
+    return right_guesses(told, coins), right_guesses(report_tells, coins)
+
+
+def membership(crowds: Crowds, values: Whole, periods: int) -> tuple[Trials, Trials]:
+    """Which of two crowds a target is in, if a random device is in its place in the other one; and without noise.
+
+    The attack of Pyrgelis, Troncoso and De Cristofaro (2018), of a reader who knows all others: it names the crowd in
+    which, in all periods, more answers support the target's value beyond what is expected of the others.
+    """
+    sums = np.sum([crowds.tables(period, crowds.devices, values) for period in range(periods)], axis=0)
+    noise, half = sums - periods * crowds.expected(crowds.devices, values), crowds.number // 2
+    ahead, differ, pairs = [], [], np.arange(half)
+    for place in range(TARGETS):
+        own = values[place :: crowds.size]
+        beyond, targets = noise + periods * crowds.expected(crowds.members(place), own), own[:half]
+        ahead.append(beyond[pairs, targets] - beyond[pairs + half, targets])
+        differ.append((targets != own[half : 2 * half]).astype(float))
+    return _shares(ahead), _shares(differ)
+
+
+def _shares(ahead: Sequence[Floats]) -> Trials:
+    """Targets of one pair of crowds are one trial: their tables are the same."""
+    right = np.where(np.array(ahead) == 0, 0.5, np.array(ahead) > 0).mean(axis=0)
+    return Trials(float(right.sum()), len(right))
