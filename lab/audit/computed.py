@@ -19,13 +19,13 @@ from protocols.privacy import (
     Evidence,
     Loss,
     attribute_guess,
+    central_loss,
     evidence,
     forged_weight,
     hidden_bits,
     memo_trackability,
     trait_values,
 )
-from protocols.privacy.central import central
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -211,7 +211,7 @@ def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
             answering(scheme, question, devices),
         )
         if promise is not None:
-            found = central(scheme, {question.name: [answers]}, delta=promise.delta)
+            found = central_loss(scheme, {question.name: [answers]}, delta=promise.delta)
             loss, delta, knows = (
                 found.by_attribute.get(question.name, local),
                 promise.delta,

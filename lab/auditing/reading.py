@@ -10,13 +10,13 @@ import numpy as np
 from analytics.estimation import estimate, norm_sub
 from hearsay.terminal.console import Step
 from lab.attacks.coins import coin_audit
-from lab.attacks.readers import Crowds, alone_in_its_gap, coin_scores, differencing, membership, memo_sent
 from lab.attacks.reidentify import Table, own_respondent
-from lab.attacks.trajectories import positions_right, recovered, whole_people
 from lab.attacks.trials import Trials
 from lab.audit.report import Figure, plain
+from lab.published.readers import Crowds, alone_in_its_gap, coin_scores, differencing, membership, memo_sent
+from lab.published.trajectories import positions_right, recovered, whole_people
 from protocols.arrays import Whole
-from protocols.privacy.central import central
+from protocols.privacy import central_loss
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
@@ -69,7 +69,7 @@ class Reading:
 
     def promise(self, scheme: Scheme, question: Question) -> float:
         """The loss of one period's tables that coins can see: the central figure, or that of a report."""
-        found = central(scheme, {question.name: [self.size]}, delta=DELTA)
+        found = central_loss(scheme, {question.name: [self.size]}, delta=DELTA)
         return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
 
     def crowds(self, question: Question, keyring: Keyring) -> Crowds:

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from lab.attacks.coins import coin_audit
-from lab.attacks.readers import (
+from lab.auditing.reading import Reading
+from lab.published.readers import (
     Crowds,
     alone_in_its_gap,
     coin_scores,
@@ -21,7 +22,6 @@ from lab.attacks.readers import (
     scores,
     with_coins,
 )
-from lab.auditing.reading import Reading
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import Flip
 from protocols.mechanisms.rounds import grr

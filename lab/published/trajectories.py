@@ -16,7 +16,7 @@ def recovered(people: Whole) -> Whole:
     """Paths `[period, person]` that fit numbers of people `[period, area]`, with as few moves as possible.
 
     >>> recovered(np.array([[2, 1], [1, 2]])).tolist()
-    [[0, 0, 1], [1, 0, 1]]
+    [[0, 0, 1], [0, 1, 1]]
     """
     paths = [np.repeat(np.arange(people.shape[1]), people[0])]
     for there in people[1:]:
