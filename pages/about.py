@@ -66,8 +66,9 @@ def _attribute(question: Question) -> Record:
         "role": question.role,
         "mechanism": question.label,
         "ordered": attribute.ordered,
-        **_names(attribute),
+        **_names(question.items),
         "groups": groups,
+        **({"several": attribute.several} if attribute.several is not None else {}),
         **({"axes": [axis.model_dump() for axis in axes_of(question)]} if question.axes else {}),
     }
 

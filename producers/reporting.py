@@ -197,7 +197,7 @@ class Reporter:
             values = {source.name: truth.values[source.name][rows] for source in question.sources}
             _require_known(question, period, values)
             lookups.append(
-                Lookup(question, truth.devices[rows], respondent.values(question, truth.devices[rows], values))
+                Lookup(question, truth.devices[rows], respondent.values(question, truth.devices[rows], values, period))
             )
         if not lookups:
             return []

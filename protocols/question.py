@@ -20,6 +20,7 @@ from protocols.randomness.keystream import text_id
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
+from protocols.survey.sets import Padded
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,17 @@ class Question:
     @property
     def sources(self) -> tuple[Attribute, ...]:
         """The attributes of which a device must know its value: one, or both of a cross."""
-        return self.axes or (self.attribute,)
+        return self.axes or (self.items,)
+
+    @property
+    def items(self) -> Attribute:
+        """The attribute as the survey lists it: of sets without paddings."""
+        return self.attribute.items if isinstance(self.attribute, Padded) else self.attribute
+
+    @property
+    def several(self) -> int:
+        """The size to which sets are padded; 1 where a device has one value."""
+        return self.mechanism.encoding.several
 
     @property
     def role(self) -> str:
@@ -86,15 +97,16 @@ class Question:
     def order(self) -> Whole:
         """Its values in the question's own order, each by its place in the survey's (docs/device-protocol.md).
 
-        By their UTF-8 bytes where the mechanism knows no order; as listed where a hash, a prior or a grid does; of
-        ordered values as listed or reversed, whichever is smaller.
+        By their UTF-8 bytes where the mechanism knows no order, paddings last; as listed where a hash, a prior or a
+        grid does; of ordered values as listed or reversed, whichever is smaller.
         """
         as_listed, encoded = np.arange(self.k), [value.encode() for value in self.attribute.values]
         if self._kind in ("hashed", "fresh", "plane") or self.attribute.prior is not None:
             return as_listed
         if isinstance(self.mechanism.first, MatrixRound):
             return as_listed if encoded <= encoded[::-1] else as_listed[::-1]
-        return np.array(sorted(as_listed.tolist(), key=encoded.__getitem__))
+        items = self.items.k
+        return np.array([*sorted(range(items), key=encoded.__getitem__), *range(items, self.k)])
 
     @cached_property
     def as_listed(self) -> bool:

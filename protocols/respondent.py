@@ -20,6 +20,7 @@ from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import Table, below, uniform
 from protocols.scheme import Scheme
+from protocols.survey.sets import NOTHING, with_paddings
 
 UNKNOWN = -1
 """Stands among values, which are numbered from 0, for one that is not listed or missing."""
@@ -51,11 +52,13 @@ class Respondent:
         draws = self.keyring.draws(("place", self.scheme.turn_id), devices)
         return uniform(self.scheme.survey.one_in).sample(draws)
 
-    def values(self, question: Question, devices: Devices, values: Mapping[str, Values]) -> Values:
-        """Each device's value among those asked, from its values of attributes.
+    def values(self, question: Question, devices: Devices, values: Mapping[str, Values], period: int) -> Values:
+        """Each device's value among those asked, from its values of attributes; of a set, the element drawn.
 
         Where one is not listed or missing (UNKNOWN), another stands for it: whether a person reports must not tell it.
         """
+        if question.several > 1:
+            return self._element(question, devices, values[question.name], period)
         listed = dict(values)
         for axis, source in enumerate(question.sources):
             unlisted = np.flatnonzero(values[source.name] == UNKNOWN)
@@ -63,6 +66,22 @@ class Respondent:
                 listed[source.name] = values[source.name].astype(np.int64)
                 listed[source.name][unlisted] = self._unlisted(question, axis, devices[unlisted])
         return question.places(listed)
+
+    def _element(self, question: Question, devices: Devices, sets: Values, period: int) -> Values:
+        """The element of each padded set with the lowest priority; the smaller one of two that have the same.
+
+        With memos priorities are lifelong: so a set that stays keeps its memo, and a changed value seldom moves it.
+        """
+        keyring, purpose = self.keyring, self._lifelong("draw", question)
+        if not self.scheme.survey.longitudinal:
+            keyring, purpose = self._of_period(period), ("draw", *self._survey, question.name)
+        draws = keyring.draws(purpose, devices, 0 if self.scheme.survey.longitudinal else period)
+        own = np.where(sets == NOTHING, NOTHING, question.places_in_order[sets])
+        elements = with_paddings(own, question.items.k, question.several)
+        there = np.nonzero(elements < question.k)
+        priorities = np.full(elements.shape, np.iinfo(np.uint64).max)
+        priorities[there] = draws.further(there[0], elements[there].astype(np.int64))
+        return np.asarray(question.order[elements[np.arange(len(sets)), priorities.argmin(axis=1)]])
 
     def _unlisted(self, question: Question, axis: int, devices: Devices) -> Values:
         """`other`, or one value that is drawn evenly, once for life and question, for all that are not listed."""

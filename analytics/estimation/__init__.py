@@ -5,4 +5,4 @@ from analytics.estimation.estimates import estimate, estimate_all, exact, varian
 from analytics.estimation.noised import CellNoise, estimate_noised
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.places import fitted_places
-from analytics.estimation.votes import covariance, norm_sub, unbiased, with_votes
+from analytics.estimation.votes import covariance, nearest, norm_sub, unbiased, with_votes

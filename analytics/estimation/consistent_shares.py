@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile
 from analytics.estimation.ordered import early_stopped, half_width
-from analytics.estimation.votes import norm_sub, unbiased
+from analytics.estimation.votes import nearest, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 
@@ -23,7 +23,10 @@ LEAST_DECIMALS_OF_SHARES = 4
 
 @dataclass(frozen=True, eq=False)
 class ConsistentShares:
-    """Shares that are non-negative and sum to 1. They have intervals only if the values have an order."""
+    """Shares that are non-negative and sum to 1, or to the size of padded sets.
+
+    They have intervals only if the values have an order.
+    """
 
     value: Floats
     low: Floats | None = None
@@ -33,7 +36,7 @@ class ConsistentShares:
 def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: float = CONFIDENCE) -> ConsistentShares:
     """The consistent histogram of one set of reports: `counts[value]` of `n` reports support each value; n is above 0.
 
-    Ordered mechanisms and places get the early-stopped histogram with intervals, all others Norm-Sub.
+    Ordered mechanisms and places get the early-stopped histogram with intervals, all others the nearest one.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import geometric, grr
@@ -47,7 +50,7 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
         places = estimate(counts, n, channel, population=n, confidence=confidence)
         return ConsistentShares(places.value, places.low, places.high)
     if not isinstance(channel, MatrixChannel):
-        return ConsistentShares(norm_sub(unbiased(np.asarray(counts, dtype=np.float64) / n, channel)))
+        return ConsistentShares(nearest(unbiased(np.asarray(counts, dtype=np.float64) / n, channel), channel))
     whole = np.rint(counts).astype(np.int64)
     share, steps = early_stopped(whole, channel)
     half = half_width(whole, channel, share, steps, quantile(confidence))
@@ -82,13 +85,14 @@ def shortened(estimates: Estimates) -> Estimates:
 def shortened_consistent(consistent: ConsistentShares, error: Floats) -> ConsistentShares:
     """A consistent histogram with the decimals of its intervals, or if it has none, of the errors of the estimates."""
     if consistent.low is None or consistent.high is None:
-        return ConsistentShares(sum_to_one(consistent.value, _places(error)))
-    places = _places((consistent.high - consistent.low) / 4)
+        return ConsistentShares(sum_to_one(consistent.value, places_of(error)))
+    places = places_of((consistent.high - consistent.low) / 4)
     ends = (np.round(end, places) for end in (consistent.low, consistent.high))
     return ConsistentShares(sum_to_one(consistent.value, places), *ends)
 
 
-def _places(error: Floats) -> int:
+def places_of(error: Floats) -> int:
+    """How many decimals consistent shares have."""
     return max(decimals(error) or 0, LEAST_DECIMALS_OF_SHARES)
 
 

@@ -28,7 +28,7 @@ from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
-from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
+from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
 CONFIDENCE = 0.95
@@ -95,8 +95,16 @@ def estimate(
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = frequencies if groups is None else frequencies @ groups.T
+    most = largest(channel, groups)
+    if most > 1:  # devices have a number of a group's values: how much it varies among them is not known
+        population = None
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
-    return _score(value, inside, outside, drawn, reports, known[..., None], confidence)
+    return _score(value, inside, outside, drawn, reports, known[..., None], confidence, most)
+
+
+def largest(channel: Channel, groups: Mask | None) -> float:
+    """How large a frequency can be: of a group of values of sets, how many of them a device has on average."""
+    return channel.several if groups is not None and isinstance(channel, SupportChannel) else 1
 
 
 def estimate_all(
@@ -172,9 +180,10 @@ def _score(
     n: Floats,
     known: Mask,
     confidence: float,
+    most: float,
 ) -> Estimates:
     squared, slope = 1 - drawn, inside - outside - drawn
-    possible = np.clip(value, 0, 1)
+    possible = np.clip(value, 0, most)
     variance = (outside + slope * possible - squared * possible**2) / n
     error = np.sqrt(np.maximum(variance, 0))
     z2 = quantile(confidence) ** 2 / n
@@ -185,7 +194,7 @@ def _score(
         np.where(known, value, np.nan),
         np.where(known, error, np.inf),
         np.where(known, (middle - half_width) / a, 0.0),
-        np.where(known, (middle + half_width) / a, 1.0),
+        np.where(known, (middle + half_width) / a, most),
     )
 
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, quantile
+from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, largest, quantile
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased, with_votes
 from protocols.arrays import Floats, Mask, Places
 from protocols.mechanisms import Channel, MatrixChannel
@@ -74,10 +74,11 @@ def estimate_noised(
     squares, fourths, constant = _votes(channel, groups)
     if n <= 0:
         return Estimates(np.full_like(value, np.nan), np.full_like(value, np.inf), 0 * value, 0 * value + 1)
-    drawn = float(drawn_share(reports, population))
+    most = largest(channel, groups)
+    drawn = float(drawn_share(reports, population)) if most == 1 else 0.0
     squared, slope = 1 - drawn, inside - outside - drawn
     of_supports, of_reports = noise.supports * squares / n**2, noise.reports / n**2
-    possible = np.clip(value, 0, 1)
+    possible = np.clip(value, 0, most)
     from_reports = (possible - constant) ** 2 * of_reports
     own = np.maximum(outside + slope * possible - squared * possible**2, 0) / n
     variance = own + of_supports + from_reports
@@ -93,7 +94,7 @@ def estimate_noised(
         value,
         np.sqrt(variance),
         np.where(known, low, np.minimum(value, 0)),
-        np.where(known, high, np.maximum(value, 1)),
+        np.where(known, high, np.maximum(value, most)),
     )
 
 

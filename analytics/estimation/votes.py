@@ -25,6 +25,10 @@ from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
 
+TURNS = 5
+"""Of both conditions on consistent shares of sets: more change no digit that is published."""
+HALVINGS = 60
+
 
 def norm_sub(frequencies: Floats) -> Floats:
     """Subtract the same amount from every frequency, and cut at 0: the nearest distribution (default).
@@ -37,6 +41,38 @@ def norm_sub(frequencies: Floats) -> Floats:
     excess = (np.cumsum(descending, axis=-1) - 1) / ranks  # what to subtract if the first `rank` values stay positive
     kept = np.sum(descending > excess, axis=-1, keepdims=True)
     return np.maximum(frequencies - np.take_along_axis(excess, kept - 1, axis=-1), 0)
+
+
+def nearest(frequencies: Floats, channel: Channel) -> Floats:
+    """The nearest frequencies that are possible: a distribution, or, of sets, shares from 0 to 1 that sum to L.
+
+    Of sets, fewer devices have the second padding than the first, and so on. Both conditions are met in turn.
+    """
+    if not isinstance(channel, SupportChannel) or channel.several == 1:
+        return norm_sub(frequencies)
+    from scipy.optimize import isotonic_regression  # takes a while to import
+
+    found, items = np.array(frequencies), channel.items
+    for _ in range(TURNS):
+        found = _capped(found, channel.several)
+        found[items:] = isotonic_regression(found[items:], increasing=False).x
+    return _capped(found, channel.several)
+
+
+def _capped(frequencies: Floats, total: float) -> Floats:
+    """The same amount less of every frequency, cut at 0 and 1, so that they sum to a total; found by halving.
+
+    >>> _capped(np.array([1.3, 0.9, 0.2, -0.1]), 2).round(6).tolist()
+    [1.0, 0.85, 0.15, 0.0]
+    """
+    low, high = frequencies.min() - 1, frequencies.max()
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        if np.clip(frequencies - middle, 0, 1).sum() > total:
+            low = middle
+        else:
+            high = middle
+    return np.asarray(np.clip(frequencies - high, 0, 1))
 
 
 Numbers = Whole | NDArray[np.floating[Any]]

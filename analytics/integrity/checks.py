@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its parts are imported when they are used: readers of results do without them
 
-from analytics.estimation.votes import norm_sub
+from analytics.estimation.votes import nearest
 from analytics.integrity.tails import (
     at_least,
     at_most,
@@ -112,7 +112,7 @@ def negativity_check(answers: Answers, level: float) -> Check:
 
     shares = np.clip(answers.supports / n, low, high)
     if isinstance(channel, SupportChannel):
-        shares = channel.support(norm_sub((answers.supports / n - channel.floor) / channel.gain))
+        shares = channel.support(nearest((answers.supports / n - channel.floor) / channel.gain, channel))
     others = np.arange(len(low)) != np.argmax(shares)
     where = normal & others
 

@@ -1,7 +1,7 @@
 """Mobility reports: visitors, their answers, rankings, dwell times and flows."""
 
 from analytics.mobility.answers import Answers
-from analytics.mobility.attributes import axes_of
+from analytics.mobility.attributes import axes_of, sizes_of
 from analytics.mobility.combining import (
     WindowTruth,
     combine,
@@ -21,6 +21,7 @@ from analytics.mobility.model import (
     Quantities,
     Quantity,
     Shares,
+    Sizes,
     WindowReport,
 )
 from analytics.mobility.output.columns import explained

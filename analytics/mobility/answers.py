@@ -10,16 +10,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.consistent_shares import ConsistentShares, consistent_shares, shortened, shortened_consistent
+from analytics.estimation.consistent_shares import (
+    ConsistentShares,
+    consistent_shares,
+    places_of,
+    shortened,
+    shortened_consistent,
+)
 from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
 from analytics.estimation.pairs import Margin, Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
-from analytics.estimation.votes import covariance, norm_sub
+from analytics.estimation.sets import set_sizes
+from analytics.estimation.votes import covariance, nearest
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Mask, Places, Whole
-from protocols.mechanisms import Channel, PlanarChannel
+from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 from protocols.survey import Attribute
 
 
@@ -56,8 +63,25 @@ class Answers:
     def consistent(self) -> ConsistentShares:
         """The consistent histogram; where counts have noise, the one nearest to the estimates."""
         if self.noise is not None:
-            return ConsistentShares(norm_sub(self.shares.value))
+            return ConsistentShares(nearest(self.shares.value, self.channel))
         return consistent_shares(self.counts, self.n, self.channel)
+
+    @cached_property
+    def sizes(self) -> Estimates | None:
+        """Of sets: the shares of devices by size, and the mean size (`set_sizes`); None where devices have one value.
+
+        Paddings are nested, so it is known how they vary together among those who reported.
+        """
+        if not isinstance(self.channel, SupportChannel) or self.channel.several == 1:
+            return None
+        paddings = np.arange(self.channel.items, self.channel.k)
+        likely = nearest(self.shares.value, self.channel)
+        drawn, at_most = float(drawn_share(self.n, self.visitors.value)), likely[paddings]
+        spread = covariance(self.channel, likely, 0.0, paddings) / self.n
+        spread -= drawn * (np.minimum.outer(at_most, at_most) - np.outer(at_most, at_most)) / self.n
+        if self.noise is not None:
+            spread += noise_covariance(self.shares.value, self.n, self.channel, self.noise, paddings)
+        return shortened(set_sizes(self.shares.value[paddings], spread))
 
     def of_groups(self, groups: Mask | None) -> Estimates:
         """The shares of groups of values; None: of every value."""
@@ -88,6 +112,9 @@ class Answers:
 
     @cached_property
     def _fitted_alone(self) -> dict[str, Any]:
+        if isinstance(self.channel, SupportChannel) and self.channel.several > 1:  # their sum is of no use to readers
+            shares = self.consistent.value[: self.channel.items]
+            return {"consistent": np.round(shares, places_of(self.shares.error))}
         found = shortened_consistent(self.consistent, self.shares.error)
         return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
 
@@ -117,7 +144,7 @@ class Answers:
         if isinstance(self.channel, PlanarChannel):
             return covariance_of(fit_places(self.counts, self.channel), places)
         drawn = float(drawn_share(self.n, self.visitors.value))
-        own = covariance(self.channel, norm_sub(self.shares.value), drawn, places) / self.n
+        own = covariance(self.channel, nearest(self.shares.value, self.channel), drawn, places) / self.n
         if self.noise is None:
             return own
         return own + noise_covariance(self.shares.value, self.n, self.channel, self.noise, places)

@@ -17,6 +17,7 @@ from analytics.mobility.model import (
     Place,
     Ranking,
     Shares,
+    Sizes,
     quantities,
     quantity,
 )
@@ -112,7 +113,8 @@ def asked_attribute(question: Question) -> AskedAttribute:
         name=question.name,
         role=question.role,
         mechanism=question.label,
-        values=attribute.values,
+        values=question.items.values,
+        several=attribute.several,
         groups=tuple(attribute.groups),
         axes=axes_of(question),
     )
@@ -136,6 +138,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
         suppressed=suppressed,
         values=_values(publication, question, window, answers) if known else None,
         groups=_groups(question, answers) if known else None,
+        sizes=sizes_of(answers) if known else None,
         ranking=_ranking(question, answers) if known and role == "area" else None,
         dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
     )
@@ -143,7 +146,16 @@ def attribute_report(publication: Publication, question: Question, window: Windo
 
 def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> Shares:
     margins = [_published(publication, axis.name, window) for axis in question.axes]
-    return Shares(share=quantities(answers.shown), **answers.fitted(question.axes, margins))
+    fitted = answers.fitted(question.axes, margins)
+    return Shares(share=quantities(answers.shown[: question.items.k]), **fitted)
+
+
+def sizes_of(answers: Answers) -> Sizes | None:
+    """The sizes of sets as they are published; None where devices have one value."""
+    found = answers.sizes
+    if found is None:
+        return None
+    return Sizes(share=quantities(found[:-1]), mean=quantity(found[-1]), full=quantity(found[-2]))
 
 
 def _published(publication: Publication, name: str, window: Window) -> Answers | None:

@@ -143,12 +143,35 @@ class Dwell(ResultModel):
     high: tuple[str, str, str] | None
 
 
+FULL = 0.02
+"""The share of full sets from which on results say that sets are larger than `several`, if its interval is above."""
+
+
 class Axis(ResultModel):
     """One of the two attributes of a cross."""
 
     name: str
     values: tuple[str, ...]
     groups: tuple[str, ...] = Field((), description="the names of its groups")
+
+
+class Sizes(ResultModel):
+    """How many values devices have, where an attribute is one of sets."""
+
+    share: Quantities = Field(
+        description="the shares of devices with 0, 1 .. values, the last of those with as many as are counted, or more"
+    )
+    mean: Quantity = Field(
+        description="how many values a device has on average, at most as many as are counted of each"
+    )
+    full: Quantity = Field(
+        description="the last share again: sets that are larger still are counted too low, and are a part of these"
+    )
+
+    @property
+    def overflow(self) -> bool:
+        """Whether so many sets are full that larger ones matter."""
+        return self.full.low is not None and self.full.low > FULL
 
 
 class AskedAttribute(ResultModel):
@@ -158,6 +181,12 @@ class AskedAttribute(ResultModel):
     role: Role
     mechanism: str
     values: tuple[str, ...]
+    several: int | None = Field(
+        None,
+        exclude_if=lambda several: several is None,
+        description="of sets: how many values of a device are counted. Shares are those of devices with a value, which "
+        "do not sum to 1; those of groups are mean numbers of their values",
+    )
     groups: tuple[str, ...] = Field((), description="the names of groups of values")
     axes: tuple[Axis, ...] = Field(
         (),
@@ -176,6 +205,7 @@ class AttributeReport(ResultModel):
     suppressed: Suppression | None
     values: Shares | None = Field(None, description="null where nothing is known or published")
     groups: Shares | None = None
+    sizes: Sizes | None = Field(None, exclude_if=lambda sizes: sizes is None, description="of sets only")
     ranking: Ranking | None = None
     dwell: Dwell | None = None
 

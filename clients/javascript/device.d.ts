@@ -51,8 +51,8 @@ export class DeviceError extends Error {
 /** Of a question about places: where the device is, by WGS 84 or in the metres of the survey's grid. */
 export type Position = { latitude: number; longitude: number } | { x: number; y: number };
 
-/** A person's value of each attribute, by name. A value that is not listed, or missing, is never an error. */
-export type Values = Record<string, string | number | boolean | null | undefined | Position>;
+/** A person's value of each attribute, by name. A value that is not listed, or missing, is never an error. Of sets a list. */
+export type Values = Record<string, string | number | boolean | null | undefined | Position | (string | number)[]>;
 
 /** A report as it is sent. */
 export interface Report {
@@ -137,13 +137,13 @@ export interface Recorded {
 
 /** Many events of a period become the one value of its report. */
 export class Recorder {
-  constructor(rule: "first" | "last" | "most frequent" | "longest", options?: { state?: Recorded });
+  constructor(rule: "first" | "last" | "most frequent" | "longest" | "every", options?: { state?: Recorded });
   /** `buckets`: from how many events on a value is the report's. */
   constructor(rule: "count", options: { buckets: Record<string, number>; state?: Recorded });
   readonly state: Recorded;
   /** An event; `seconds` is how long it lasted, for the rule `longest`. */
   add(value?: unknown, seconds?: number): void;
   /** What `send` is to be given; null if nothing happened, which is a value like any other. */
-  readonly value: string | null;
+  readonly value: string | string[] | null;
   clear(): void;
 }

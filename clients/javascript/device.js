@@ -444,7 +444,7 @@ const RESOLVED = "declared places questions sampled shares version";
 const DECLARED =
   "attributes calibration central clock crosses devices eps eps_1 eps_inf grace guarantee horizon id memo_cap " +
   "minimum one_in period presence_epsilon solution start time_zone visitors";
-const ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values";
+const ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range several share values";
 const PARTS = ["traits", "first", "second"];
 
 const SKIP = "do not answer it";
@@ -500,7 +500,10 @@ function parsed(text) {
 }
 
 const termsRead = new Map(); // by their fingerprint
-let geo; // places.js, once terms have had a grid
+let geo, more; // places.js, once terms have had a grid; losses.js, which few devices need
+
+const moreLosses = async () =>
+  (more ??= (await import("./losses.js")).moreLosses({ byDistance, largest, mostDigits, range, sum }));
 
 // Their tables are not compared yet, nor their losses computed.
 async function readTerms(given) {
@@ -518,6 +521,7 @@ async function readTerms(given) {
   }
   if (terms.attributes.some(({ grid }) => grid))
     geo ??= (await import("./places.js")).onGrids({ below, bigSum, digest, distance, notBelow, own, range });
+  if (terms.questions.some(({ first }) => first.ends)) await moreLosses();
   for (const question of terms.questions) {
     question.order = orderOf(question);
     question.id = await questionId(question);
@@ -546,7 +550,7 @@ function understood(resolved) {
   const questions = asked.map((each, i) => questionOf(each, sources[i], solution, shares?.[i] ?? 1 / sources.length));
   need(unique(questions.map(({ name }) => name)), "crosses");
   need(sum(questions.map(({ first, k }) => (first.ends ? k * k : 0))) <= MAX_CUTS, "too many ordered values");
-  const isNew = given("visitors") || attributes.some(({ other }) => other !== null);
+  const isNew = given("visitors") || attributes.some(({ other, several }) => other !== null || several > 1);
   oneOf(resolved.version, isNew ? [2] : attributes.some(({ placed }) => placed) ? [1, 2] : [1], "another version");
   const [longitudinal, budgets] = budgetsOf(declared, attributes, questions);
   const guarantee = oneOf(field(declared, "guarantee", "tuple"), ["tuple", "attribute", "published"], "guarantee");
@@ -613,13 +617,15 @@ function attributeOf(given, solution, version) {
   const geos = ["geo", "geo_inf"].map((key) => (has(given, key) ? geoOf(given[key], grid) : null));
   const placed = geos.some(Boolean);
   need(!placed || solution === "smp", "geo");
+  const several = has(given, "several") ? wholeIn(given.several, 2, values.length - 1, "several") : 1;
+  need(several === 1 || (solution === "smp" && !span && !grid), "several");
   let prior = null;
   need(has(given, "prior") === (solution === "rs+rfd"), "prior");
   if (has(given, "prior")) {
     need(isRecord(given.prior) && Object.keys(given.prior).length === values.length, "prior");
     prior = sumTo1(values.map((value) => own(given.prior, value)), "prior");
   }
-  return { name, values, places, other, span, grid, geos, placed, prior, version };
+  return { name, values, places, other, span, grid, geos, placed, prior, several, version };
 }
 
 function listed(given, span) {
@@ -661,22 +667,24 @@ function geoOf(given, grid) {
 function crossOf(cross, attributes) {
   onlyKeys(cross, "mechanism of parameter share", "cross");
   const axes = listOf(cross.of, 2, "crosses").map((name) => attributes.find((each) => each.name === name));
-  need(axes.length === 2 && axes.every((axis) => axis && !axis.placed) && axes[0] !== axes[1], "crosses");
+  need(axes.length === 2 && axes.every((axis) => axis?.several === 1 && !axis.placed) && axes[0] !== axes[1], "crosses");
   need(axes[0].values.length * axes[1].values.length <= MAX_VALUES, "crosses");
   return axes;
 }
 
 function questionOf(given, sources, solution, share) {
   onlyKeys(given, "encoding fakes first mechanism second tables", "question");
-  const [{ grid, prior, placed, values: own }, other] = sources;
-  const values = other ? own.flatMap((one) => other.values.map((two) => `${one}*${two}`)) : own;
-  need(!other || unique(values), "crosses");
+  const [{ grid, prior, placed, several, values: own }, other] = sources;
+  const paddings = range(several > 1 ? several : 0).map((size) => `${size} or fewer`);
+  const values = other ? own.flatMap((one) => other.values.map((two) => `${one}*${two}`)) : [...own, ...paddings.reverse()];
+  need(unique(values), "crosses");
   const k = values.length;
   const [kind, parameter] = encodingOf(given.encoding, k, grid);
   need((kind === "plane") === placed, "geo");
   need(kind === "fresh" || k <= MAX_VALUES, "values");
   const bits = kind === "unary" || kind === "buckets";
   const ordered = kind === "direct" && has(given.first, "ends");
+  need(several === 1 || kind === "unary" || (kind === "direct" && !ordered), "several");
   const read = (numbers) => {
     if (kind === "plane") return moveOf(numbers);
     return ordered ? matrixOf(numbers, k) : flipOf(numbers, bits ? 0 : parameter || k);
@@ -694,7 +702,7 @@ function questionOf(given, sources, solution, share) {
   }
   need(fakes || given.fakes === null, "fakes");
   return {
-    ...{ sources, values, k, kind, first, second, fakes, bits, tables: given.tables },
+    ...{ sources, values, several, items: k - paddings.length, k, kind, first, second, fakes, bits, tables: given.tables },
     name: sources.map((source) => source.name).join("*"),
     parameter, // of hashes g, of buckets d, otherwise 0
     share, // the chance that a device draws it, where it draws one
@@ -803,7 +811,6 @@ function secondsOf(given) {
 
 // ---- losses: what terms reveal; every figure is exact or too large, never too small
 
-const ROUNDING = 2 ** -62; // what two cuts may add to or take from a probability
 const NEAR = 500; // metres between the positions for which the loss of places is counted
 const SENT = { p: 1, q: 0 }; // a second round that changes nothing: the memo itself is sent
 
@@ -811,9 +818,9 @@ const then = ({ p, q }, next) => ({ p: p * (next.p - next.q) + next.q, q: q * (n
 
 // After t linked answers from one memo: `whole` between any two values, `unit` between neighbours, or for a cell side.
 function loss(question, t) {
-  const { first, second, losses, bits, size } = question;
+  const { first, second, losses, bits, size, several } = question;
   if (losses.has(t)) return losses.get(t);
-  if (first.ends) losses.set(t, matrixLoss(first, t === 1 ? second : null));
+  if (first.ends) losses.set(t, more.matrixLoss(first, t === 1 ? second : null));
   else if (first.rate) {
     const rate = t === 1 && second ? min(first.rate, second.rate) : first.rate;
     losses.set(t, { whole: rate * geo.sidesApart(question.sources[0].grid, NEAR), unit: rate });
@@ -823,7 +830,8 @@ function loss(question, t) {
     const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
     const [named, contradicted] = [log(ones.p / ones.q), -log(zeros.p / zeros.q)];
     const whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
-    losses.set(t, { whole, unit: whole });
+    const ofSets = bits || several === 1 ? whole : log(1 + (exp(whole) - 1) / several);
+    losses.set(t, { whole: ofSets, unit: ofSets, element: whole });
   }
   return losses.get(t);
 }
@@ -836,13 +844,13 @@ function cost(question, count) {
   if (first.ends) return ever.unit * (sum(places.slice(2 * k - count)) - sum(places.slice(0, count)));
   if (kind === "buckets" && parameter < k)
     return min(count, parameter) * log((first.p * (1 - first.q)) / (first.q * (1 - first.p)));
-  return count * ever.whole;
+  return count === 1 ? ever.whole : count * (ever.element ?? ever.whole);
 }
 
 function link(question) {
   const { second, bits, size, sources } = question;
   if (second === null) return Infinity;
-  if (second.ends) return matrixLoss(second, null).whole;
+  if (second.ends) return more.matrixLoss(second, null).whole;
   if (second.rate) return second.rate * geo.sidesApart(sources[0].grid, Infinity);
   const { p, q } = normalised(question, second);
   return bits ? size * max(log(p / q), log((1 - q) / (1 - p))) : log(p / q);
@@ -861,66 +869,19 @@ function requireWithinBudgets(terms) {
     refuse("losses", `survey ${terms.id}: its numbers reveal more than it declares`, SKIP);
 }
 
-// What two answers to a shared question have in common, in bits; never too few.
-function sharedBits(one, other) {
-  const { size: m, kind, parameter, k, bits, first } = one;
-  const [a, b] = [one.second, other.second];
-  let traits = kind === "hashed" ? mostDigits(parameter) * log2(parameter) : 0;
-  if (kind === "buckets") traits = sum(range(parameter).map((i) => log2((k - i) / (i + 1)))); // sets of d among k
-  if (one.fakes || !(first.p && a?.p && b?.p)) return traits + (bits ? m : log2(m)); // no more than the memo has
-  if (!bits) {
-    const apart = a.q * b.q + (a.q * (b.p - b.q) + b.q * (a.p - a.q)) / m;
-    const same = apart + ((a.p - a.q) * (b.p - b.q)) / m;
-    return traits + m * same * log2(m * m * same) + m * (m - 1) * apart * log2(m * m * apart);
-  }
-  const ones = first.q + (first.p - first.q) / k;
-  const said = (p, bit) => (bit ? p : 1 - p);
-  const common = [[0, 0], [0, 1], [1, 0], [1, 1]].map(([x, y]) => {
-    const both = ones * said(a.p, x) * said(b.p, y) + (1 - ones) * said(a.q, x) * said(b.q, y);
-    const alone = said(ones * a.p + (1 - ones) * a.q, x) * said(ones * b.p + (1 - ones) * b.q, y);
-    return both * log2(both / alone);
-  });
-  return traits + m * sum(common);
-}
-
 // A table draws shares of the sum of what it is given.
 function normalised({ bits, size }, { p, q }) {
   const total = bits ? 1 : p + (size - 1) * q;
   return { p: p / total, q: q / total };
 }
 
-// Neighbours' losses add up to a bound for any two values, which geometric noise attains.
-function matrixLoss(first, second) {
-  const next = second && rowsOf(second);
-  const matrix = rowsOf(first).map((row) => {
-    const product = new Array(row.length).fill(0);
-    if (next) row.forEach((share, i) => next[i].forEach((each, column) => (product[column] += share * each)));
-    return next ? product : row;
-  });
-  const pairs = matrix.slice(1).map((row, i) => [matrix[i], row]);
-  const ways = [pairs.map(([row, other]) => steepest(other, row)), pairs.map(([row, other]) => steepest(row, other))];
-  return { whole: largest(ways.map(sum)), unit: largest(ways.map(largest)) };
-}
-
-function rowsOf({ ends, inside }) {
-  return ends.map((_, i) => {
-    const row = byDistance(i, ends, inside);
-    const total = sum(row);
-    return row.map((each) => each / total);
-  });
-}
-
-function steepest(row, other) {
-  const ratios = row.map((one, i) => (one > 2 * ROUNDING ? (one - ROUNDING) / (other[i] + ROUNDING) : 1));
-  return log(largest(ratios));
-}
-
 // ---- questions: one memo per question, however many surveys ask it
 
 // Its values in the question's own order, each by its place in the survey's; null: as listed.
-function orderOf({ kind, fakes, first, values, k }) {
+function orderOf({ kind, fakes, first, values, items, k }) {
   if (["hashed", "fresh", "plane"].includes(kind) || fakes?.prior) return null;
-  if (!first.ends) return range(k).sort((a, b) => byBytes(values[a], values[b]));
+  if (!first.ends)
+    return [...range(items).sort((a, b) => byBytes(values[a], values[b])), ...range(k - items, items)];
   return byBytes(values[0], values[k - 1]) < 0 ? null : range(k).reverse(); // no value is there twice
 }
 
@@ -949,12 +910,12 @@ const costOf = ({ questions, cap }, answers, most = cap) =>
 const constantOf = ({ questions, fresh: anew }) =>
   largest(questions.map((each) => loss(each, anew ? 1 : Infinity).whole));
 
-function lineOf(asked, answers = 0, first = null) {
+function lineOf(asked) {
   const { questions, fresh: anew, cap } = asked;
   const constant = constantOf(asked);
   const tells = anew || cap === 1 ? constant : sum(questions.map(link));
   const reads = [...new Set(questions.flatMap(({ sources }) => sources.map(({ name }) => name)))].sort();
-  return { reads, fresh: anew, cap, constant, link: min(tells, 1e300), reserved: 0, answers, first };
+  return { reads, fresh: anew, cap, constant, link: min(tells, 1e300), reserved: 0, answers: 0, first: null };
 }
 
 // `key` gives the AES key of an id and a purpose. `old`: the survey was joined by version 0.1, which knew no questions.
@@ -1002,7 +963,21 @@ function respondent(terms, key, old) {
     if (question.sources.length === 1) return orderIn(question)?.[place] ?? place;
     return range(values.length).sort((a, b) => byBytes(values[a], values[b]))[place];
   }
-  async function cell(of, question, places) {
+  // Of a set, padded to `several`, the element with the lowest priority; with memos priorities are lifelong.
+  async function element(of, question, places, periodKey) {
+    const { items, several, name, order } = question;
+    const mine = places.map((place) => order.indexOf(place)).sort((a, b) => a - b);
+    const anew = async () => drawsWith(await derived(periodKey, "draw", id, fingerprint, name));
+    const priorities = await (of.fresh ? anew() : draws(of, question, "draw", 0));
+    let [lowest, found] = [WORD, 0];
+    for (const each of [...mine, ...range(max(0, several - mine.length), items)]) {
+      const priority = await priorities.further(each);
+      if (priority < lowest) [lowest, found] = [priority, each];
+    }
+    return found;
+  }
+  async function cell(of, question, places, periodKey) {
+    if (question.several > 1) return element(of, question, places[question.name], periodKey);
     let value = 0;
     for (const [axis, { name, values }] of question.sources.entries())
       value = value * values.length + (places[name] ?? (await unlisted(of, question, axis)));
@@ -1163,7 +1138,7 @@ function keyOf(state, entropy) {
   };
 }
 
-async function opened(text, where, entropy, day) {
+function opened(text, where, day) {
   const empty = { format: FORMAT, day, keys: {}, kept: {}, surveys: {}, charges: [] };
   if (text === null) return empty;
   let found;
@@ -1172,10 +1147,7 @@ async function opened(text, where, entropy, day) {
   } catch {
     refuse("state", `${where} cannot be used as the state of a device`, "name another one");
   }
-  if (found?.format === 1) {
-    const tools = { DeviceError, constantOf, costOf, derived, hex, keyOf, lineOf, readTerms, respondent, unhex };
-    return (await import("./moving.js")).moved(found, empty, entropy, tools);
-  }
+  if (found?.format === 1) refuse("state", `${where} is of release 0.1`, "open it once with release 0.2, which moves it");
   if (found?.format !== FORMAT) refuse("state", `${where} is of another release of hearsay`, "use that release");
   return found;
 }
@@ -1422,7 +1394,7 @@ export class Device {
       typeof indexedDB === "undefined" ? (await import("./node.js")).file(this.#path, refuse) : database(this.#path);
     return this.#storage.locked(async () => {
       const text = await this.#storage.read();
-      const state = await opened(text, this.#path, this.#entropy, this.#day);
+      const state = opened(text, this.#path, this.#day);
       const result = await run(state);
       const changed = JSON.stringify(state);
       if (changed !== text) await this.#storage.write(changed);
@@ -1485,7 +1457,7 @@ export class Device {
     for (const of of asked) {
       for (const question of of.questions) {
         const { name, states } = question;
-        let cell = await answering.cell(of, question, places);
+        let cell = await answering.cell(of, question, places, key);
         if (!of.fresh && of.cap < states) cell = held(joined.cells, name, of.cap, cell);
         const answer = await answering.answer(of, question, cell, key);
         [answers[name], says[name]] = [answer.digits, answer.says];
@@ -1565,7 +1537,7 @@ export class Device {
       for (const each of await askedBy(other)) {
         const same = mine.find(({ id, fresh: anew }) => id === each.id && !anew);
         if (!same || each.fresh) continue;
-        const bits = commonBits(same, each) + max(drawnBits(terms, same), drawnBits(theirs, each));
+        const bits = (await moreLosses()).sharedBits(same, each) + max(drawnBits(terms, same), drawnBits(theirs, each));
         if (!mixed && bits <= max(HARMLESS_BITS, crowd)) continue;
         const why = mixed ? "one of them has a credential" : `${bits.toPrecision(2)} bits are the same`;
         refuse("linked", `survey ${survey} asks what ${name} asks, and links reports: ${why}`, "leave one of them");
@@ -1612,9 +1584,16 @@ function forget(joined, period, sent) {
 function placesOf({ attributes }, values, stays) {
   const [places, unlisted] = [{}, []];
   for (const attribute of attributes) {
-    const { name, grid } = attribute;
+    const { name, grid, several, other } = attribute;
     const last = own(stays, name) ?? null;
-    places[name] = placeOf(attribute, isRecord(values) ? own(values, name) : undefined, last);
+    const given = isRecord(values) ? own(values, name) : undefined;
+    if (several > 1) {
+      const found = [given].flat().map((each) => placeOf(attribute, each, null));
+      if (found.includes(null)) unlisted.push(name);
+      places[name] = [...new Set(found.map((each) => each ?? attribute.places.get(other)))].filter(Number.isInteger);
+      continue;
+    }
+    places[name] = placeOf(attribute, given, last);
     if (places[name] === null) unlisted.push(name);
     if (grid) places[name] = stays[name] = places[name] ?? last;
   }
@@ -1629,15 +1608,11 @@ function held(cells, name, cap, cell) {
   return cell;
 }
 
-function commonBits(one, other) {
-  return sum(one.questions.map((each) => sharedBits(each, other.questions.find(({ id }) => id === each.id))));
-}
-
 const drawnBits = ({ sampling, hides }, { questions: [{ share }] }) => (sampling && !hides ? -log2(share) : 0);
 
 // ---- recorder
 
-const RULES = ["first", "last", "most frequent", "longest", "count"];
+const RULES = ["first", "last", "most frequent", "longest", "every", "count"];
 
 // Many events of a period become the one value of its report.
 export class Recorder {
@@ -1670,6 +1645,7 @@ export class Recorder {
 
   get value() {
     if (this.#rule === "count") return this.#buckets.find(([, least]) => least <= this.#events)[0];
+    if (this.#rule === "every") return [...this.#weights.keys()];
     const most = max(...this.#weights.values());
     return [...this.#weights.keys()].find((name) => this.#weights.get(name) === most) ?? null;
   }

@@ -57,8 +57,8 @@ export function file(where, refuse) {
     // The stored text; null: there is none yet.
     read() {
       const [newest] = old();
-      if (!fs.existsSync(path)) return newest ? fs.readFileSync(newest, "utf8") : null;
-      old().forEach(erase); // of a process that stopped in between
+      if (!fs.existsSync(path)) return newest ? fs.readFileSync(newest, "utf8") : null; // which is refused
+      old().forEach(erase); // release 0.2 had moved them, and stopped in between
       fs.chmodSync(path, 0o600);
       return fs.readFileSync(path, "utf8");
     },
@@ -75,7 +75,6 @@ export function file(where, refuse) {
       fs.renameSync(draft, path);
       syncDirectory(dirname(path)); // the new name must be on disk, too, before anything is sent
       if (before !== null) blank(before);
-      old().forEach(erase);
     },
   };
 }

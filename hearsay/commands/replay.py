@@ -34,7 +34,8 @@ def replay(
         bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
     ] = False,
     choose: Annotated[
-        list[str] | None, typer.Option(help="attribute=first, last or most: which value of a period to report. [last]")
+        list[str] | None,
+        typer.Option(help="attribute=first, last or most: which value of a period to report. [last; of sets every]"),
     ] = None,
     tolerance: Annotated[str, typer.Option(help="How far events may be out of order, such as 15m or 2h.")] = "0s",
     any_order: Annotated[

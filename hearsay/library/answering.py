@@ -7,6 +7,8 @@ that a retry sends the same bytes; these devices forget everything with the proc
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,7 +18,7 @@ from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import NEVER, Attribute, Survey
+from protocols.survey import NEVER, Attribute, Survey, table_of_sets
 from protocols.wire import Frame, encode_frame
 
 ROWS_PER_FRAME = 4096
@@ -41,7 +43,8 @@ class Fleet:
     def report(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> list[bytes]:
         """The reports of a period as frames, Arrow IPC streams of at most 4,096 rows.
 
-        `values` has each attribute's true values, one per device, as the survey names them. `devices` are the numbers
+        `values` has each attribute's true values, one per device, as the survey names them; of sets, a list of values
+        per device. `devices` are the numbers
         of these devices; all of them if left out. A device reports once in a period, and periods ascend.
         """
         return [encode_frame(frame, self._scheme) for frame in self.frames(period, values, devices)]
@@ -57,8 +60,10 @@ class Fleet:
             for first in range(0, len(by_token), ROWS_PER_FRAME):
                 rows = by_token[first : first + ROWS_PER_FRAME]
                 some = {name: column[rows] for name, column in places.items()}
-                answers = {q.name: self._respondent.answers(q, chosen[rows], period, q.places(some)) for q in questions}
-                scheme = self._scheme
+                scheme, answers = self._scheme, {}
+                for question in questions:
+                    asked = self._respondent.values(question, chosen[rows], some, period)
+                    answers[question.name] = self._respondent.answers(question, chosen[rows], period, asked)
                 yield Frame(scheme.survey.id, scheme.fingerprint, period, tokens[rows], gaps[rows], answers)
 
     def _choose(self, period: int, devices: ArrayLike | None) -> Devices:
@@ -88,21 +93,28 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
     """The place of each value in the survey's list. Errors name the row and not the value, which is personal data."""
     if attribute.name not in values:
         raise ScenarioError(f"no values of attribute {attribute.name!r} are given", "give one for each device")
-    named, which = distinct(values[attribute.name])
-    if which.shape != (count,):
+    given: Any = values[attribute.name]
+    sizes = np.ones(count, dtype=np.int64)
+    if attribute.several is not None:
+        sizes = np.array([len(row) for row in given], dtype=np.int64)
+        given = list(chain.from_iterable(given))
+    named, which = distinct(given)
+    if which.shape != (sizes.sum(),) or len(sizes) != count:
+        given = which.size if attribute.several is None else len(sizes)
         raise ScenarioError(
-            f"attribute {attribute.name!r} has {counted(which.size, 'value')} for {counted(count, 'device')}",
+            f"attribute {attribute.name!r} has {counted(given, 'value')} for {counted(count, 'device')}",
             "give one for each device",
         )
     listed = {value: place for place, value in enumerate(attribute.values)}
     found: Values = np.array([listed.get(name, -1) for name in named], dtype=np.int64)[which]
-    unknown = np.flatnonzero(found < 0)
+    rows = np.repeat(np.arange(count), sizes)
+    unknown = rows[found < 0]
     if len(unknown):
         raise ScenarioError(
             f"attribute {attribute.name!r}: the value in row {unknown[0]} is not one of the survey's",
             f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
         )
-    return found
+    return found if attribute.several is None else table_of_sets(rows, found, count)
 
 
 def distinct(values: ArrayLike) -> tuple[list[str], Whole]:

@@ -18,6 +18,7 @@ from analytics.mobility import (
     Quantities,
     Quantity,
     Shares,
+    Sizes,
     WindowReport,
 )
 from hearsay.terminal.dates import when
@@ -166,7 +167,18 @@ def _answers(
         table.add_row(*row, "█" * round(width * max(0, one.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
-    return Group(head, table)
+    return Group(head, table, *_of_sets(asked, attribute.sizes))
+
+
+def _of_sets(asked: AskedAttribute, sizes: Sizes | None) -> Iterator[Text]:
+    """What the numbers count, how large sets are, and whether many are larger than what is counted."""
+    if sizes is not None and sizes.mean.value is not None:
+        half = (sizes.mean.high or 0) - sizes.mean.value
+        mean = f"On average they have {sizes.mean.value:.2f} ± {half:.2f}"
+        yield Text(f"Devices with it: they can have several, so numbers do not add up. {mean}.", style="dim")
+        if sizes.overflow:
+            text = f"At least {sizes.full.low:.1%} have {asked.several} or more, of which {asked.several} are counted"
+            yield Text(f"{text}: these numbers may be too low. Ask with a larger `several`.", style="yellow")
 
 
 def _nowcasts(shares: Shares, visitors: Quantity) -> Quantities | None:

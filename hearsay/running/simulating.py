@@ -21,7 +21,7 @@ from producers.simulation import check_scenario
 from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
-from protocols.survey import NEVER, TIMES, Survey
+from protocols.survey import NEVER, TIMES, Survey, count_values
 from servers.settings import load
 
 
@@ -33,6 +33,7 @@ def populate(survey: Survey, name: str, devices: int | None, periods: int | None
     options: dict[str, Any] = {}
     if name == "telemetry":
         options["attributes"] = {a.name: a.prior or a.values for a in survey.attributes}
+        options["several"] = {a.name: a.several for a in survey.attributes if a.several is not None}
     grid = next((a.grid for a in survey.attributes if a.grid is not None), None)
     if name == "commuters" and grid is not None:
         options |= {"rows": grid.rows, "columns": grid.columns, "inside": grid.area.inside}
@@ -121,6 +122,6 @@ def count_windows(
             new = previous[presences.devices] < window.first
             visitors[window] += int(np.count_nonzero(new))
             for name, k in sizes.items():
-                people[window][name] += np.bincount(held[name][new], minlength=k)
+                people[window][name] += count_values(held[name][new], k)
         previous[presences.devices] = period
     return {window: WindowTruth(count, people[window]) for window, count in visitors.items()}

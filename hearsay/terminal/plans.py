@@ -56,6 +56,8 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
     if any(a.precision for a in drawn.attributes):
         yield _precision(drawn)
         yield _nowcasts(drawn)
+    if any(a.sizes for a in drawn.attributes):
+        yield _sizes(drawn)
     if drawn.presence is not None:
         yield _presence(drawn, drawn.presence)
     if drawn.central is not None:
@@ -191,6 +193,15 @@ def _precision(drawn: Plan) -> Table:
     return table
 
 
+def _sizes(drawn: Plan) -> Table:
+    title = f"Standard error of a value that no device has, by `several`, {counted(drawn.devices, 'device')} per period"
+    table = _table(title, "attribute", "several: error")
+    for a in (a for a in drawn.attributes if a.sizes):
+        table.add_row(a.name, "  ".join(f"{several}: {_number(error)}" for several, error in a.sizes.items()))
+    table.caption = "Shares are too low where sets have more values than `several`: take the largest size you expect."
+    return table
+
+
 def _nowcasts(drawn: Plan) -> Table:
     title = "Standard error of a nowcast, by how far shares move in a period"
     table = _table(title, "attribute", *(f"{drift:g} points" for drift in drawn.nowcasts))
@@ -282,7 +293,7 @@ def _risk(drawn: Plan) -> Table:
     )
     for a in drawn.attributes:
         people = "" if a.forged_report is None else f"{a.forged_report:,.1f} people"
-        table.add_row(a.name, _number(a.value_guess), _number(1 / a.values), people)
+        table.add_row(a.name, _number(a.value_guess), _number(a.luck), people)
     if drawn.attribute_guess is not None:
         worst = drawn.attribute_guess_if_same
         seen = _number(drawn.attribute_guess) + (f" to {_number(worst)}" if worst is not None else "")

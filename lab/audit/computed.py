@@ -24,6 +24,7 @@ from protocols.privacy import (
     forged_weight,
     hidden_bits,
     memo_trackability,
+    set_guess,
     trait_values,
 )
 from protocols.question import Question
@@ -80,7 +81,13 @@ def asked(scheme: Scheme) -> list[Question]:
 
 
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme)]
+    for question in (question for question in asked(scheme) if question.several > 1):
+        mechanism, luck = question.mechanism, question.several / question.k
+        seen = {1: mechanism.one_report, **({inf: mechanism.first} if scheme.survey.longitudinal else {})}
+        for t, noise in seen.items():
+            knows, right = "even shares; a value of the set", set_guess(question, noise)
+            yield plain("guess", question.name, knows, linked(t), "chance", right, luck=luck)
+    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if question.several == 1]
     if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
         every.append(scheme.questions)
     for targets in every:
@@ -174,7 +181,10 @@ def _entropy(chances: object) -> float:
 def change_shows(question: Question) -> float | None:
     """The chance that another value has another memo, so that linked reports can show a change. None if ordered."""
     encoding, first = question.mechanism.encoding, question.mechanism.first
-    return None if isinstance(first, MatrixRound) else encoding.memo_differs(first)
+    if isinstance(first, MatrixRound):
+        return None
+    moved = 1.0 if question.several == 1 else 2 / (question.several + 1)  # a set with one other value, by its element
+    return moved * encoding.memo_differs(first)
 
 
 def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:

@@ -34,6 +34,7 @@ from producers.simulation import check_scenario
 from producers.sinks import KafkaSink, Sink
 from producers.source_clock import SourceClock
 from protocols.arrays import Mask, Values
+from protocols.errors import SettingsError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.survey import Survey
@@ -60,6 +61,8 @@ class People:
 
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
     """A scenario that fits a survey."""
+    if any(attribute.several is not None for attribute in survey.attributes):
+        raise SettingsError("attacks on sets are computed and not carried out", "leave --devices and --periods out")
     if name == STEADY:
         always: dict[str, Any] = {"change": 0.0, "presence": 1.0}
         attributes = {a.name: a.prior or a.values for a in survey.attributes}

@@ -43,6 +43,12 @@ def evaluate(
     places: Annotated[
         Path | None, typer.Option(help="A survey file: its places on a grid are asked, and errors are also in metres.")
     ] = None,
+    sets: Annotated[
+        Path | None,
+        typer.Option(
+            help="A survey file with one attribute of sets, which is compared with a question for each value."
+        ),
+    ] = None,
     position: Annotated[
         list[str] | None, typer.Option(help="With --places and --csv: lat,lon=attribute, the columns of positions.")
     ] = None,
@@ -137,6 +143,11 @@ def evaluate(
         raise typer.BadParameter("--position and --metres belong to --places with --csv")
     if places is not None and (label is not None or crosses):
         raise typer.BadParameter("--places goes with neither --label nor --crosses")
+    if sets is not None:
+        _compare_sets(
+            sets, name if scenario_name else "telemetry", devices, budgets, alpha, methods, runs, seed, as_json
+        )
+        return
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
     if label is not None:
@@ -180,6 +191,42 @@ def evaluate(
     facts |= {"people": truth.people.tolist(), "within": {name: place.radius for name, place in truth.places.items()}}
     shown, page = {**facts, "outcomes": [one.record() for one in outcomes]}, evaluation_event(facts, outcomes)
     _show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
+
+
+def _compare_sets(
+    path: Path,
+    name: str,
+    devices: int | None,
+    budgets: list[float],
+    alpha: float,
+    methods: str,
+    runs: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    from hearsay.running.simulating import populate
+    from hearsay.survey_files import read_survey
+    from lab.commands.evaluation_tables import print_sets
+    from lab.evaluation.sets import compare_sets
+
+    survey = read_survey(path)
+    if (
+        len(survey.attributes) != 1
+        or survey.attributes[0].several is None
+        or methods not in ("longitudinal", "one-shot")
+    ):
+        raise typer.BadParameter(
+            "--sets takes a survey with one attribute, which has several, and --methods longitudinal or one-shot"
+        )
+    rounds = alpha if methods == "longitudinal" else None
+    with console.progress("preparing") as step:
+        people = populate(survey, name, devices, 1, seed).presences(0).values[survey.attributes[0].name]
+        scores = compare_sets(survey, people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
+    if as_json:
+        facts = {"survey": survey.id, "people": len(people), "alpha": rounds, "runs": runs, "seed": seed}
+        console.print_json({**facts, "scores": [score.record() for score in scores]})
+    else:
+        print_sets(scores, len(people))
 
 
 def _show(

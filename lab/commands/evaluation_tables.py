@@ -12,6 +12,7 @@ from rich.table import Table
 
 from hearsay.terminal import console
 from lab.evaluation.scores import Mean, Outcome, Score
+from lab.evaluation.sets import SetScore
 from lab.learning.comparing import Learnt
 
 
@@ -29,6 +30,17 @@ def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
             f"\nBudgets of mechanisms for places are for two positions {reach} apart, and those of others for any two. "
             "Metres: how far people must be moved, on average, to be where they are. Areas: the error of a share.",
         )
+
+
+def print_sets(scores: Sequence[SetScore], people: int) -> None:
+    title = f"RMSE of shares of sets, {people:,} devices, one period"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("asked as", "mechanism", "budget", "RMSE", "±", "of a value that nobody has, expected"):
+        table.add_column(heading, justify="left" if heading in ("asked as", "mechanism") else "right")
+    for one in scores:
+        figures = f"{one.rmse.value:.4f}", f"{one.rmse.error:.4f}", f"{one.expected:.4f}"
+        table.add_row(one.way, one.mechanism, f"{one.eps:g}", *figures)
+    console.out.print(table)
 
 
 def _show_budget(eps: float, alpha: float, outcomes: Sequence[Outcome]) -> None:

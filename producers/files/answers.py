@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from protocols.arrays import Floats, Mask
+from protocols.arrays import Floats, Mask, Whole
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
 from protocols.survey import Attribute, Grid
@@ -35,6 +35,26 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
         nearest = numbers.clip(attribute.range.first, attribute.range.last)
         found[unnamed[written]] = (nearest - attribute.range.first) // attribute.range.step
     return found
+
+
+def set_places(column: pa.Array, attribute: Attribute) -> tuple[Mask, Whole, Whole]:
+    """Whether all values of each cell are listed; then a row and a position for each value of a cell, rows ascending.
+
+    Values of a cell are separated by semicolons. Those that are not listed are `other`, or left out.
+
+    >>> on = Attribute(name="on", values=("mqtt", "hue", "knx"), several=2)
+    >>> [part.tolist() for part in set_places(pa.array(["mqtt; hue", "", "knx;smoke;"]), on)]
+    [[True, True, False], [0, 0, 2], [0, 1, 2]]
+    """
+    cells = pc.split_pattern(column, ";")
+    texts, rows = pc.utf8_trim_whitespace(pc.list_flatten(cells)), np.asarray(pc.list_parent_indices(cells))
+    written = np.asarray(pc.not_equal(texts, ""))
+    rows, found = rows[written], places(texts.filter(pa.array(written)), attribute)
+    complete = np.ones(len(column), dtype=np.bool_)
+    complete[rows[found == UNKNOWN]] = False
+    if attribute.other is not None:
+        found[found == UNKNOWN] = attribute.values.index(attribute.other)
+    return complete, rows[found != UNKNOWN], found[found != UNKNOWN]
 
 
 def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from protocols.arrays import Devices, Mask, Whole
 from protocols.respondent import UNKNOWN
+from protocols.survey import table_of_sets
 
 Events = NDArray[np.void]
 """Row number, device, time and values (one position per attribute, or UNKNOWN); see `event_type`."""
@@ -24,6 +25,7 @@ class Rule(StrEnum):
     FIRST = "first"
     LAST = "last"
     MOST = "most"
+    EVERY = "every"
 
 
 def event_type(attributes: int) -> np.dtype[np.void]:
@@ -45,11 +47,11 @@ def without_duplicates(events: Events) -> tuple[Events, Whole]:
 def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str, Whole]]:
     """The devices, ascending, and the chosen position for each attribute (UNKNOWN if no event has a known value).
 
-    The events are in the order of devices and times.
+    The events are in the order of devices and times. Of sets, `every` position is chosen.
 
     >>> events = np.array([(2, 7, 50, [1]), (3, 7, 60, [0]), (4, 7, 70, [1]), (5, 9, 10, [2])], dtype=event_type(1))
     >>> {rule.value: choose(events, {"area": rule})[1]["area"].tolist() for rule in Rule}
-    {'first': [1, 2], 'last': [1, 2], 'most': [1, 2]}
+    {'first': [1, 2], 'last': [1, 2], 'most': [1, 2], 'every': [[1, 0, 1], [2, -1, -1]]}
     """
     device, time = np.ascontiguousarray(events["device"]), np.ascontiguousarray(events["time"])
     devices = device[_changes(device)]
@@ -57,6 +59,9 @@ def choose(events: Events, rules: Mapping[str, Rule]) -> tuple[Devices, dict[str
     for i, (name, rule) in enumerate(rules.items()):
         column = np.ascontiguousarray(events["values"][:, i])
         known = column != UNKNOWN
+        if rule is Rule.EVERY:
+            chosen[name] = table_of_sets(np.searchsorted(devices, device[known]), column[known], len(devices))
+            continue
         pick = _most if rule is Rule.MOST else _first if rule is Rule.FIRST else _last
         owners, places = pick(device[known], time[known], column[known])
         chosen[name] = np.full(len(devices), UNKNOWN, dtype=np.int64)

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from producers.files import Batch, ColumnMapping, FileFormat
-from producers.files.answers import parts, places
+from producers.files.answers import parts, places, set_places
 from producers.files.times import BAD, moments
 from producers.replay.choosing import Rule
 from producers.replay.quality import Fault, Quality
@@ -68,7 +68,29 @@ class Events:
     usable: Mask
     """Which have a valid time and are not late."""
     values: NDArray[np.int32]
-    """By row and attribute: the position of the value, or UNKNOWN; of positions, the quarter of a cell."""
+    """By row and attribute: the position of the value, or UNKNOWN; of positions, the quarter of a cell.
+
+    Of sets 0, or UNKNOWN where one of the values is not listed.
+    """
+    sets: Mapping[int, tuple[Whole, Whole]] = field(default_factory=dict)
+    """By the place of an attribute of sets: a row and a position for each of its values, rows ascending."""
+
+    def one_by_one(self) -> Events:
+        """The same with a row for each value of a set, or one without any; the first has the other attributes."""
+        if not self.sets:
+            return self
+        count = len(self.rows)
+        sizes = {i: np.bincount(rows, minlength=count) for i, (rows, _) in self.sets.items()}
+        repeats = np.maximum(np.max([*sizes.values()], axis=0), 1)
+        begins, index = np.cumsum(repeats) - repeats, np.repeat(np.arange(count), repeats)
+        values = np.full((len(index), self.values.shape[1]), UNKNOWN, dtype=np.int32)
+        values[begins] = self.values
+        for i, (rows, positions) in self.sets.items():
+            within = np.arange(len(rows)) - (np.cumsum(sizes[i]) - sizes[i])[rows]
+            values[:, i] = UNKNOWN
+            values[begins[rows] + within, i] = positions
+        persons = self.persons.take(pa.array(index))
+        return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], values)
 
 
 class Interpreter:
@@ -127,12 +149,19 @@ class Interpreter:
         behind = (watermark - end)[late]
         self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
         values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
+        sets = {}
         for i, attribute in enumerate(self._survey.attributes):
-            values[:, i], column = self._values(batch, attribute)
+            if attribute.several is None:
+                values[:, i], column = self._values(batch, attribute)
+            else:
+                column = self.columns.attributes[attribute.name]
+                complete, rows, positions = set_places(batch.columns[column], attribute)
+                sets[i] = rows, positions
+                values[:, i] = np.where(complete, 0, UNKNOWN)
             note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
         if self._options.strict:
             self._quality.require_none()
-        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values)
+        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values, sets)
 
     def _values(self, batch: Batch, attribute: Attribute) -> tuple[NDArray[np.int32], str]:
         """The values of an attribute (parts of cells, if they are positions), and the columns that they are from."""

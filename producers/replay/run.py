@@ -142,7 +142,11 @@ class Replay:
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files)
         self._interpreter = Interpreter(survey, options, self._quality)
-        self._rules = {a.name: options.rules.get(a.name, Rule.LAST) for a in survey.attributes}
+        usual = {a.name: Rule.LAST if a.several is None else Rule.EVERY for a in survey.attributes}
+        for name, rule in options.rules.items():
+            if Rule.EVERY in (rule, usual[name]) and rule is not usual[name]:
+                raise ReplayError(f"{name}: `every` value is for sets, and for nothing else", "leave --choose out")
+        self._rules = {**usual, **options.rules}
         self._clock = SourceClock(survey, clock_key, sink)
         self._reporter = Reporter(memos, memos.presence, sink)
         self._pace = pace or Pace(None)
@@ -188,7 +192,7 @@ class Replay:
 
     def _take(self, batch: Batch) -> None:
         """Add a batch's usable events to the spool."""
-        read = self._interpreter.read(batch)
+        read = self._interpreter.read(batch).one_by_one()
         events = np.empty(len(read.rows), dtype=event_type(len(self._rules)))
         events["row"], events["time"], events["values"] = read.rows, read.time, read.values
         events["device"] = self._people.devices(read.persons)
@@ -214,7 +218,8 @@ class Replay:
                 devices, values = choose(events, self._rules)
                 self._stays.fill(devices, values)
                 self._stays.note(devices, values)
-                unlisted = int(np.any([places == UNKNOWN for places in values.values()], axis=0).sum())
+                single = [places == UNKNOWN for places in values.values() if places.ndim == 1]
+                unlisted = int(np.any(single, axis=0).sum()) if single else 0
                 reported = self._reporter.report(Presences(period, devices, values), stop=stop)
                 totals = replace(
                     totals,

@@ -28,7 +28,10 @@ class Presences:
     devices: Words
     """Distinct indices in 0..N-1 of the devices present, ascending."""
     values: Mapping[str, Whole]
-    """Attribute name -> position of the value in the attribute's list of values; aligned with `devices`."""
+    """Attribute name -> position of the value in the attribute's list of values; aligned with `devices`.
+
+    Of sets a row of positions for each device, filled with NOTHING.
+    """
 
 
 class Scenario(Protocol):

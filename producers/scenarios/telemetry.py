@@ -8,9 +8,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import Presences, check_period, check_probabilities, check_size, randomness
+from producers.scenarios.base import (
+    Presences,
+    check_at_least,
+    check_period,
+    check_probabilities,
+    check_size,
+    randomness,
+)
 from protocols.arrays import Floats
 from protocols.errors import ScenarioError
+from protocols.survey import NOTHING
 
 Distribution = Sequence[str] | Mapping[str, float]
 """The values of an attribute: names alone (with weights by Zipf's law, the first is the commonest), or with weights."""
@@ -46,6 +54,8 @@ class Telemetry:
     change      probability per period that an attribute's value is drawn again (the new one may equal the old one, so
                 the distribution does not change)
     presence    probability per period that a device is present
+    several     attribute name -> how many slots a device has for values of it, for attributes of sets: half of them are
+                empty, and a set is what is in the others
 
     The state of period p follows from that of p-1, with randomness of (seed, p) alone. The last state is kept: the next
     period costs one step, an earlier one all steps from the start. A state has a small integer per attribute for each
@@ -68,6 +78,7 @@ class Telemetry:
         attributes: Mapping[str, Distribution] | None = None,
         change: float = 0.05,
         presence: float = 0.9,
+        several: Mapping[str, int] | None = None,
     ) -> None:
         check_size(devices, periods)
         check_probabilities(change=change, presence=presence)
@@ -77,7 +88,9 @@ class Telemetry:
         self.devices, self.periods, self.seed = devices, periods, seed
         self.change, self.presence = change, presence
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
-        self._cumulative = {name: np.cumsum(_probabilities(name, values)) for name, values in chosen.items()}
+        self._several = several or {}
+        check_at_least(1, **self._several)
+        self._cumulative = {name: self._law(_probabilities(name, values), name) for name, values in chosen.items()}
         self._last = self._start()
 
     def presences(self, period: int) -> Presences:
@@ -92,27 +105,37 @@ class Telemetry:
         self._last = state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(present)
-        values = {name: column.take(devices).astype(np.int64) for name, column in state.values.items()}
+        values = {name: column.take(devices, axis=0).astype(np.int64) for name, column in state.values.items()}
+        for name in self._several:
+            values[name][values[name] == len(self.attributes[name])] = NOTHING
         return Presences(period, devices.astype(np.uint64), values)
+
+    def _law(self, probabilities: Floats, name: str) -> Floats:
+        """Of a value, or of what is in a slot of a set, the last entry for nothing; summed up."""
+        slot = np.append(probabilities, 1.0) / 2
+        return np.cumsum(slot if name in self._several else probabilities)
 
     def _start(self) -> _State:
         rng = randomness(self.seed, "start")
-        return _State(0, {name: self._draw(rng, name, self.devices) for name in self.attributes})
+        shapes = {
+            name: (self.devices, *([self._several[name]] if name in self._several else [])) for name in self.attributes
+        }
+        return _State(0, {name: self._draw(rng, name, shape) for name, shape in shapes.items()})
 
     def _step(self, before: _State) -> _State:
         period = before.period + 1
         rng = randomness(self.seed, "step", period)
         values = {}
         for name, column in before.values.items():
-            changing = np.flatnonzero(rng.random(self.devices, dtype=np.float32) < self.change)
+            changing = rng.random(column.shape, dtype=np.float32) < self.change
             values[name] = column.copy()
-            values[name][changing] = self._draw(rng, name, len(changing))
+            values[name][changing] = self._draw(rng, name, (int(np.count_nonzero(changing)),))
         return _State(period, values)
 
-    def _draw(self, rng: np.random.Generator, name: str, n: int) -> NDArray[np.unsignedinteger]:
+    def _draw(self, rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
         cumulative = self._cumulative[name]
         kind = np.min_scalar_type(len(cumulative))
-        return np.searchsorted(cumulative[:-1], rng.random(n), side="right").astype(kind)
+        return np.searchsorted(cumulative[:-1], rng.random(shape), side="right").astype(kind)
 
 
 def _probabilities(name: str, values: Distribution) -> Floats:

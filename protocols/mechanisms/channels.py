@@ -57,6 +57,12 @@ class SupportChannel:
     fake: Floats | None = field(default=None, repr=False)
     together: Together | None = field(default=None, repr=False)
     among: Among | None = field(default=None, repr=False)
+    several: int = 1  # what frequencies sum to: the size to which sets are padded
+
+    @property
+    def items(self) -> int:
+        """How many of the k are values; the others are paddings of sets."""
+        return self.k if self.several == 1 else self.k - self.several
 
     @property
     def gain(self) -> float:

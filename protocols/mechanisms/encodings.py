@@ -13,7 +13,7 @@ Encodings with lifelong traits are in `lifelong`, the one with a new hash in eve
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
 
@@ -40,6 +40,8 @@ class Encoding(ABC):
     """
 
     k: int
+    several: int = 1
+    """Of how many elements a device draws the one that it answers about: the size to which its set is padded."""
     exclusive = False
     lifelong = False
     """Whether devices have traits."""
@@ -69,7 +71,7 @@ class Encoding(ABC):
     @property
     def detail(self) -> str:
         """Its own parameter for people, such as "g = 3"; empty if it has none."""
-        return ""
+        return f"L = {self.several}" if self.several > 1 else ""
 
     @property
     @abstractmethod
@@ -86,7 +88,7 @@ class Encoding(ABC):
 
     def seen(self, flip: Flip) -> Flip:
         """The support channel of an answer whose column went through `flip`."""
-        return flip
+        return flip if self.several == 1 else Flip(flip.q + flip.gain / self.several, flip.q)
 
     def together(self, flip: Flip) -> Together | None:
         """How often an answer supports two values at once, where lifelong traits make them dependent; else None."""
@@ -190,6 +192,7 @@ class Direct(Encoding):
     """The value is the symbol."""
 
     k: int
+    several: int = field(default=1, kw_only=True)
     exclusive = True
     most = 1
 
@@ -259,6 +262,7 @@ class Unary(Encoding):
     """The value is the one bit set among k."""
 
     k: int
+    several: int = field(default=1, kw_only=True)
 
     @property
     def terms(self) -> dict[str, int | str]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Encoding
+from protocols.mechanisms.encodings import Direct, Encoding, Unary
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
@@ -53,6 +53,12 @@ class Mechanism:
         assert isinstance(self.first, MatrixRound) and isinstance(self.second, MatrixRound)
         return self.first.then(self.second)
 
+    def of_sets(self, several: int) -> Mechanism:
+        """The same for one element of a set, which is drawn from this number of elements."""
+        encoding = self.encoding
+        assert isinstance(encoding, Direct | Unary), "other encodings show what does not depend on the element"
+        return replace(self, encoding=replace(encoding, several=several))
+
     def memoise(self, cells: Values, draws: Draws) -> Column:
         """Round 1 over cells."""
         return self.encoding.memoise(cells, self.first, draws)
@@ -78,7 +84,8 @@ class Mechanism:
             return MatrixChannel(noise.matrix)
         encoding = self.encoding
         together, among = encoding.together(noise), encoding.among(noise)
-        return SupportChannel(self.k, encoding.seen(noise), encoding.exclusive, share, fake, together, among)
+        seen, several = encoding.seen(noise), encoding.several
+        return SupportChannel(self.k, seen, encoding.exclusive, share, fake, together, among, several)
 
 
 Builder = Callable[[int, Budget, int | None], Mechanism]

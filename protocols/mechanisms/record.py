@@ -106,9 +106,11 @@ class MechanismRecord:
             return self.two_rounds is not None
         return self.fakes is not None and (use == "rs+fd" or self.fakes.kind != "zero")
 
-    def takes(self, k: int, ordered: bool) -> bool:
-        """Whether an attribute of k values can be asked with it."""
-        return (ordered or not self.needs_order) and k <= self.max_values
+    def takes(self, k: int, ordered: bool, sets: bool = False) -> bool:
+        """Whether an attribute of k values can be asked with it. Of sets, an answer must be about one element."""
+        return (
+            (ordered or not self.needs_order) and k <= self.max_values and not (sets and (self.lifelong or self.fresh))
+        )
 
     def may_be_chosen(self, chooser: str, use: Use, k: int = MAX_VALUES) -> bool:
         return self.fits(use) and use in self.chosen_by.get(chooser, ()) and k > self.chosen_above

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import inf
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.precision import PlanModel, PresencePlan, standard_error
 from protocols.planning.visits import candidates
 from protocols.privacy.guarantees import Guarantees
+from protocols.privacy.linked import element_loss
 from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
@@ -33,7 +35,7 @@ class Caution(PlanModel):
 def cautions(scheme: Scheme, crowd: CrowdPlan, presence: PresencePlan | None) -> tuple[Caution, ...]:
     """Every caution that applies."""
     found = [*_of_crosses(scheme, crowd.devices)]
-    looks = (_of_fakes, _of_linking, _of_costs, _of_forgery, _of_unlisted)
+    looks = (_of_fakes, _of_linking, _of_costs, _of_sets, _of_forgery, _of_unlisted)
     found += [*_of_crowds(scheme, crowd), *(item for look in looks for item in look(scheme))]
     found += _of_presence(presence, crowd.devices)
     return tuple(Caution(code=code, text=" ".join(text.split())) for code, text in found)
@@ -193,6 +195,16 @@ def _of_costs(scheme: Scheme) -> Found:
         yield "distance-only", text
 
 
+def _of_sets(scheme: Scheme) -> Found:
+    for question in (question for question in scheme.questions if question.several > 1 and scheme.survey.longitudinal):
+        several, cost = question.several, element_loss(question.mechanism, inf)
+        text = f"""{question.name}: when one value of a set is replaced, the memo changes in {200 / (several + 1):.2g} %
+            of the cases, and who links reports sees that. Every further element that is drawn costs {cost:.3g}, not
+            {question.budget.inf:.3g}. For sets that change every few weeks or more often, use eps with one_in: a
+            plan shows the errors of its nowcasts beside those of memos."""
+        yield "sets-change", text
+
+
 def _of_forgery(scheme: Scheme) -> Found:
     for question in (question for question in scheme.questions if not question.attribute.placed):
         weight = forged_weight(question.channel)
@@ -203,7 +215,7 @@ def _of_forgery(scheme: Scheme) -> Found:
 
 
 def _of_unlisted(scheme: Scheme) -> Found:
-    listed = [a for a in scheme.survey.attributes if a.other is None and a.range is None and a.grid is None]
+    listed = [a for a in scheme.survey.attributes if not (a.other or a.range or a.grid or a.several)]
     if listed:
         few = min(listed, key=lambda attribute: attribute.k)
         text = f"""{", ".join(a.name for a in listed)}: a device whose value is not listed answers with one of the

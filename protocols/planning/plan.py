@@ -6,10 +6,12 @@ Everything is computed from the compiled survey; `plan` is pure, and the command
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from math import ceil, inf, sqrt
 
 import numpy as np
 
+from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel, variance_at_zero
 from protocols.mechanisms.places.displacement import moved
@@ -39,6 +41,7 @@ from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.html import html_table
+from protocols.survey.sets import check_set
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
@@ -106,7 +109,9 @@ class AttributePlan(PlanModel):
     floor: tuple[float, float] | None  # smallest and largest
     answer_bytes: int
     precision: PrecisionPlan | None  # None for places: see `displacement`
-    value_guess: float  # the best single-report guess of the value; 1 / values is luck
+    value_guess: float  # the best single-report guess of the value, or of an element of the set
+    luck: float  # how often a guess without a report is right
+    sizes: dict[int, float]  # of sets, by `several`: the standard error of the share of a value that no device has
     forged_report: float | None  # how many people a forged report can add to one value; None for places
     displacement: DisplacementPlan | None = None
 
@@ -205,7 +210,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
     }
     return AttributePlan(
         name=question.name,
-        values=question.k,
+        values=question.items.k,
         mechanism=question.label,
         detail=mechanism.encoding.detail,
         why=_why(scheme, question, rivals),
@@ -219,6 +224,8 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
         answer_bytes=mechanism.encoding.answer.bytes,
         precision=None if placed else _precision(scheme, question, devices, error),
         value_guess=value_guess(question),
+        luck=question.several / question.k,
+        sizes=_sizes(scheme, question, devices) if alternatives and question.several > 1 else {},
         forged_report=None if placed else forged_weight(channel),
         displacement=_displacement(question) if placed else None,
     )
@@ -267,6 +274,19 @@ def _precision(scheme: Scheme, question: Question, devices: int, error: float) -
         at_best=sqrt(mean_variance(question.memo_channel, 0.0) / reports) if repeats else None,
         devices_needed=ceil(max(nobody, half) / error**2 / share),
     )
+
+
+def _sizes(scheme: Scheme, question: Question, devices: int) -> dict[int, float]:
+    """If sets were padded to half their size, to their own, or to twice as much, where a survey could ask that."""
+    errors = {}
+    for several in (question.several // 2, question.several, 2 * question.several):
+        with suppress(ValueError, SurveyError):
+            items = question.items.model_copy(update={"several": several})
+            check_set(items)
+            attributes = tuple(items if each.name == items.name else each for each in scheme.survey.attributes)
+            other = Scheme(scheme.survey.model_copy(update={"attributes": attributes}))
+            errors[several] = standard_error(other, other.question(items.name), devices, 0.0)
+    return errors
 
 
 def _displacement(question: Question) -> DisplacementPlan:

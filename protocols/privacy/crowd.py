@@ -148,15 +148,16 @@ def memo_trackability(mechanism: Mechanism, t: float) -> float | None:
     first, second = mechanism.first, mechanism.second or KEPT
     if not (isinstance(first, Flip) and isinstance(second, Flip)):
         return None
-    memo = mechanism.encoding.memo
+    memo, several = mechanism.encoding.memo, mechanism.encoding.several
     if not isinstance(memo, PackedBits):
-        return max(_odds(share, _ratio(second.p, second.q, t)) for share in (first.p, first.q))
+        own_share = first.q + first.gain / several  # of devices with the same set, few drew the same element
+        return max(_odds(share, _ratio(second.p, second.q, t)) for share in (own_share, first.q))
     own, other = (
         max(_odds(share, _ratio(second.p, second.q, t)), _odds(share, _ratio(1 - second.p, 1 - second.q, t)))
         for share in (first.p, first.q)
     )
     least_own = memo.count == mechanism.k  # of buckets a device may hold none with its value
-    return max(own + (memo.count - 1) * other, -inf if least_own else memo.count * other)
+    return max(own + (memo.count - 1) * other, -inf if least_own else memo.count * other) + log(several)
 
 
 def _ratio(supporting: float, otherwise: float, t: float) -> float:

@@ -11,7 +11,7 @@ from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.histories import any_loss, second_round_loss
-from protocols.privacy.linked import loss, loss_of_values, neighbour_loss
+from protocols.privacy.linked import element_loss, loss, loss_of_values, neighbour_loss
 from protocols.privacy.loss import NOT_PROTECTED, Loss, PlaceLoss, stated
 from protocols.question import Question
 from protocols.survey.attribute import Attribute
@@ -54,7 +54,8 @@ class Guarantees:
         if self._hides:
             one = attribute_losses(self.questions, t, self._fresh)
             return stated("constant", tuple_loss(self.questions, t, self._fresh), max(one))
-        bound = not self._fresh and t != inf and any(isinstance(q.mechanism.second, PlaceRound) for q in self.questions)
+        memo_of_places = not self._fresh and t != inf
+        bound = any(_bits_of_sets(q) or (memo_of_places and q.attribute.placed) for q in self.questions)
         return stated("constant", self._over_tuples(losses), max(losses), exact=not bound)
 
     @property
@@ -64,7 +65,7 @@ class Guarantees:
             return None
         losses = [loss_of_values(q.mechanism, c) for q, c in zip(self.questions, self.values, strict=True)]
         if not self._hides:
-            bound = any(isinstance(q.mechanism.first, PlaceRound) for q in self.questions)
+            bound = self._sets or any(isinstance(q.mechanism.first, PlaceRound) for q in self.questions)
             return stated("renaming", self._over_tuples(losses), max(losses), exact=not bound)
         one = attribute_losses(self.questions, inf, fresh=False, values=self.values)
         uniform = all(question.attribute.prior is None for question in self.questions)
@@ -86,7 +87,7 @@ class Guarantees:
             return stated("any", sum(bounds), max(bounds), exact=False)
         found = [any_loss(question.mechanism, t) for question in self.questions]
         losses = [figure for figure, _ in found]
-        exact = all(exact for _, exact in found) and (cap is None or cap >= t)
+        exact = all(exact for _, exact in found) and (cap is None or cap >= t) and not self._sets
         return stated("any", self._over_tuples(losses), max(losses), exact)
 
     @cached_property
@@ -117,9 +118,10 @@ class Guarantees:
         """
         if self._fresh:
             return None
-        whole = self.for_ever.whole
+        losses = [element_loss(question.mechanism, inf) for question in self.questions]
+        whole = self.for_ever.whole if self._hides else self._over_tuples(losses)
         assert whole is not None, "memos are bounded"
-        return stated("renaming", whole, max(loss(question.mechanism, inf) for question in self.questions))
+        return stated("renaming", whole, max(losses), exact=not self._sets)
 
     @cached_property
     def values(self) -> tuple[int, ...]:
@@ -197,6 +199,11 @@ class Guarantees:
         return not self.survey.longitudinal
 
     @property
+    def _sets(self) -> bool:
+        """Whether losses of several elements are bounds: what is known is that of two histories of drawn elements."""
+        return any(question.several > 1 for question in self.questions)
+
+    @property
     def _hides(self) -> bool:
         return self.questions[0].faked
 
@@ -204,6 +211,11 @@ class Guarantees:
     def _over_tuples(self) -> Callable[[Sequence[float]], float]:
         """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
         return sum if self.survey.solution == "spl" else max
+
+
+def _bits_of_sets(question: Question) -> bool:
+    """Whether a loss is that of two elements, which is more than any two sets lose."""
+    return question.several > 1 and not question.mechanism.encoding.exclusive
 
 
 def _distances(attribute: Attribute) -> list[float]:

@@ -13,7 +13,7 @@ An answer is a symbol (direct, hashed) or bits (unary, buckets), as the layout o
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, log
+from math import expm1, inf, log, log1p
 
 import numpy as np
 
@@ -78,7 +78,17 @@ def bit_odds(mechanism: Mechanism, t: float) -> BitOdds:
 
 
 def loss(mechanism: Mechanism, t: float = 1) -> float:
-    """The largest log-ratio between two values after t linked answers from their memos."""
+    """The largest log-ratio between two values, or sets of them, after t linked answers from their memos.
+
+    Every element of a set is drawn with a chance of 1/L at most. So likelihoods of two sets differ by one L-th of what
+    those of two elements do, if an answer names one of them. If it has bits, this is a bound: that of two elements.
+    """
+    element, several = element_loss(mechanism, t), mechanism.encoding.several
+    return element if several == 1 or not mechanism.encoding.exclusive else log1p(expm1(element) / several)
+
+
+def element_loss(mechanism: Mechanism, t: float = 1) -> float:
+    """The same between two values, or two elements of sets if it is known that they were drawn."""
     if isinstance(mechanism.first, PlaceRound):
         rate, second = rate_after(mechanism.first, mechanism.second, t), mechanism.second
         if isinstance(second, PlaceRound):
@@ -105,7 +115,8 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     Such histories change and return at the same times. Every cell has a memo of its own, so the losses add up: `count`
     times that of one cell, with two exceptions. In an ordered domain distance is what costs, and only so many values
     are far from others. And a device of lifelong buckets has one cell for all values it does not hold; a history that
-    visits every cell pairs that one with two others, which together differ by one bit each way.
+    visits every cell pairs that one with two others, which together differ by one bit each way. Of sets, what hides the
+    first element that was drawn does not hide a second one: all cost what two elements do.
     """
     if isinstance(mechanism.first, PlaceRound):  # few cells are as far from others as the widest two: a bound
         return count * loss(mechanism, inf)
@@ -115,7 +126,7 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     memo = mechanism.encoding.memo
     if isinstance(memo, PackedBits) and memo.count < mechanism.k and count > memo.count:
         return memo.count * bit_odds(mechanism, inf).loss
-    return count * loss(mechanism, inf)
+    return loss(mechanism, inf) if count == 1 else count * element_loss(mechanism, inf)
 
 
 def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:

@@ -76,7 +76,14 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
         return [_of_matrix(memos.shares, memos.noise)]
-    return list(_of_bits(memos.shares, memos.noise)) if memos.bits else [_of_symbols(memos.shares, memos.noise)]
+    found = list(_of_bits(memos.shares, memos.noise)) if memos.bits else [_of_symbols(memos.shares, memos.noise)]
+    return found if memoised or question.several == 1 else [_drawn_anew(pairs, question) for pairs in found]
+
+
+def _drawn_anew(pairs: Pairs, question: Question) -> Pairs:
+    """Where elements of sets are drawn in every period: the same one in one of L, otherwise any other one."""
+    others = (question.k * pairs.apart - pairs.together) / (question.k - 1)
+    return replace(pairs, together=pairs.together / question.several + (1 - 1 / question.several) * others)
 
 
 @dataclass(frozen=True, eq=False)

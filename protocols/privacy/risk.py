@@ -20,7 +20,7 @@ from protocols.mechanisms.channels import MatrixChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
-from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.rounds import Flip, Round
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
@@ -31,7 +31,8 @@ def value_guess(question: Question) -> float:
     """The chance to guess a device's value from one report, if all values are alike beforehand.
 
     The best guess is the value under which the answer is likeliest, so the accuracy is the sum over all answers of the
-    largest likelihood, divided by k. From a fake answer the guess is right with probability 1/k.
+    largest likelihood, divided by k. From a fake answer the guess is right with probability 1/k. Of sets it is right if
+    the set has the element, drawn or not, if all padded sets of L elements are alike beforehand; by luck with L/k.
 
     >>> from protocols.mechanisms.catalogue import RECORDS, build
     >>> from protocols.mechanisms.mechanism import Budget
@@ -44,8 +45,16 @@ def value_guess(question: Question) -> float:
     mechanism = question.mechanism
     if isinstance(mechanism.second, PlaceRound):  # a bound: as if the guess were about the memo
         return mechanism.encoding.best_likelihoods(mechanism.second) / question.k
+    if question.several > 1:
+        return set_guess(question, mechanism.one_report)
     best = mechanism.encoding.best_likelihoods(mechanism.one_report)
     return question.share * best / question.k + (1 - question.share) / question.k
+
+
+def set_guess(question: Question, noise: Round) -> float:
+    """The same for an element of a set, after this noise: the elements that were not drawn are any others."""
+    best = question.mechanism.encoding.best_likelihoods(noise)
+    return (best + (question.several - 1) * (question.k - best) / (question.k - 1)) / question.k
 
 
 def attribute_guess(questions: Sequence[Question], same: bool) -> float:

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
 from functools import cached_property
+from math import log
 from typing import NoReturn
 
 import numpy as np
@@ -15,6 +16,7 @@ from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
+from protocols.mechanisms.portable import exp
 from protocols.mechanisms.record import AUTO, CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.privacy.crowd import evidence
 from protocols.privacy.hidden import Ask, Budgets, amplified, calibrated
@@ -190,7 +192,8 @@ class Choosing:
     def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""
         possible = fitting(self.use, attribute.placed)
-        return [record for record in possible if record.takes(attribute.k, attribute.ordered)]
+        sets = attribute.several is not None
+        return [record for record in possible if record.takes(attribute.k, attribute.ordered, sets)]
 
     def _ask_truly(self, place: int, record: MechanismRecord) -> Question:
         """One question; it does not depend on the others, so it is made once."""
@@ -205,6 +208,8 @@ class Choosing:
         parts = len(self._survey.attributes) if self._survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self._survey.calibration)
+        if attribute.several is not None:
+            return _ask_for_set(attribute, attribute.several, record, budget)
         return Question(attribute, build(record.name, attribute.k, budget, attribute.parameter), record, budget)
 
     def _ask_among_fakes(self, attribute: Attribute, record: MechanismRecord, budgets: Budgets) -> Question:
@@ -237,6 +242,27 @@ class Choosing:
 def total_variance(questions: tuple[Question, ...]) -> float:
     """Of all affine channels; a matrix is never one of several options."""
     return sum(question.variance for question in questions)
+
+
+def _ask_for_set(attribute: Attribute, several: int, record: MechanismRecord, budget: Budget) -> Question:
+    """One element of a set, drawn with a chance of 1/L. An answer that names one element may tell more about it.
+
+    For bits it may not: those of all elements of a set show together.
+    """
+    mechanism = build(record.name, attribute.k, budget)
+    if mechanism.encoding.exclusive:
+        one = None if budget.one is None else of_drawn(budget.one, several)
+        mechanism = build(record.name, attribute.k, Budget(of_drawn(budget.inf, several), one, budget.calibration))
+    return Question(attribute, mechanism.of_sets(several), record, budget)
+
+
+def of_drawn(eps: float, several: int) -> float:
+    """What an answer may cost about the drawn element, if it is to cost `eps` about the set.
+
+    >>> round(of_drawn(1.0, 10), 3)
+    2.9
+    """
+    return eps + log(several - (several - 1) * exp(-eps))
 
 
 def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:

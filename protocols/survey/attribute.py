@@ -85,6 +85,11 @@ class Attribute(Strict):
         description="which of the values stands for all that are not listed, and for a missing one; left out: each "
         "device draws one for life",
     )
+    several: int | None = Field(
+        None,
+        ge=1,
+        description="devices have sets of values, of up to this number; of a larger set some values are not counted",
+    )
     range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
     grid: Grid | None = Field(None, description="instead of values: places, as the cells of a grid")
     geo: Reach | None = Field(

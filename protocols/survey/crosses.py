@@ -89,6 +89,8 @@ def check_cross(cross: Cross, attributes: Sequence[Attribute]) -> None:
                 f"{where}: places of {axis.name!r} are protected by distance, and pairs are not; "
                 "cross an attribute whose values are areas"
             )
+        if axis.several is not None:
+            raise ValueError(f"{where}: {axis.name!r} has sets, and pairs are of single values; leave one of both out")
     if first.k * second.k > MAX_VALUES:
         raise ValueError(
             f"{where} has {first.k * second.k:,} pairs; at most {MAX_VALUES:,} can be asked: use fewer values, such "

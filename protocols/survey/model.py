@@ -31,6 +31,7 @@ from protocols.survey.calendar import (
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.sets import check_set, padded
 from protocols.survey.visits import Visits, visits_of
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
@@ -314,6 +315,10 @@ class Survey(Strict):
             raise ValueError(f"guarantee: {self.guarantee} means something for rs+fd and rs+rfd only; leave it out")
 
     def _check_questions(self) -> None:
+        for attribute in (attribute for attribute in self.attributes if attribute.several is not None):
+            check_set(attribute)
+            if self.solution != "smp":
+                raise ValueError(f"attribute {attribute.name!r}: sets are asked with solution: smp only; change it")
         for cross in self.crosses:
             check_cross(cross, self.attributes)
         refuse_twice(tuple(cross.name for cross in self.crosses), "crosses: the list has", "name each cross once")
@@ -331,7 +336,8 @@ class Survey(Strict):
     @property
     def asked(self) -> tuple[Attribute, ...]:
         """What questions are about: each attribute, then each cross."""
-        return (*self.attributes, *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
+        alone = (attribute if attribute.several is None else padded(attribute) for attribute in self.attributes)
+        return (*alone, *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
 
     @property
     def shares(self) -> tuple[float, ...] | None:
@@ -354,7 +360,7 @@ class Survey(Strict):
     @property
     def has_new_keys(self) -> bool:
         """Whether it has keys that came with version 2 of the terms, or places, whose budgets mean positions since."""
-        return self.visitors is not None or any(a.other is not None or a.placed for a in self.attributes)
+        return self.visitors is not None or any(a.other or a.several or a.placed for a in self.attributes)
 
     @property
     def nowcasts(self) -> int:

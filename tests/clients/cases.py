@@ -8,7 +8,7 @@ from typing import Any
 
 from protocols.mechanisms import RECORDS, Use
 from protocols.scheme import Scheme
-from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.surveys import of_size, scheme_with, sets_of
 
 BUDGETS: dict[Use, dict[str, Any]] = {
     "one-shot": {"eps": 1.0},
@@ -67,6 +67,18 @@ def place_cases() -> Iterator[tuple[str, Scheme]]:
     yield "a grid without geo", scheme_with({"name": "a", "grid": GRID, "mechanism": "grr"}, eps=1)
 
 
+def set_cases() -> Iterator[tuple[str, Scheme]]:
+    """Surveys about sets: with fresh noise and memos, bits and symbols, turns, caps, `other`, and other questions."""
+    one = {"eps_inf": 2.0, "eps_1": 1.0}
+    several = sets_of(30, 4)
+    for name, budgets in (("one-shot", {"eps": 1.0}), ("memo only", {"eps_inf": 2.0}), ("two rounds", one)):
+        for mechanism in ("grr", "oue") if name != "two rounds" else ("l-grr", "l-osue"):
+            yield f"sets, {name}, {mechanism}", scheme_with({**several, "mechanism": mechanism}, **budgets)
+    yield "sets, taking turns", scheme_with(several, eps=2, one_in=2)
+    yield "sets, capped, with other", scheme_with({**several, "other": "v7"}, **one, memo_cap=2, horizon=4)
+    yield "sets, beside others", scheme_with(several, of_size(3, "b"), **one)
+
+
 CHANGES = {
     "a shorter day": ("2026-03-27T00:00:00+01:00", 60, "2026-03-29T01:00:00Z", 120),  # Europe/Paris
     "a longer day": ("2026-10-23T00:00:00+02:00", 120, "2026-10-25T01:00:00Z", 60),
@@ -112,6 +124,7 @@ def table_cases() -> Iterator[tuple[str, Scheme]]:
     yield from cases()
     yield from local_cases()
     yield from place_cases()
+    yield from set_cases()
 
 
 def zone_year() -> Iterator[tuple[str, Scheme]]:
@@ -282,6 +295,7 @@ def hostile_terms() -> dict[str, str]:
         "fakes": scheme_with(of_size(4), of_size(3, "b"), **FEW, solution="rs+fd"),
         "zone": scheme_with(of_size(3), eps=1, **_local("a shorter day")),
         "place": scheme_with({"name": "a", "grid": GRID, "geo": {"level": 0.4, "radius": "2km"}}),
+        "sets": scheme_with(sets_of(12, 3, mechanism="l-grr"), **FEW),
     }
     return {name: scheme.terms.decode() for name, scheme in schemes.items()}
 
@@ -334,6 +348,11 @@ def hostile_changes() -> Iterator[dict[str, Any]]:
         ("a guarantee that is not known", "fakes", ["declared", "guarantee"], "none", "terms"),
         ("offsets that do not ascend", "zone", ["declared", "time_zone", "offsets", 1, 0], 0, "terms"),
         ("an offset of a day", "zone", ["declared", "time_zone", "offsets", 1, 1], 86400, "terms"),
+        ("sets of one value", "sets", ["declared", "attributes", 0, "several"], 1, "terms"),
+        ("sets of all values", "sets", ["declared", "attributes", 0, "several"], 12, "terms"),
+        ("larger sets than were drawn from", "sets", ["declared", "attributes", 0, "several"], 4, "terms"),
+        ("a smaller budget of sets", "sets", ["declared", "eps_1"], 0.29, "losses"),
+        ("sets in version 1", "sets", ["version"], 1, "terms"),
         ("visitors in version 1", "symbols", ["declared", "visitors"], {"units": ["ever"]}, "terms"),
     ]
     for name, terms, path, value, code in changes:

@@ -12,10 +12,15 @@ import pytest
 
 import hearsay_device
 from hearsay_device.attributes import Grid
-from hearsay_device.draws import Draws
+from hearsay_device.draws import Draws, derived
+from hearsay_device.limits import Asked
+from hearsay_device.respondent import Respondent as Answering
 from hearsay_device.terms import read_terms
 from protocols.randomness.keystream import Draws as FleetDraws
+from protocols.randomness.keystream import Keyring
+from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey import NOTHING
 from tests.clients.cases import table_cases
 
 KEYS = [bytes([number]) * 16 for number in range(12)]
@@ -39,6 +44,23 @@ def test_a_device_draws_what_a_fleet_draws_with_the_same_keys(scheme: Scheme) ->
             answer = encoding.finish(question.mechanism.report(memo, _fleet(key[::-1], 7)), trait)
             made = ours.perturb(ours.memoise(cell, own, Draws(key, cell)), Draws(key[::-1], 7))
             assert ours.finish(made, held) == encoding.answer.to_bytes(answer).tobytes()
+
+
+@pytest.mark.parametrize("scheme", [scheme for name, scheme in CASES.items() if name.startswith("sets")])
+def test_a_device_draws_the_element_that_a_fleet_draws_with_the_same_key(scheme: Scheme) -> None:
+    terms, question = read_terms(scheme.terms), scheme.questions[0]
+    ours, key, longitudinal = terms.questions[0], KEYS[3], scheme.survey.longitudinal
+    document = {"surveys": {terms.id: {"listed": False}}, "kept": {f"{ours.id} draw": key.hex()}, "keys": {}}
+    device = Answering(terms, document, lambda _: bytes(32))
+    asked = Asked(ours.id, [ours], not longitudinal, 1)
+    fleet = Respondent(scheme, Keyring(bytes(32)))
+    own = derived(KEYS[5], "draw", terms.id, terms.fingerprint, ours.name) if asked.fresh else key
+    fleet.keyring.draws = lambda purpose, devices, tweak: FleetDraws(own, devices, np.zeros(1, dtype=np.int64))  # type: ignore[method-assign]
+    for places in ([], [3], [9, 4, 11], [1, 2, 3, 4], list(range(0, 30, 4))):
+        table = np.array([[*places, NOTHING]])
+        drawn = fleet.values(question, np.zeros(1, dtype=np.uint64), {"a": table}, 0)
+        cell = device.cell(asked, ours, {"a": set(places)}, KEYS[5])
+        assert question.order[cell] == drawn[0]
 
 
 def _fleet(key: bytes, tweak: int) -> FleetDraws:

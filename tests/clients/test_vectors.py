@@ -88,8 +88,8 @@ def test_the_javascript_library_is_one_small_module_without_dependencies() -> No
     assert (LIBRARY / "device.js").stat().st_size < 80_000
     assert "dependencies" not in (LIBRARY / "package.json").read_text()
     imported = re.findall(r'(?:from |import\()(?:/\*.*?\*/ )?"([^"]+)"', (LIBRARY / "device.js").read_text())
-    # Only when they are needed: in Node.js, of places, and of state of version 0.1.
-    assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./moving.js", "./signatures.js"}
+    # Only when they are needed: in Node.js, of places, of ordered values and shared questions, and of signed terms.
+    assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./losses.js", "./signatures.js"}
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
 
 

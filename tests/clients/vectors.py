@@ -41,7 +41,7 @@ def made() -> dict[str, Any]:
     }
 
 
-ASKED = {"two rounds, l-grr", "two rounds, l-geometric", "capped, loloha", "rs+fd, grr", "rs+rfd, grr", "shares", "taking turns", "a cross"}  # fmt: skip  # noqa: E501
+ASKED = {"two rounds, l-grr", "two rounds, l-geometric", "capped, loloha", "rs+fd, grr", "rs+rfd, grr", "shares", "taking turns", "a cross", "sets, two rounds, l-grr"}  # fmt: skip  # noqa: E501
 
 
 def entropy_of(case: str) -> Callable[[str], bytes]:
@@ -175,6 +175,9 @@ def _values(scheme: Scheme, place: int) -> dict[str, Any]:
         for i, a in enumerate(scheme.survey.attributes)
     }
     for attribute in scheme.survey.attributes:
+        if attribute.several is not None:  # none, one that is listed twice, more than are counted, one that is unknown
+            v = attribute.values
+            values[attribute.name] = [[], [v[0], v[9], v[0]], [*v[::-4], "unknown"], [v[9], v[2]]][place]
         if attribute.grid is not None and place < 2:  # near a border, and beyond it by less than a quarter of a cell
             x, y = (start + 2 * attribute.grid.cell for start in attribute.grid.origin)
             values[attribute.name] = {"x": x + (-0.1, 0.2)[place] * attribute.grid.cell, "y": y}

@@ -19,3 +19,8 @@ def of_size(k: int, name: str = "a", **extra: Any) -> dict[str, Any]:
     prior = extra.pop("prior", None)
     shares = {} if prior is None else {"prior": {str(i): share for i, share in enumerate(prior)}}
     return {"name": name, "range": {"last": k - 1}, **shares, **extra}
+
+
+def sets_of(k: int, several: int, name: str = "a", **extra: Any) -> dict[str, Any]:
+    """An attribute of sets of k values, whose own order is not the listed one."""
+    return {"name": name, "several": several, "values": [f"v{i}" for i in range(k)], **extra}

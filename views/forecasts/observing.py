@@ -52,7 +52,7 @@ def cells(scheme: Scheme) -> tuple[Cell, ...]:
     found = [VISITORS]
     for question in scheme.questions:
         if not question.attribute.placed:
-            found += [Cell(question.name, value) for value in question.attribute.values]
+            found += [Cell(question.name, value) for value in question.items.values]
         found += [Cell(question.name, group, True) for group in question.attribute.groups]
     return tuple(found)
 
@@ -65,7 +65,7 @@ def observe(scheme: Scheme, histogram: Histogram) -> Observation:
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
-            width = (0 if question.attribute.placed else question.k) + len(question.attribute.groups)
+            width = (0 if question.attribute.placed else question.items.k) + len(question.attribute.groups)
             published = histogram.attribute(question.name)
             if published.estimate is not None and width:
                 parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence)
@@ -87,8 +87,9 @@ def observed_series(scheme: Scheme, histograms: Iterable[Histogram]) -> tuple[in
 
 def _people(scheme: Scheme, question: Question, published: AttributeHistogram, total: int, presence: float) -> Floats:
     """`[part, cell]`: the values of an attribute, then its groups."""
-    shares, n = np.array(published.estimate), published.n or 0
-    likely = norm_sub(shares)
+    items, n = question.items.k, published.n or 0
+    shares = np.pad(np.array(published.estimate), (0, question.k - items))  # no variance depends on paddings of sets
+    likely = np.clip(shares, 0, 1) if question.several > 1 else norm_sub(shares)
     members: list[Mask | None] = [] if question.attribute.placed else [None]
     if question.attribute.groups:
         members.append(question.members)
@@ -97,7 +98,7 @@ def _people(scheme: Scheme, question: Question, published: AttributeHistogram, t
         combined = shares if member is None else shares @ member.T
         fresh, memo = share_variances(scheme, question, likely, n, total, member)
         fresh = fresh * total**2 + combined**2 * (presence if n < total else 0.0)  # else it is in the shares' own
-        parts.append(np.stack([combined * total, fresh, memo * total**2]))
+        parts.append(np.stack([combined * total, fresh, memo * total**2])[:, : items if member is None else None])
     return np.concatenate(parts, axis=1)
 
 
@@ -112,7 +113,7 @@ def share_variances(
     if scheme.survey.longitudinal:
         memo = np.minimum(_variance(question.memo_channel, shares, n, total, members), whole)
     else:  # which of the visitors were asked stays the same, if anything does
-        expected = shares if members is None else shares @ members.T
+        expected = np.clip(shares if members is None else shares @ members.T, 0, 1)
         answering = n * scheme.survey.one_in  # those whose turn it is change from period to period
         asked = 0.0 if answering >= total else (total - answering) / max(total - 1, 1) / answering
         memo = np.minimum(expected * (1 - expected) * asked, whole)

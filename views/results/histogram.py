@@ -9,7 +9,7 @@ from pydantic import Field
 
 from analytics.columns import Column, CountColumn, CountColumns, ResultModel
 from analytics.integrity import Integrity
-from analytics.mobility import Axis
+from analytics.mobility import Axis, Sizes
 from stream_app.finals import CentralGuarantees, PublishedGuarantees
 from views.view import Pieces
 
@@ -50,6 +50,12 @@ class AttributeHistogram(ResultModel):
     name: str
     mechanism: str
     values: tuple[str, ...]
+    several: int | None = Field(
+        None,
+        exclude_if=lambda several: several is None,  # then the shape is the same as before
+        description="of sets: how many values of a device are counted. Estimates are shares of devices that have a "
+        "value, which do not sum to 1. Supports also have a place for each padding, after those of values",
+    )
     axes: tuple[Axis, ...] = Field(
         (), description="of a cross: its two attributes; values are all pairs, row by row, the first one changes last"
     )
@@ -78,6 +84,9 @@ class AttributeHistogram(ResultModel):
     adjusted_error: Column | None = Field(None, description="their standard errors")
     adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
     adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
+    sizes: Sizes | None = Field(
+        None, exclude_if=lambda sizes: sizes is None, description="of sets: how many values devices have"
+    )
     statistics: GapCounts | None = None
 
 
@@ -86,8 +95,8 @@ class Histogram(ResultModel):
 
     schema_version: int = Field(
         6,
-        description="of this shape; a reader refuses one that is newer than it knows; 5 where the survey has no "
-        "central: then the shape is the same as before",
+        description="of this shape; a reader refuses one that is newer than it knows; 5 where the survey has "
+        "neither central nor sets: then the shape is the same as before",
     )
     kind: Kind
     survey: str

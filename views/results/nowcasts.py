@@ -8,7 +8,7 @@ the next 192 periods already run beside those of the present ones, so that no pe
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 from math import sqrt
 from typing import Any, Literal
@@ -18,7 +18,7 @@ import pyarrow as pa
 from pydantic import Field
 
 from analytics.columns import Column, ResultModel
-from analytics.estimation import CellNoise, norm_sub, shortened
+from analytics.estimation import CellNoise, nearest, shortened
 from analytics.mobility import Answers, Part, Quantities
 from analytics.nowcasting import UNEXPECTED, Nowcaster
 from protocols.arrays import Mask
@@ -47,15 +47,15 @@ COLUMNS = pa.schema(
     }
 )
 
-Kind = Literal["values", "groups"]
+Kind = Literal["values", "groups", "sizes"]
 
 
 class NowcastTable(ResultModel):
-    """Nowcasts of the values of an attribute, or of its groups. Columns have a number for each name."""
+    """Nowcasts of the values of an attribute, its groups, or sizes of its sets. Columns have a number for each name."""
 
     kind: Kind
     attribute: str
-    names: tuple[str, ...] = Field(description="the values or groups")
+    names: tuple[str, ...] = Field(description="the values or groups; of sizes such as 3 or fewer")
     periods: int = Field(description="how many periods with answers the nowcast knows, this one included")
     value: Column | None = Field(None, description="the shares from this period alone; null if nothing is published")
     nowcast: Column | None = Field(None, description="the shares in this period, from all these periods")
@@ -108,7 +108,7 @@ class _Filters:
                 continue
             if members is None:
                 # Noise depends on the share, and an estimate that is high by chance must not count as a noisier one.
-                likely = norm_sub(predicted[own])
+                likely = nearest(predicted[own], question.channel)
                 self._periods[question.name] += 1
             shares, people = answers.shares.value, int(answers.visitors.value)
             values[own] = shares if members is None else shares @ members.T
@@ -130,9 +130,13 @@ class _Filters:
                     "low": now.low,
                     "high": now.high,
                 }
-                numbers |= {"surprise": surprise.round(6), "unexpected": compress(names, surprise < UNEXPECTED)}
-            periods = self._periods[question.name]
-            yield NowcastTable(kind=kind, attribute=question.name, names=names, periods=periods, **numbers)
+                numbers |= {"surprise": surprise.round(6), "unexpected": list(compress(names, surprise < UNEXPECTED))}
+            asked: dict[str, Any] = {"attribute": question.name, "periods": self._periods[question.name]}
+            if kind == "values" and question.several > 1:
+                end = question.items.k
+                yield NowcastTable(kind=kind, names=names[:end], **asked, **_cut(numbers, names[:end], slice(end)))
+                numbers, kind, names = _cut(numbers, names[end:], slice(end, None)), "sizes", names[end:]
+            yield NowcastTable(kind=kind, names=names, **asked, **numbers)
 
 
 def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...], Mask | None, slice]]:
@@ -146,6 +150,12 @@ def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...
         for kind, names, members in () if asked.placed else parts:
             yield question, kind, names, members, slice(begin, begin + len(names))
             begin += len(names)
+
+
+def _cut(numbers: Mapping[str, Any], names: Sequence[str], some: slice) -> dict[str, Any]:
+    """The numbers of some names."""
+    cut = {column: part[some] for column, part in numbers.items() if column != "unexpected"}
+    return cut | {"unexpected": [name for name in numbers.get("unexpected", ()) if name in names]}
 
 
 def _published(scheme: Scheme, question: Question, known: PeriodAnswers) -> Answers | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analytics.integrity import Integrity
-from analytics.mobility import axes_of
+from analytics.mobility import axes_of, sizes_of
 from protocols.privacy import central_loss
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
@@ -38,7 +38,7 @@ def build_histogram(
     begin, end = survey.bounds(period)
     silent = known.counted.get(PRESENCE_ONLY)
     return Histogram(
-        schema_version=5 if survey.central is None else 6,
+        schema_version=5 if survey.central is None and not any(q.several > 1 for q in scheme.questions) else 6,
         kind=kind,
         survey=survey.id,
         fingerprint=scheme.fingerprint,
@@ -76,7 +76,8 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
     asked: dict[str, Any] = {
         "name": question.name,
         "mechanism": question.label,
-        "values": question.attribute.values,
+        "values": question.items.values,
+        "several": question.attribute.several,
         "axes": axes_of(question),
     }
     if own is None or own.n < minimum:
@@ -85,7 +86,7 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
     if own.n == 0:
         return AttributeHistogram(**asked, n=own.n, suppressed=None, statistics=by_gap)
     # The population is all who reported. If a report answers one attribute or none, its answers are a sample of them.
-    shares = own.shown
+    shares = own.shown[: question.items.k]
     margins = [known.answers.get(axis.name) for axis in question.axes]
     enough = [margin if margin is not None and margin.n >= max(minimum, 1) else None for margin in margins]
     return AttributeHistogram(
@@ -97,6 +98,7 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
         low=shares.low,
         high=shares.high,
         **own.fitted(question.axes, enough),
+        sizes=sizes_of(own),
         statistics=by_gap,
     )
 

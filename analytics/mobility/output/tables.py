@@ -6,6 +6,7 @@
     groups      the same for groups of values
     rankings    the busiest areas, by place
     dwell       mean and quartiles of dwell times
+    sizes       of sets: shares of devices by how many values they have
     flows       people from each origin to each destination
     crosses     shares and people of each pair of values of two attributes, and of pairs with groups
 
@@ -30,12 +31,14 @@ from analytics.mobility.output.value_tables import (
     CROSSES,
     FLOWS,
     SHARES,
+    SIZES,
     WINDOW,
     Part,
     by_value,
     of_flows,
     of_pairs,
     of_shares,
+    of_sizes,
 )
 
 _PLAIN: dict[Any, pa.DataType] = {
@@ -89,6 +92,7 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
         "groups": by_value(report, SHARES, lambda window, asked, part: of_shares(window, asked.groups, part.groups)),
         "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
         "dwell": _table(dwells, WINDOW | ATTRIBUTE | _types(Dwell)),
+        "sizes": by_value(report, SIZES, of_sizes),
         "flows": by_value(report, FLOWS, of_flows),
         "crosses": chain(*(by_value(report, CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
     }

@@ -99,6 +99,7 @@ CROSSES = pa.schema(
         "truth": _NUMBER,
     }
 )
+SIZES = pa.schema(WINDOW | ATTRIBUTE | {"size": _TEXT, **_quantity("share"), **_quantity("mean_size")})
 FLOWS = pa.schema(WINDOW | ATTRIBUTE | {"origin": _TEXT, "destination": _TEXT, **_quantity("people")})
 
 
@@ -131,6 +132,23 @@ def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None)
         **_changes("baseline", shares.baseline),
         **{name: getattr(shares, name) for name in single},
     }
+
+
+def of_sizes(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """How many devices have sets of each size; the mean is the same in every row. None if there are no sets."""
+    if part.sizes is None or asked.several is None:
+        return None
+    mean = dict(zip(_quantity("mean_size"), (getattr(part.sizes.mean, each) for each in PARTS), strict=True))
+    return {"size": size_names(asked.several), **_parts("share", part.sizes.share), **mean}
+
+
+def size_names(several: int) -> list[str]:
+    """What the sizes of sets are called.
+
+    >>> size_names(2)
+    ['0', '1', '2 or more']
+    """
+    return [*map(str, range(several)), f"{several} or more"]
 
 
 def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:

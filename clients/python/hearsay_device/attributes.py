@@ -11,7 +11,7 @@ from typing import Any
 from hearsay_device.draws import bits_of
 from hearsay_device.errors import keys, listed, need, not_terms, number, sum_to_1, text, whole
 
-ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range share values"
+ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range several share values"
 MAX_VALUES = 1 << 16
 MOST_VALUES = 1_000_000  # of answers with fresh hashes
 KEPT = 0.75  # cell sides from the middle of its last cell within which a device stays in it
@@ -34,11 +34,19 @@ class Attribute:
         self.rates = [_rate(given[key], self.grid, version) if key in given else None for key in ("geo", "geo_inf")]
         self.placed = self.rates != [None, None]
         need(not self.placed or solution == "smp", "geo")
+        self.several = whole(given["several"], 2, len(self.values) - 1, "several") if "several" in given else 1
+        need(self.several == 1 or (solution == "smp" and not (self.grid or self.span)), "several")
         self.prior = None
         need(("prior" in given) == (solution == "rs+rfd"), "prior")
         if "prior" in given:
             need(given["prior"].keys() == self.places.keys(), "prior")
             self.prior = sum_to_1([given["prior"][value] for value in self.values], "prior")
+
+    def set_of(self, given: Any) -> tuple[set[int], bool]:
+        """The places of a list of values, and whether all are listed: others are `other`, or left out."""
+        found = {self.place(each, None) for each in (given if isinstance(given, (list, tuple, set)) else [given])}
+        others = {self.places.get(self.other)} if None in found else set()
+        return {place for place in found | others if place is not None}, None not in found
 
     def place(self, given: Any, last: int | None) -> int | None:
         """The place of a value in the survey's list, or None; never an error. `last`: the cell of a grid it was in."""

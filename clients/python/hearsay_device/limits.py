@@ -6,7 +6,7 @@ from collections import namedtuple
 from collections.abc import Sequence
 from functools import lru_cache
 from itertools import product
-from math import comb, exp, inf, isfinite, log, log2
+from math import comb, exp, expm1, inf, isfinite, log, log1p, log2
 from operator import mul
 from typing import Any, Callable, NamedTuple
 
@@ -23,7 +23,13 @@ MOST_OF_YEAR = 0.75  # of the limit `year`, for one survey
 
 
 def loss(question: Question, t: float, combined: Callable[[list[float]], float] = sum) -> float:
-    """Between any two values, of t linked answers from one memo: 1, or infinity. With max, of ordered neighbours."""
+    """Between any two values, or sets, of t linked answers from one memo: 1, or infinity. Max: ordered neighbours."""
+    element = _of_elements(question, t, combined)
+    return element if question.several == 1 or question.bits else log1p(expm1(element) / question.several)
+
+
+def _of_elements(question: Question, t: float, combined: Callable[[list[float]], float] = sum) -> float:
+    """The same between two elements of sets: each is drawn with a chance of one in `several`, or less."""
     first, second, grid = question.first, question.second, question.grid
     if question.ordered:
         return max(map(combined, _steps(first, second if t == 1 else None)))
@@ -48,7 +54,7 @@ def cost(question: Question, count: int) -> float:
     if question.kind == "buckets" and question.size < question.k:
         p, q = question.first.drawn
         return min(count, question.size) * log(p * (1 - q) / (q * (1 - p)))
-    return count * loss(question, inf)
+    return loss(question, inf) if count == 1 else count * _of_elements(question, inf)
 
 
 def link(question: Question) -> float:

@@ -21,6 +21,8 @@ MAX_ORDERED_TWICE = 256  # values, with two rounds
 class Question:
     """One attribute, or a cross of two (`sources`), as it is asked. Surveys that ask the same share its memos.
 
+    Of sets, `values` are those of the attribute (`items`), and `several` paddings.
+
     `parameter` is g of hashes, d of buckets, otherwise 0; `size` how many symbols or bits a memo has; `states` how many
     memos a device can ever have; `share` the chance that a device draws and shows this question; `fakes` what
     a fake answer is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1).
@@ -31,16 +33,20 @@ class Question:
         self.sources, self.share, self.grid = sources, share, sources[0].grid
         self.name = "*".join(source.name for source in sources)
         self.values = ["*".join(each) for each in product(*(source.values for source in sources))]
+        self.items, self.several = len(self.values), sources[0].several
+        self.values += [f"{size} or fewer" for size in reversed(range(self.several if self.several > 1 else 0))]
         self.k = len(self.values)
         need(len(set(self.values)) == self.k, "crosses")
         self.kind, self.parameter, self._digits = _encoding(given["encoding"], self.k, self.grid)
         need((self.kind == "plane") == sources[0].placed, "geo")
+        need(self.several == 1 or (len(sources) == 1 and self.kind in ("direct", "unary")), "several")
         need(self.kind == "fresh" or self.k <= MAX_VALUES, "values")
         self.bits = self.kind in ("unary", "buckets")
         self.size = self.parameter or self.k
         self.hashes = self.size**self._digits
         self.states = min(self.k, self.size + (self.kind == "buckets"))
         self.ordered = self.kind == "direct" and "ends" in given["first"]
+        need(not self.ordered or self.several == 1, "several")
         self.fakes = None
         if solution.startswith("rs"):
             kinds = {"direct": ("bare", "noisy"), "unary": ("zero", "noisy") if solution == "rs+fd" else ("noisy",)}
@@ -68,7 +74,7 @@ class Question:
         encoded = [value.encode() for value in self.values]
         if self.ordered:
             return as_listed if encoded <= encoded[::-1] else as_listed[::-1]
-        return sorted(as_listed, key=encoded.__getitem__)
+        return [*sorted(range(self.items), key=encoded.__getitem__), *range(self.items, self.k)]
 
     @cached_property
     def id(self) -> str:

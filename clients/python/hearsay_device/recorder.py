@@ -7,14 +7,14 @@ from typing import Any
 
 from hearsay_device.errors import refuse
 
-RULES = ("first", "last", "most frequent", "longest", "count")
+RULES = ("first", "last", "most frequent", "longest", "every", "count")
 
 
 class Recorder:
     """What happened since it was cleared, as one value. If nothing happened it is None: `send` it like any other.
 
     `rule` says which: the `first` or the `last` value, the `most frequent` one, the one with the `longest` time, or how
-    many events there were (`count`), by `buckets`: from how many events on a value is the report's.
+    many events there were (`count`), by `buckets`: from how many events on a value is the report's. Sets: `every` one.
 
     >>> used = Recorder("most frequent")
     >>> for feature in ("search", "share", "search"):
@@ -54,8 +54,10 @@ class Recorder:
         self._weights[str(value)] = self._weights.get(str(value), 0.0) + more
 
     @property
-    def value(self) -> str | None:
+    def value(self) -> str | list[str] | None:
         """What `send` is to be given."""
+        if self._rule == "every":
+            return list(self._weights)
         if self._rule == "count":
             return max((least, name) for name, least in self._buckets.items() if least <= self._events)[1]
         return max(self._weights, key=self._weights.__getitem__, default=None)

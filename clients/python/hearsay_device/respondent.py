@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import sqlite3
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Callable
 
 from hearsay_device.attributes import MAX_VALUES
 from hearsay_device.draws import WORD, Draws, Table, derived
-from hearsay_device.errors import DeviceError
 from hearsay_device.limits import Asked
 from hearsay_device.questions import Question
-from hearsay_device.terms import Terms, read_terms
+from hearsay_device.terms import Terms
 
 Document = dict[str, Any]
 Entropy = Callable[[str], bytes]  # 32 bytes for a name: a device takes them from the system, a test from anywhere
@@ -55,9 +51,11 @@ class Respondent:
         every = self.terms.one_in
         return every == 1 or Table([1.0] * every).one(self._drawn("turn")) == period % every
 
-    def cell(self, asked: Asked, question: Question, places: Mapping[str, int | None]) -> int:
+    def cell(self, asked: Asked, question: Question, places: Mapping[str, Any], period_key: bytes) -> int:
         """What is memoised for the values of the question's attributes; None stands for one that is drawn for life."""
         value, order = 0, self._order(question)
+        if question.several > 1:
+            return self._element(asked, question, sorted(map(order.index, places[question.name])), period_key)
         for axis, source in enumerate(question.sources):
             place = places[source.name]
             if place is None:
@@ -66,6 +64,13 @@ class Respondent:
                 place = order[drawn] if alone else source.places[sorted(source.values, key=str.encode)[drawn]]
             value = value * len(source.values) + place
         return question.cell(order.index(value), self._trait(asked, question))
+
+    def _element(self, asked: Asked, question: Question, own: list[int], period_key: bytes) -> int:
+        """Of a set, padded to `several`, the element with the lowest priority; with memos priorities are lifelong."""
+        terms, end = self.terms, question.items + max(0, question.several - len(own))
+        draws = Draws(derived(period_key, "draw", terms.id, terms.fingerprint, question.name))
+        draws = draws if asked.fresh else self._draws(asked, question, "draw", 0)
+        return int(min([*own, *range(question.items, end)], key=draws.further))
 
     def answer(self, asked: Asked, question: Question, cell: int, period_key: bytes) -> tuple[str, list[str]]:
         """The answer of a cell, in hexadecimal digits, and the values that it speaks for."""
@@ -104,49 +109,3 @@ class Respondent:
         if len(questions) > 1:
             return self.terms.id if self._listed else self.terms.id_of("tuple")
         return f"{self.terms.id} {questions[0].name}" if self._listed else questions[0].id
-
-
-def move(base: sqlite3.Connection, document: Document, entropy: Entropy) -> None:
-    """From a file of version 0.1, which has one secret for life: the keys of its memos are kept, the secret is not."""
-    form, secret = base.execute("select format, secret from device").fetchone()
-    document["format"] = document["format"] if form == 2 else None
-
-    def keep(known: str, purpose: str, *old: str) -> None:
-        document["kept"][f"{known} {purpose}"] = derived(secret, *old).hex()
-
-    def select(what: str, order: str = "") -> list[Any]:
-        return base.execute(f"select {what} where survey = ? {order}", (survey,)).fetchall()
-
-    columns = "id, fingerprint, terms, answers, settled, delivered"
-    for survey, fingerprint, data, answers, settled, delivered in base.execute(f"select {columns} from surveys"):
-        with suppress(DeviceError):  # terms that this version does not answer
-            terms = read_terms(bytes(data))
-            keep(f"{survey} sampled", "sampled", "sampled", survey, fingerprint)
-            keep(f"{survey} turn", "turn", "place", survey, fingerprint)
-            for name in (question.name for question in terms.questions):
-                for purpose in ("memo", "trait"):
-                    old = (purpose, survey, fingerprint, name)
-                    keep(f"{survey} {name}", purpose, *old)
-                    keep(survey, f"{purpose} {survey} {name}", *old)
-            cells: dict[str, list[int]] = {}
-            for name, cell in select("attribute, cell from cells", "order by place"):
-                cells.setdefault(name, []).append(cell)
-            owed = [
-                {"period": period, "report": bytes(report).decode(), "says": json.loads(says), "unlisted": [],
-                 "not_before": 0, "attempted": True, "refused": False}
-                for period, report, says in select("period, report, says from owed")
-            ]  # fmt: skip
-            begin = 0 if settled is None else settled + 1
-            document["surveys"][survey] = {
-                "fingerprint": fingerprint, "terms": bytes(data).decode(), "listed": True, "credential": None,
-                "key": entropy(f"period {survey} {begin}").hex(), "key_period": begin, "settled": settled,
-                "attempted": delivered, "cells": cells, "stays": dict(select("attribute, cell from stays")),
-                "asked": {}, "owed": owed,
-            }  # fmt: skip
-            respondent = Respondent(terms, document, entropy)
-            respondent.draw_keys()
-            for each in respondent.asked:
-                line = document["surveys"][survey]["asked"][each.id] = each.line()
-                if answers:
-                    line.update(answers=answers, first=document["day"])
-                    document["charges"].append([document["day"], survey, each.id, each.cost(answers)])

@@ -22,7 +22,7 @@ from typing import Any, Callable, NamedTuple
 from hearsay_device.draws import Draws, derived, next_key
 from hearsay_device.errors import refuse
 from hearsay_device.limits import WEEK, YEAR, Ledger, Limits, shared_bits
-from hearsay_device.respondent import Document, Entropy, Respondent, move
+from hearsay_device.respondent import Document, Entropy, Respondent
 from hearsay_device.terms import DAY, Terms, read_terms
 
 FORMAT, PATIENCE_SECONDS = 3, 30
@@ -60,21 +60,19 @@ class State:
             refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
 
     def _prepare(self) -> None:
-        """Make the table, of a new file, or of one that version 0.1 has written."""
+        """Make the table of a new file."""
         tables = {name for (name,) in self.base.execute("select name from sqlite_master where type = 'table'")}
         day = floor(self._now()) // DAY
         document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
         if "state" in tables:
             document = json.loads(self.base.execute("select document from state").fetchone()[0])
         elif tables:
-            move(self.base, document, self._entropy)
-        if document["format"] != FORMAT:
-            raise ValueError("it is of another release of hearsay")
-        if "state" not in tables:
-            for table in tables:
-                self.base.execute(f"drop table {table}")
+            raise ValueError("it is of release 0.1; open it once with release 0.2, which moves it")
+        else:
             self.base.execute("create table state (document text not null)")
             self.base.execute("insert into state values (?)", (json.dumps(document),))
+        if document["format"] != FORMAT:
+            raise ValueError("it is of another release of hearsay")
 
     @contextmanager
     def change(self, keep: bool = True) -> Iterator[Change]:
@@ -164,7 +162,7 @@ class Change(Ledger):
         answers, says = {}, {}
         for each in asked:
             for question in each.questions:
-                cell = respondent.cell(each, question, places)
+                cell = respondent.cell(each, question, places, key)
                 if not each.fresh and each.cap < question.states:  # at the cap, the last cell for good
                     cells = joined["cells"].setdefault(question.name, [])
                     if len(cells) < each.cap and cell not in cells:

@@ -66,7 +66,7 @@ class Terms:
         self.hides = self.solution.startswith("rs")
         self._ask(resolved, declared)
         self.sampling = self.solution != "spl" and len(self.attributes) > 1
-        new = "visitors" in declared or any(attribute.other is not None for attribute in self.attributes)
+        new = "visitors" in declared or any(each.other is not None or each.several > 1 for each in self.attributes)
         most = 2 if new or any(attribute.placed for attribute in self.attributes) else 1
         whole(resolved["version"], 1 + new, most, "another version")
         self.longitudinal, budgets = self._budgets(declared)
@@ -128,10 +128,18 @@ class Terms:
         ever = given.get("eps", given.get("eps_inf", 0.0))
         return rounds[0][1], (given.get("eps_1", ever), ever) if given else None
 
-    def places(self, values: Mapping[str, Any], stays: dict[str, Any]) -> tuple[dict[str, int | None], list[str]]:
-        """The place of each value, or None; and whose values are not listed. A missing position is the last one."""
-        places, unlisted = {}, []
+    def places(self, values: Mapping[str, Any], stays: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+        """The place of each value, or None, of sets all places; and whose values are not listed.
+
+        A missing position is the last one.
+        """
+        places: dict[str, Any] = {}
+        unlisted = []
         for each in self.attributes:
+            if each.several > 1:
+                places[each.name], complete = each.set_of(values.get(each.name))
+                unlisted += [] if complete else [each.name]
+                continue
             last = stays.get(each.name)
             place = each.place(values.get(each.name), last)
             if place is None:
@@ -178,7 +186,10 @@ class Terms:
 def _axes(cross: Any, named: Mapping[str, Attribute]) -> list[Attribute]:
     keys(cross, "mechanism of parameter share", "cross")
     axes = [named[name] for name in listed(cross["of"], 2, "crosses")]
-    need(len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed for axis in axes), "crosses")
+    need(
+        len(axes) == 2 and axes[0] is not axes[1] and not any(axis.placed or axis.several > 1 for axis in axes),
+        "crosses",
+    )
     need(len(axes[0].values) * len(axes[1].values) <= MAX_VALUES, "crosses")
     return axes
 

@@ -11,6 +11,8 @@ import { plotted } from "../parts/plotted.js";
 
 const KINDS = { ever: "ever so far", cumulative: "all so far", year: "a year", month: "a month", "year so far": "this year so far", "month so far": "this month so far", "week so far": "this week so far", "day so far": "this day so far", week: "a week", day: "a day", hour: "an hour", period: "" };
 
+const FULL = 0.02; // the share of full sets from which on larger ones matter
+
 // The window that the address names, or the longest one with answers, the latest.
 export function windowOf(context) {
   const windows = windowsOf(context.survey), wanted = readSpan(context.view.window);
@@ -65,25 +67,35 @@ export function nowView(attribute) {
   return {
     see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0,
-    hint: (context) => windowHint(context, attribute, (part, window) => `: ${context.words.people} by ${readable(attribute.name)}, from ${whole(part.n)} answers${window.first === window.last ? "" : ", each with the first one"}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}`),
+    hint: (context) => windowHint(context, attribute, (part, window) => `: ${context.words.people} by ${readable(attribute.name)}, from ${whole(part.n)} answers${window.first === window.last ? "" : ", each with the first one"}.${part.places ? ` The page has the ${whole(part.places.length)} most frequent of ${whole(attribute.values.length)} values.` : ""}${setsHint(context, attribute, part)}`),
     controls: (context) => [...windowControls(context), ...(groups.length ? [choice("of", "Of", [["values", "each value"], ["groups", "groups"]], grouped(context) ? "groups" : "values", (of) => context.set({ [`of.${attribute.name}`]: of }))] : [])],
     key: (context) => {
       const values = partOf(windowOf(context), attribute)?.values;
       if (!values || grouped(context)) return values ? [sign("dot", "estimate"), sign("interval", "its 95 % interval")] : [];
-      return [sign("bar returning", "best fit: none below 0, all add up"), sign("dot", "estimate"), sign("interval", "its 95 % interval"), ...(values.nowcast ? [sign("ring", "nowcast, with earlier periods")] : []), ...(values.truth ? [sign("truth", "truth")] : [])];
+      return [sign("bar returning", attribute.several ? "best fit: none below 0, none above all" : "best fit: none below 0, all add up"), sign("dot", "estimate"), sign("interval", "its 95 % interval"), ...(values.nowcast ? [sign("ring", "nowcast, with earlier periods")] : []), ...(values.truth ? [sign("truth", "truth")] : [])];
     },
     table: (context) => (grouped(context) ? groupTable(context, attribute, groups) : valueTable(context, attribute)),
     draw: (box, table, context) => bars(box, table().rows, attribute, context),
   };
 }
 
+// Of sets: what the numbers count, how large sets are, and whether many are larger than what is counted.
+function setsHint({ words }, { several }, { sizes }) {
+  if (!several) return "";
+  const mean = isKnown(sizes?.mean) ? ` On average they have ${number(sizes.mean.value)}.` : "";
+  const full = sizes?.full?.low > FULL ? ` At least ${percentShare(sizes.full.low)} have ${several} or more, of which ${several} are counted: these numbers may be too low.` : "";
+  return ` ${capitalised(words.many)} with it: they can have several, so these do not add up to all.${mean}${full}`;
+}
+
+// Of sets, groups are mean numbers of their values.
 function groupTable(context, attribute, names) {
   const window = windowOf(context), shares = partOf(window, attribute)?.groups?.share;
   const columns = [column("group", "group"), column(context.words.people, context.words.people, number), column("low", "low", number), column("high", "high", number), column("share", "share", percentShare)];
   const rows = shares && isKnown(window.visitors) ? names.map((name, at) => {
-    const share = entry(shares, at), people = product(share, window.visitors);
+    const share = entry(shares, at), people = attribute.several ? share : product(share, window.visitors);
     return [name, people.value, people.low, people.high, share.value];
   }) : [];
+  if (attribute.several) return { name: `${attribute.name} groups`, columns: [columns[0], column("values", "values of it, on average", number), ...columns.slice(2, 4)], rows: rows.map((row) => row.slice(0, 4)) };
   return { name: `${attribute.name} groups`, columns, rows };
 }
 

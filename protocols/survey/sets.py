@@ -1,0 +1,96 @@
+"""Sets: an attribute of which a device has several values at once, such as the integrations that are on.
+
+A device draws one element of its set, and the question is about the element. A set of fewer than L values is padded to
+L with the first of L paddings, so that each value of it is drawn with a chance of 1/L, whatever the size of the set.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from protocols.arrays.aliases import Whole
+from protocols.mechanisms.record import MAX_VALUES
+from protocols.survey.attribute import Attribute, refuse_twice
+
+NOTHING = -1
+"""Fills the rows of a table of sets, which have as many columns as the largest set."""
+
+
+class Padded(Attribute):
+    """The attribute that is asked of sets: the values, then the paddings."""
+
+    items: Attribute
+
+
+def padded(attribute: Attribute) -> Padded:
+    """The elements of an attribute of sets. It was checked, so this is not checked again.
+
+    A padding is in every set that has at most so many values, and is named by that.
+
+    >>> padded(Attribute(name="on", values=("mqtt", "hue", "knx"), several=2)).values
+    ('mqtt', 'hue', 'knx', '1 or fewer', '0 or fewer')
+    """
+    sizes = reversed(range(attribute.several or 0))
+    given = {name: getattr(attribute, name) for name in ("name", "groups", "share", "mechanism", "several", "other")}
+    values = (*attribute.values, *(f"{size} or fewer" for size in sizes))
+    return Padded.model_construct(**given, values=values, items=attribute)
+
+
+def check_set(attribute: Attribute) -> None:
+    """Raise ValueError if an attribute cannot be one of sets."""
+    where, several = f"attribute {attribute.name!r}: several", attribute.several
+    assert several is not None
+    if several == 1:
+        raise ValueError(f"{where} is 1; leave it out, and list a value for none")
+    if several >= attribute.k:
+        raise ValueError(
+            f"{where} is {several}, and there are {attribute.k} values; choose less, or ask an attribute of yes and no "
+            "for each value"
+        )
+    if attribute.k + several > MAX_VALUES:
+        raise ValueError(f"{where} and the values are {attribute.k + several:,} together; at most {MAX_VALUES:,}")
+    for key in ("range", "grid", "prior"):
+        if getattr(attribute, key) is not None:
+            raise ValueError(f"{where} does not go with {key}; list values, or leave one of both out")
+    if attribute.role != "plain":
+        raise ValueError(f"{where} does not go with the role {attribute.role}; leave one of both out")
+    refuse_twice(padded(attribute).values, f"{where} has the element", "rename the value")
+
+
+def table_of_sets(rows: Whole, items: Whole, count: int) -> Whole:
+    """A table of `count` sets, from pairs of a set and one of its values; sets ascend.
+
+    >>> table_of_sets(np.array([0, 0, 2]), np.array([4, 1, 3]), 3).tolist()
+    [[4, 1], [-1, -1], [3, -1]]
+    """
+    sizes = np.bincount(rows, minlength=count)
+    table = np.full((count, max(1, sizes.max(initial=0))), NOTHING)
+    table[rows, np.arange(len(rows)) - np.repeat(np.cumsum(sizes) - sizes, sizes)] = items
+    return table
+
+
+def count_values(values: Whole, k: int) -> Whole:
+    """How many devices have each of k values: one value each, or sets of them.
+
+    >>> count_values(np.array([[1, 2, 1], [2, NOTHING, NOTHING]]), 4).tolist()
+    [0, 1, 2, 0]
+    """
+    if values.ndim > 1:
+        places = np.unique(values + np.arange(len(values))[:, None] * (k + 1) + 1)  # a place for NOTHING, too
+        values = places[places % (k + 1) > 0] % (k + 1) - 1
+    return np.bincount(values, minlength=k)
+
+
+def with_paddings(sets: Whole, items: int, several: int) -> Whole:
+    """The elements of each padded set, ascending: numbers below `items`, then paddings, filled with items + several.
+
+    >>> with_paddings(np.array([[2, 0, 2], [NOTHING, NOTHING, NOTHING], [0, 1, 2]]), items=5, several=2).tolist()
+    [[0, 2, 7, 7, 7], [5, 6, 7, 7, 7], [0, 1, 2, 7, 7]]
+    """
+    end = items + several
+    own = np.sort(np.where(sets == NOTHING, end, sets), axis=1)
+    own[:, 1:][own[:, 1:] == own[:, :-1]] = end  # a value that is named twice
+    missing = several - np.count_nonzero(own < items, axis=1)
+    paddings = np.arange(several)
+    added = np.where(paddings < missing[:, None], items + paddings, end)
+    return np.sort(np.concatenate([own, added], axis=1), axis=1)
