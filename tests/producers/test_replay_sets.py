@@ -44,7 +44,7 @@ def test_shares_and_sizes_of_a_replayed_file_are_those_of_its_people(tmp_path: P
     have[np.cumsum(have, axis=1) > 8] = False
     sets = [[NAMES[i] for i in random.permutation(np.flatnonzero(row))] for row in have]
     assert replayed(written(tmp_path / "events.csv", sets, one_by_one)).reports == n
-    found = read_results(tmp_path / "data")
+    found = read_results(tmp_path / "data").everything
     truth = {"values": have.mean(axis=0), "sizes": np.bincount(have.sum(axis=1), minlength=9) / n}
     for name, shares in truth.items():
         share, error = (found[name][column].to_numpy() for column in ("share", "share_error"))
