@@ -22,6 +22,10 @@ COMMANDS = {
         "Collect surveys from real devices in one process, without Kafka, until it is stopped.",
     ),
     "replay": ("replay:replay", "Turn recorded events into one report per person and period, as a trusted edge does."),
+    "edge": (
+        "edge:edge",
+        "Turn events into one report per person and period, as files of them are dropped into a directory.",
+    ),
     "send": ("replay:send", "Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*."),
     "report": (
         "report:report",
@@ -79,7 +83,7 @@ COMMANDS = {
 
 PANELS = {
     "Begin": ("demo", "survey", "plan", "run"),
-    "Collect": ("serve", "replay", "send", "gateway", "worker", "close"),
+    "Collect": ("serve", "replay", "edge", "send", "gateway", "worker", "close"),
     "Read results": ("report", "dashboard", "forecast", "views", "sinks"),
     "Measure": ("evaluate", "audit", "synthesize"),
     "Operate": ("doctor", "stack", "topics", "memo", "deadletters", "recover", "version"),

@@ -5,7 +5,7 @@ Secrets are made once, readable by their owner only, and never leave the directo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree
@@ -90,6 +90,16 @@ class DataDirectory:
         new = sorted(set(losses) - self.presence_losses(survey))
         if new:
             append_private(private_directory(self.root) / f"{survey}.lost", "".join(f"{period}\n" for period in new))
+
+    def late_events(self, survey: str) -> dict[int, int]:
+        """By period: the events that came too late for an edge."""
+        file = self.root / f"{survey}.late"
+        lines = file.read_text().splitlines() if file.exists() else []
+        return {int(period): int(count) for period, count in map(str.split, lines)}
+
+    def note_late_events(self, survey: str, late: Mapping[int, int]) -> None:
+        lines = (f"{period} {count}\n" for period, count in sorted(late.items()))
+        write_private(self.root / f"{survey}.late", "".join(lines))
 
     @property
     def collector(self) -> Path:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
 from hearsay.terminal import console
 
-if TYPE_CHECKING:
-    from producers.replay import Rule
+Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def replay(
@@ -35,7 +35,10 @@ def replay(
     ] = False,
     choose: Annotated[
         list[str] | None,
-        typer.Option(help="attribute=first, last or most: which value of a period to report. [last; of sets every]"),
+        typer.Option(
+            help="attribute=first, last, most, longest (stay) or transition: which value of a period to report. "
+            "[last; of sets every]"
+        ),
     ] = None,
     tolerance: Annotated[str, typer.Option(help="How far events may be out of order, such as 15m or 2h.")] = "0s",
     any_order: Annotated[
@@ -45,6 +48,15 @@ def replay(
     zone: Annotated[
         str | None, typer.Option(help="The time zone of times without one. [the survey's, if it has one]")
     ] = None,
+    offset: Annotated[
+        str | None, typer.Option(help="The column with how far times without a zone are ahead of UTC, such as +02:00.")
+    ] = None,
+    repeated: Annotated[
+        str,
+        typer.Option(
+            help="Local times that the clock shows twice: order (as the row before), first, second, or refuse (faults)."
+        ),
+    ] = "refuse",
     time_format: Annotated[
         list[str] | None, typer.Option(help='Another format of times, such as "%d/%m/%Y %H:%M". May be repeated.')
     ] = None,
@@ -92,8 +104,8 @@ def replay(
     from hearsay.running.replaying import check_events, replay_events
     from hearsay.survey_files import read_survey
     from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
-    from producers.files import ColumnMapping, FileFormat
-    from producers.replay import ANY_ORDER, Options
+    from producers.events import ANY_ORDER, Options, Rule
+    from producers.files import ColumnMapping, FileFormat, Repeated
     from servers.logs import configure_logs
 
     configure_logs("WARNING")
@@ -102,11 +114,12 @@ def replay(
     survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
     options = Options(
-        ColumnMapping(person, time, columns, positions_of(position), metres),
+        ColumnMapping(person, time, columns, positions_of(position), metres, offset),
         ANY_ORDER if any_order else _duration("--tolerance", tolerance),
-        {attribute: _rule(name) for attribute, name in _pairs("--choose", choose)},
+        {attribute: _one_of(Rule, "--choose", name) for attribute, name in _pairs("--choose", choose)},
         _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
-        _moment(until),
+        _one_of(Repeated, "--repeated", repeated),
+        datetime.now(UTC) if until is None else moment_of("--until", until),
         FileFormat(delimiter, quotes, encoding),
         time_format or (),
         strict,
@@ -193,13 +206,11 @@ def positions_of(given: list[str] | None) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _rule(name: str) -> Rule:
-    from producers.replay import Rule
-
+def _one_of(choices: type[Choice], option: str, name: str) -> Choice:
     try:
-        return Rule(name)
+        return choices(name)
     except ValueError:
-        raise typer.BadParameter(f"--choose: {name!r} is not one of {', '.join(Rule)}") from None
+        raise typer.BadParameter(f"{option}: {name!r} is not one of {', '.join(choices)}") from None
 
 
 def _duration(option: str, text: str) -> timedelta:
@@ -230,13 +241,12 @@ def _share(text: str) -> float:
     return share
 
 
-def _moment(text: str | None) -> datetime:
-    if text is None:
-        return datetime.now(UTC)
+def moment_of(option: str, text: str) -> datetime:
+    """A time with a zone, from the text of an option."""
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
         moment = datetime.min
     if moment.tzinfo is None:
-        raise typer.BadParameter(f"--until: {text!r} is not a time with a zone, such as 2026-01-31T00:00:00Z")
+        raise typer.BadParameter(f"{option}: {text!r} is not a time with a zone, such as 2026-01-31T00:00:00Z")
     return moment

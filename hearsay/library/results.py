@@ -16,8 +16,8 @@ from hearsay.library.tables import Tables
 from hearsay.reports.files import chosen, mobility_of, open_results, with_noted_losses
 from hearsay.running.replaying import replay_events
 from hearsay.running.simulating import populate, rehearsal, simulate
-from producers.files import ColumnMapping, TableSource, in_memory
-from producers.replay import ANY_ORDER, Options, Rule
+from producers.events import ANY_ORDER, Options, Rule
+from producers.files import ColumnMapping, Repeated, TableSource, in_memory
 from protocols.survey import Survey
 from views.reading import Results
 from views.results import histogram_table
@@ -57,6 +57,7 @@ def replay(
     metres: bool = False,
     choose: Mapping[str, str] | None = None,
     zone: str | None = None,
+    repeated: str = "refuse",
     most_faults: float = 0.05,
     data: str | Path | None = None,
 ) -> Tables:
@@ -65,8 +66,9 @@ def replay(
     `events` are rows in any order: columns by name, a data frame, an Arrow table, or the name of a file. `columns` has
     the column of each attribute that is named otherwise, `positions` the two columns of a position on its grid
     (latitude and longitude, or with `metres` those of the grid). `choose` says which value of a period is reported:
-    first, last (the default) or most. `zone` is the time zone of times that have none, by default the survey's. If more
-    than `most_faults` of the rows have one fault, nothing is reported, and the error names it. A survey with `clock:
+    first, last (the default), most, longest or transition. `zone` is the time zone of times that have none, by default
+    the survey's; `repeated` says which one is meant by local times that its clock shows twice: first, second, order (if
+    rows are in the order of time) or refuse, which makes them faults. If more than `most_faults` of the rows have one fault, nothing is reported, and the error names it. A survey with `clock:
     wall` is replayed as a copy with `clock: source`, whose id has -sim at its end. State and results are kept in the
     directory `data`; without it nothing is kept. The tables are those of `read_results`.
     """
@@ -77,6 +79,7 @@ def replay(
         ANY_ORDER,
         {attribute: Rule(rule) for attribute, rule in (choose or {}).items()},
         None if named is None else ZoneInfo(named),
+        Repeated(repeated),
         datetime.now(UTC),
         most_faults=most_faults,
     )

@@ -72,6 +72,8 @@ def with_noted_losses(report: MobilityReport, data: Path) -> MobilityReport:
     if directory.loss_note.exists() and isinstance(report, MobilityResult):
         report = report.model_copy(update={"guarantees": report.guarantees.after_a_loss})
     report = with_truth(report, kept_truth(data, report.survey))
+    if late := directory.late_events(report.survey):
+        report = with_shortfall(report, late)
     return with_lost_presence(report, directory.presence_losses(report.survey))
 
 

@@ -11,8 +11,9 @@ from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
 from hearsay.terminal import console
 from memo_store.period_keys import require_longer_than_grace
+from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
-from producers.replay import Inspection, Options, Pace, Replay, Summary, inspect, refuse_faulty
+from producers.replay import Pace, Replay, Summary
 from producers.sinks import DirectorySink, Sent, read_capture, send_capture
 from producers.source_clock import require_source_clock
 from producers.stopping import ctrl_c_asks

@@ -8,7 +8,9 @@ from rich.table import Table
 
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
-from producers.replay import Fault, Inspection, Located, Summary
+from producers.edge import EdgeState
+from producers.events import Fault, Inspection, Located
+from producers.replay import Summary
 from protocols.survey import Calendar
 
 Faults = Mapping[Fault, Located]
@@ -26,9 +28,7 @@ def show_inspection(found: Inspection, calendar: Calendar) -> None:
         middle = f"{counts[len(counts) // 2]:,}"
         table.add_row("people per period", middle, f"the median; from {counts[0]:,} to {counts[-1]:,}")
         table.add_row("suppressed periods", f"{found.suppressed:,}")
-    for row in fault_rows(found.faults):
-        table.add_row(*row)
-    console.out.print(table)
+    _add_faults(table, found.told_apart, found.faults)
     console.out.print()
     for column, unknown in found.unknown.items():
         listed = ", ".join(f"{value!r} ({count:,})" for value, count in unknown.items())
@@ -55,6 +55,15 @@ def inspection_json(found: Inspection) -> dict[str, object]:
     return {**vars(found), "faults": faults_json(found.faults), "worst": {"fault": fault.name.lower(), "share": share}}
 
 
+def _add_faults(table: Table, told_apart: int, faults: Faults) -> None:
+    """Add what was found about rows to a table, and show it."""
+    if told_apart:
+        table.add_row("repeated times", f"{told_apart:,}", "local times that the clock shows twice: one was chosen")
+    for row in fault_rows(faults):
+        table.add_row(*row)
+    console.out.print(table)
+
+
 def fault_rows(faults: Faults) -> Iterator[tuple[str, str, str]]:
     """Each fault, how often it was found, and where first."""
     for fault, found in faults.items():
@@ -74,6 +83,27 @@ def faults_json(faults: Faults) -> dict[str, object]:
     }
 
 
+def show_edge(state: EdgeState) -> None:
+    """Show what an edge has read and sent so far."""
+    table = Table("", "count", "details", box=None, pad_edge=False)
+    held = sum(events for _, events in state.held.values())
+    table.add_row("rows", f"{state.rows:,}")
+    table.add_row("periods", f"{state.totals.periods:,}")
+    table.add_row("reports", f"{state.totals.reports:,}")
+    table.add_row("open periods", f"{len(state.held):,}", f"{held:,} events, sealed")
+    for name, count in {**state.faults, Fault.DUPLICATE.name: state.totals.duplicates}.items():
+        table.add_row(Fault[name].value, f"{count:,}")
+    console.out.print(table)
+
+
+def edge_json(state: EdgeState) -> dict[str, object]:
+    """The same as JSON."""
+    held = {period: events for period, (_, events) in state.held.items()}
+    faults = {name.lower(): count for name, count in state.faults.items()}
+    counted = {"rows": state.rows, "told_apart": state.told_apart, "faults": faults, "late": state.late, "open": held}
+    return {**vars(state.totals), **counted}
+
+
 def show_summary(summary: Summary) -> None:
     """Show what was in the file and how many reports were made of it, as a table."""
     table = Table("", "count", "details", box=None, pad_edge=False)
@@ -89,9 +119,7 @@ def show_summary(summary: Summary) -> None:
     if summary.unlisted:
         reason = "a person had no listed value in the period: `other`, or a drawn value, stands for it"
         table.add_row("unlisted", f"{summary.unlisted:,}", reason)
-    for row in fault_rows(summary.faults):
-        table.add_row(*row)
-    console.out.print(table)
+    _add_faults(table, summary.told_apart, summary.faults)
 
 
 def summary_json(summary: Summary) -> dict[str, object]:

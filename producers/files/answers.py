@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -10,7 +12,7 @@ from numpy.typing import NDArray
 from protocols.arrays import Floats, Mask, Whole
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
-from protocols.survey import Attribute, Grid
+from protocols.survey import Attribute, Grid, origin_and_destination
 
 QUARTERS = 4  # of a cell side: with them it is known whether a position is within a quarter of another cell
 PARTS = QUARTERS * QUARTERS  # of a cell, from west to east and then from south to north
@@ -25,8 +27,7 @@ def places(column: pa.Array, attribute: Attribute) -> NDArray[np.int32]:
     >>> places(pa.array(["10-19", "25", "29.9", "40", "", "young"]), ages).tolist()
     [0, 1, 1, 2, -1, -1]
     """
-    named = pc.index_in(column, value_set=pa.array(attribute.values))
-    found = np.array(pc.fill_null(named, UNKNOWN), dtype=np.int32)
+    found = named(column, attribute.values)
     unnamed = np.flatnonzero(found == UNKNOWN)
     if attribute.range is not None and len(unnamed):
         texts = column.take(unnamed)
@@ -55,6 +56,17 @@ def set_places(column: pa.Array, attribute: Attribute) -> tuple[Mask, Whole, Who
     if attribute.other is not None:
         found[found == UNKNOWN] = attribute.values.index(attribute.other)
     return complete, rows[found != UNKNOWN], found[found != UNKNOWN]
+
+
+def named(column: pa.Array, names: Sequence[str]) -> NDArray[np.int32]:
+    """The position of each cell among these names, or UNKNOWN."""
+    return np.array(pc.fill_null(pc.index_in(column, value_set=pa.array(names)), UNKNOWN), dtype=np.int32)
+
+
+def origins_and_destinations(attribute: Attribute) -> tuple[list[tuple[str, str]], list[str]]:
+    """The two places of each transition that an attribute lists, and the names of all places, each once."""
+    pairs = [origin_and_destination(value) for value in attribute.values]
+    return pairs, list(dict.fromkeys(place for pair in pairs for place in pair))
 
 
 def cells(first: pa.Array, second: pa.Array, attribute: Attribute, metres: bool) -> NDArray[np.int32]:

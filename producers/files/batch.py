@@ -25,11 +25,14 @@ class ColumnMapping:
     """By attribute of places: the columns of latitude and longitude, or of metres east and north."""
     metres: bool = False
     """Whether positions are in the metres of the attribute's grid."""
+    offset: str | None = None
+    """The column that says how far local time is ahead of UTC, such as +02:00."""
 
     @property
     def names(self) -> list[str]:
         pairs = (column for pair in self.positions.values() for column in pair)
-        return list(dict.fromkeys([self.person, self.time, *self.attributes.values(), *pairs]))
+        offset = [] if self.offset is None else [self.offset]
+        return list(dict.fromkeys([self.person, self.time, *offset, *self.attributes.values(), *pairs]))
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def expand(sources: Iterable[Path]) -> list[Path]:
     paths: list[Path] = []
     for source in sources:
         if source.is_dir():
-            found = sorted(path for path in source.iterdir() if path.is_file() and set(path.suffixes) & set(SUFFIXES))
+            found = event_files(source)
             if not found:
                 raise ReplayError(f"{source} has no event files", f"it has none that end with {', '.join(SUFFIXES)}")
         elif not source.exists() and any(sign in source.name for sign in "*?["):
@@ -128,6 +128,15 @@ def expand(sources: Iterable[Path]) -> list[Path]:
     if twice := sorted({str(path) for path in paths if paths.count(path) > 1}):
         raise ReplayError(f"{twice[0]} is given twice", "give every file once")
     return paths
+
+
+def event_files(directory: Path) -> list[Path]:
+    """The files in a directory that have the name of an event file, sorted."""
+    return sorted(
+        path
+        for path in directory.iterdir()
+        if path.is_file() and set(path.suffixes) & set(SUFFIXES) and not path.name.startswith(".")
+    )
 
 
 def _open(path: Path, form: FileFormat) -> CsvEvents | ParquetEvents:

@@ -2,18 +2,26 @@
 
 The unit of a whole number follows from its size: below 10^11 they are seconds (up to the year 5138), then milliseconds
 (from 1973 on), microseconds and nanoseconds.
+
+Times without a zone are what a clock on the wall showed. When clocks are put forward they skip local times, and when
+they are put back they repeat some: the first are no times, the others are two.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
+
+from protocols.arrays import Mask
 
 Moments = NDArray[np.int64]
 """Microseconds since 1970 in UTC."""
@@ -29,8 +37,76 @@ _SHAPES = (
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))  # below this size: microseconds in a unit
 
 
+_OFFSET = re.compile(r"Z|([+-])(\d{2})(?::?(\d{2}))?")
+SECOND = 10**6
+WALL = ZoneInfo("UTC")
+"""In this zone, a local time is the number that the clock on the wall shows."""
+
+
+class Repeated(StrEnum):
+    """Which one of two is meant by a local time that the clock repeats."""
+
+    ORDER = "order"  # the one that is nearer to the time of the row before
+    FIRST = "first"
+    SECOND = "second"
+    REFUSE = "refuse"  # neither: it is a fault
+
+
+@dataclass(frozen=True)
+class Times:
+    """Each cell's time, or BAD."""
+
+    first: Moments
+    second: Moments
+    """The same as `first`, except of local times that the clock repeats."""
+    skipped: Mask
+    """Which are bad because the clock skips them."""
+
+    @property
+    def repeated(self) -> Mask:
+        return np.asarray(self.second != self.first)
+
+    def in_order(self, before: int) -> Moments:
+        """Of repeated times, those nearer to the time of the row before; BAD if no time was known before.
+
+        `before` is the time before the first row, or BAD. So rows may be out of order by up to half of what clocks are
+        put back.
+
+        >>> rows = pa.array([f"2026-10-25 {time}" for time in ("01:59", "02:10", "02:50", "02:00", "02:59", "02:20")])
+        >>> times = read_times(rows, ZoneInfo("Europe/Paris")).in_order(int(BAD)) // 60_000_000
+        >>> (times - times[0]).tolist()
+        [0, 11, 51, 61, 60, 81]
+        """
+        time = self.first.copy()
+        known = np.maximum.accumulate(np.where(time != BAD, np.arange(len(time)), -1))
+        for row in np.flatnonzero(self.repeated).tolist():
+            place = known[row - 1] if row else -1
+            near = time[place] if place >= 0 else before
+            later = abs(self.second[row] - near) < abs(self.first[row] - near) if near != BAD else None
+            time[row] = BAD if later is None else self.second[row] if later else self.first[row]
+        return time
+
+
+def read_times(
+    column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = (), offsets: pa.Array | None = None
+) -> Times:
+    """Times without a zone are ahead of UTC by `offsets`, such as +02:00, or where these are empty, in `zone`."""
+    time, local = _parsed(column, formats)
+    if offsets is not None:
+        ahead = _offsets(offsets)
+        told = local & (ahead != BAD) & (time != BAD)
+        time, local = np.where(told, time - ahead, time), local & ~told
+    if not local.any():
+        return Times(time, time, np.zeros(len(time), dtype=bool))
+    first, second = time.copy(), time.copy()
+    first[local], second[local] = _instants(time[local], zone)
+    skipped = (second - first > 0) & (second - first < SECOND)  # just before and just after what is left out
+    first[skipped] = second[skipped] = BAD
+    return Times(first, second, skipped)
+
+
 def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()) -> Moments:
-    """Each cell's time, or BAD. Times without a zone are in `zone`; if that is None, they are bad.
+    """Each cell's time, or BAD; of those that the clock repeats, the first. Without a zone, local times are bad.
 
     >>> cells = ["2026-01-01T00:00:01Z", "2026-01-01 01:00:01.5+01:00", "1767225601", "2026-02-30T00:00:00Z", ""]
     >>> [int(m) if m != BAD else "bad" for m in moments(pa.array(cells), None)]
@@ -42,25 +118,55 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
     >>> int(moments(pa.array(["31/12/2025 23:59"]), ZoneInfo("UTC"), ["%d/%m/%Y %H:%M"])[0])
     1767225540000000
     """
+    return read_times(column, zone, formats).first
+
+
+def _parsed(column: pa.Array, formats: Sequence[str]) -> tuple[Moments, Mask]:
+    """Each cell's time, and which of them are those of a clock on the wall."""
     if not pa.types.is_string(column.type):
-        return _typed(column, zone)
+        return _typed(column), np.full(len(column), pa.types.is_timestamp(column.type) and column.type.tz is None)
     try:
-        return _typed(column.cast(_SHAPES[0][1]), zone)  # as most files have them
+        return _typed(column.cast(_SHAPES[0][1])), np.zeros(len(column), dtype=bool)  # as most files have them
     except pa.ArrowInvalid:
         pass
-    out = np.full(len(column), BAD)
+    out, local = np.full(len(column), BAD), np.zeros(len(column), dtype=bool)
     left = np.arange(len(column))
     for shape, kind in _SHAPES:
         cells = column.take(left)
         fits = np.asarray(pc.fill_null(pc.match_substring_regex(cells, shape), False))
-        out[left[fits]] = _cast(cells.filter(pa.array(fits)), kind, zone)
+        out[left[fits]] = _cast(cells.filter(pa.array(fits)), kind)
+        local[left[fits]] = pa.types.is_timestamp(kind) and kind.tz is None
         left = left[~fits]
     for form in formats:
         if len(left):
-            found = formatted(column.take(left), form, zone)
-            out[left] = found
+            found = formatted(column.take(left), form, WALL)
+            out[left], local[left] = found, "%z" not in form
             left = left[found == BAD]
-    return out
+    return out, local
+
+
+def _instants(wall: Moments, zone: ZoneInfo | None) -> tuple[Moments, Moments]:
+    """The first and the last instant at which clocks in a zone show these times; without a zone, they are bad."""
+    if zone is None:
+        return np.full(len(wall), BAD), np.full(len(wall), BAD)
+    known = wall != BAD
+    shown = pa.array(wall, pa.timestamp("us"), mask=~known)
+    first, second = (
+        pc.assume_timezone(shown, zone.key, ambiguous=which, nonexistent=which) for which in ("earliest", "latest")
+    )
+    return _whole(first), _whole(second)
+
+
+def _offsets(column: pa.Array) -> Moments:
+    """How far local time is ahead of UTC, by cells such as +02:00 and Z; BAD where a cell is something else."""
+    encoded = column.dictionary_encode()
+    known = []
+    for cell in encoded.dictionary.to_pylist():
+        found = _OFFSET.fullmatch(cell)
+        sign, hours, minutes = found.groups("0") if found else ("", "0", "0")
+        ahead = (int(hours) * 3600 + int(minutes) * 60) * SECOND
+        known.append(int(BAD) if found is None else -ahead if sign == "-" else ahead)
+    return np.asarray(np.array(known, dtype=np.int64)[encoded.indices.to_numpy(zero_copy_only=False)])
 
 
 def without_zone(column: pa.Array) -> int:
@@ -87,31 +193,32 @@ def _parse(cell: str, form: str, zone: ZoneInfo | None) -> int:
     return round((moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp() * 10**6)
 
 
-def _cast(text: pa.Array, kind: pa.DataType, zone: ZoneInfo | None) -> Moments:
+def _cast(text: pa.Array, kind: pa.DataType) -> Moments:
     """Cells of the right shape. Invalid ones among them (February 30th) are found by bisection."""
     try:
-        return _typed(text.cast(kind), zone)
+        return _typed(text.cast(kind))
     except pa.ArrowInvalid:
         if len(text) == 1:
             return np.array([BAD])
         half = len(text) // 2
-        return np.concatenate([_cast(text[:half], kind, zone), _cast(text[half:], kind, zone)])
+        return np.concatenate([_cast(text[:half], kind), _cast(text[half:], kind)])
 
 
-def _typed(column: pa.Array, zone: ZoneInfo | None) -> Moments:
+def _typed(column: pa.Array) -> Moments:
     """Timestamps and whole numbers, in years of four digits. All values of other types are bad."""
     if pa.types.is_integer(column.type):
         column = _numbers(column.cast(pa.int64(), safe=False))
-    if not pa.types.is_timestamp(column.type) or (column.type.tz is None and zone is None):
+    if not pa.types.is_timestamp(column.type):
         return np.full(len(column), BAD)
     whole = column.cast(pa.int64())
     latest = min(LATEST * PER_SECOND[column.type.unit], MOST)
     sensible = pc.and_(pc.greater(whole, -latest), pc.less(whole, latest))
-    column = pc.if_else(sensible, whole, None).cast(column.type)
-    if column.type.tz is None:
-        assert zone is not None
-        column = pc.assume_timezone(column, zone.key, ambiguous="earliest", nonexistent="earliest")
-    moments = column.cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64())
+    return _whole(pc.if_else(sensible, whole, None).cast(column.type))
+
+
+def _whole(column: pa.Array) -> Moments:
+    zone = column.type.tz
+    moments = column.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
     return np.asarray(pc.fill_null(moments, int(BAD)), dtype=np.int64)
 
 

@@ -2,5 +2,5 @@
 
 from protocols.survey_text.beside import with_area_groups
 from protocols.survey_text.parsing import explain, format_survey, parse_survey
-from protocols.survey_text.plain_yaml import Document
+from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 from protocols.survey_text.reference import json_schema, reference

@@ -91,10 +91,10 @@ def parse_survey(text: str, source: str = "survey", read_beside: ReadBeside | No
     return survey
 
 
-def explain(error: ValidationError, document: Document) -> str:
-    """The problems that validation found in a document, one a line."""
+def explain(error: ValidationError, document: Document, model: type[BaseModel] = Survey) -> str:
+    """The problems that validation found in a document of a model, one a line."""
     problems = _shown_problems(error.errors(include_url=False))
-    lines = [_explain(problem, document) for problem in problems[:MOST_PROBLEMS]]
+    lines = [_explain(problem, document, model) for problem in problems[:MOST_PROBLEMS]]
     return "\n".join([*lines, *([f"and {len(problems) - MOST_PROBLEMS:,} more"] if problems[MOST_PROBLEMS:] else [])])
 
 
@@ -147,7 +147,7 @@ def _shown_problems(problems: list[ErrorDetails]) -> list[ErrorDetails]:
     return problems
 
 
-def _explain(problem: ErrorDetails, document: Document) -> str:
+def _explain(problem: ErrorDetails, document: Document, root: type[BaseModel]) -> str:
     """One problem: where, what was given, what is wrong, what would be right."""
     path, message = problem["loc"], KINDS.get(problem["type"], problem["msg"].removeprefix("Value error, "))
     line = document.line(path[:-1] if problem["type"] == "missing" else path)
@@ -155,7 +155,7 @@ def _explain(problem: ErrorDetails, document: Document) -> str:
     if problem["type"] == "value_error" and (not path or (path[0] == "attributes" and len(path) == 2)):
         return where + message  # our messages about a whole survey or attribute name their keys
     key = where + _key(path, document.data)
-    model, field = _field(path)
+    model, field = _field(path, root)
     meaning = f" ({field.description})" if field is not None else ""
     if problem["type"] == "extra_forbidden":
         known = list(model.model_fields)
@@ -178,15 +178,15 @@ def _key(path: tuple[str | int, ...], data: Any) -> str:
     return ".".join(parts)
 
 
-def _field(path: tuple[str | int, ...]) -> tuple[type[BaseModel], FieldInfo | None]:
+def _field(path: tuple[str | int, ...], model: type[BaseModel]) -> tuple[type[BaseModel], FieldInfo | None]:
     """The model that a path leads into, and its field that the path leads to or through."""
-    model: type[BaseModel] = Survey
     field = None
     for part in path:
         if isinstance(part, int):
             continue
         field = model.model_fields.get(part)
-        if part not in INSIDE:
+        inside = INSIDE.get(part, field.annotation if field is not None else None)
+        if not (isinstance(inside, type) and issubclass(inside, BaseModel)):
             break
-        model = INSIDE[part]
+        model = inside
     return model, field

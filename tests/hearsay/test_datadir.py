@@ -18,14 +18,16 @@ from typer.testing import CliRunner, Result
 from hearsay.cli import app
 from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import collect
-from producers.replay.choosing import event_type
-from producers.replay.run import Totals
-from producers.replay.spool import Spool
+from memo_store.sealing import Sealer
+from producers.events.choosing import event_type
+from producers.events.sending import Totals
+from producers.events.spool import Spool
+from producers.replay import Checkpoint
 from producers.sinks import DirectorySink
 from protocols.errors import HearsayError, ResultsError, ScenarioError, ServerUnavailable, SettingsError
 from servers.private_files import lock_directory, private_directory
 from servers.settings import Settings
-from tests.producers.populations import Alternating, scheme
+from tests.producers.populations import KEYRING, Alternating, scheme
 
 
 def test_a_secret_is_made_once_and_each_purpose_has_its_own(tmp_path: Path) -> None:
@@ -116,8 +118,8 @@ def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp
     sink = DirectorySink(tmp_path / "capture", 2, scheme())
     sink.send(0, "kind", b"value")
     sink.flush()
-    Totals().write(tmp_path / "replay" / "one.json")
-    spool = Spool(tmp_path / "spool", 1)
+    Checkpoint(tmp_path / "replay" / "one.json").write(Totals())
+    spool = Spool(tmp_path / "spool", 1, Sealer(KEYRING, "events a", "0"))
     spool.add(np.zeros(3, dtype=event_type(1)), np.zeros(3, dtype=np.int64))
     found = modes(tmp_path)
     spool.close()

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from bench._processes import workers
 from memo_store.store import MemoStore
+from producers.events import Options
+from producers.events.people import People
 from producers.files import ColumnMapping
-from producers.replay import Options, Replay
-from producers.replay.people import People
+from producers.replay import Replay
 from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent

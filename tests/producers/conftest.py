@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from memo_store.survey_memos import SurveyMemos
-from producers.replay import Options, Replay
+from producers.events import Options
+from producers.replay import Replay
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from tests.helpers.sinks import KeepingSink

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
+from producers.events import Options, Rule
+from producers.events.people import People
 from producers.files import ColumnMapping
-from producers.replay import Options, Replay, Rule
-from producers.replay.people import People
+from producers.replay import Replay
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 import redis
 
-from producers.replay.people import People
-from producers.replay.quality import Fault
+from producers.events.people import People
+from producers.events.quality import Fault
 from protocols.errors import DeliveryError, ReplayError, Stopped
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink, rows_by_token
@@ -63,6 +63,8 @@ def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: Ma
         Fault.MALFORMED: 1,
         Fault.NOBODY: 2,
         Fault.BAD_TIME: 4,
+        Fault.SKIPPED: 0,
+        Fault.REPEATED: 0,
         Fault.OUTSIDE: 1,
         Fault.UNKNOWN_VALUE: 1,  # 500 minutes are the most that there are
         Fault.DUPLICATE: 30,
@@ -89,6 +91,8 @@ def test_the_first_lines_of_each_fault_are_named(replay: MakeReplay, tmp_path: P
     lines = {fault: [line for _, line in found.places] for fault, found in faults.items()}
     assert lines == {
         Fault.BAD_TIME: [4],
+        Fault.SKIPPED: [],
+        Fault.REPEATED: [],
         Fault.NOBODY: [5],
         Fault.MALFORMED: [8],
         Fault.OUTSIDE: [],

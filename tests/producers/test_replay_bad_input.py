@@ -13,9 +13,9 @@ import pyarrow.csv
 import pyarrow.parquet
 import pytest
 
+from producers.events import ANY_ORDER, Inspection, Options, Rule, inspect
+from producers.events.quality import Fault
 from producers.files import ColumnMapping, FileFormat, expand
-from producers.replay import ANY_ORDER, Inspection, Options, Rule, inspect
-from producers.replay.quality import Fault
 from protocols.errors import ReplayError, SurveyError
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import COLUMNS, EVENTS, OPTIONS, START, Event, MakeReplay, computed, history, survey, write

@@ -17,9 +17,8 @@ from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
-from producers.replay import Replay
-from producers.replay.people import People
-from producers.replay.run import Totals
+from producers.events.people import People
+from producers.replay import Checkpoint, Replay
 from protocols.errors import HistoryLost, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key
 from protocols.respondent import Respondent
@@ -94,7 +93,7 @@ def test_a_process_that_dies_between_any_two_steps_leaves_one_report_of_each_per
         return counting
 
     left, last = -1, 0
-    for owner, name in ((Link, "_retrying"), (KeepingSink, "flush"), (Totals, "write")):
+    for owner, name in ((Link, "_retrying"), (KeepingSink, "flush"), (Checkpoint, "write")):
         monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
     while left <= 0:
         client.flushall()

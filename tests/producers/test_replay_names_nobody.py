@@ -11,7 +11,7 @@ import pyarrow.parquet
 import pytest
 
 from lab.seeded_keyrings import seeded_keyring
-from producers.replay.people import People
+from producers.events.people import People
 from protocols.errors import ReplayError
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import EVENTS, OPTIONS, START, MakeReplay, history, write

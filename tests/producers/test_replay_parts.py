@@ -11,16 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from memo_store.sealing import Sealer
+from producers.events.choosing import PICKED_BY, Chooser, Events, Rule, choose, event_type, without_duplicates
+from producers.events.people import Distinct
+from producers.events.sending import Totals
+from producers.events.spool import Held, Spool
 from producers.files import ColumnMapping
 from producers.files.csv_events import CsvEvents
 from producers.files.text_stream import CHUNK, Utf8Stream
 from producers.files.times import BAD, moments
-from producers.replay import Pace
-from producers.replay.choosing import Events, Rule, choose, event_type, without_duplicates
-from producers.replay.people import Distinct
-from producers.replay.run import Totals
-from producers.replay.spool import Spool
+from producers.replay import Checkpoint, Pace
 from protocols.errors import ReplayError
+from protocols.survey_text import parse_survey
+from tests.producers.populations import KEYRING
+
+SEALER = Sealer(KEYRING, "events cdr", "0")
 
 
 def test_event_time_runs_as_many_times_faster_as_asked() -> None:
@@ -120,25 +125,57 @@ def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path)
     events = np.zeros(5000, dtype=event_type(1))
     events["device"] = np.random.default_rng(1).integers(0, 500, 5000)
     events["row"] = np.arange(5000)
-    spool = Spool(tmp_path / "spool", 1, at_once=400)
+    spool = Spool(tmp_path / "spool", 1, SEALER, at_once=400)
     spool.add(events, np.zeros(5000, dtype=np.int64))
     mix = np.uint64(0x9E3779B97F4A7C15)
-    portions = list(spool.take(0, lambda devices: (devices * mix) >> np.uint64(32)))
+    portions = list(spool.read(0, lambda devices: (devices * mix) >> np.uint64(32)))
     assert sorted(np.concatenate([p["row"] for p in portions]).tolist()) == list(range(5000))
     seen = [set(p["device"].tolist()) for p in portions]
     assert sum(map(len, seen)) == len(set.union(*seen))
     assert max(map(len, portions)) < 2 * 400
+    assert [path.name for path in (tmp_path / "spool").iterdir()] == ["0.events"]
+    spool.drop(0)
     assert list((tmp_path / "spool").iterdir()) == []
+
+
+def test_a_spool_goes_on_with_what_was_noted_and_refuses_what_is_damaged(tmp_path: Path) -> None:
+    """Failure would look like: an event that is read again is there twice, or other bytes are taken for events."""
+    events, zeros = some_events("sorted", seed=4), np.zeros(600, dtype=np.int64)
+
+    def opened(held: Held) -> Spool:
+        return Spool(tmp_path / "spool", 2, SEALER, held=held)
+
+    spool = opened({})
+    spool.add(events, zeros)
+    held = dict(spool.sync())
+    spool.add(events, zeros + np.arange(600) % 2)  # what a crash leaves behind
+    spool.close()
+    spool = opened(held)
+    (again,) = spool.read(0, lambda devices: devices)
+    assert (again == events).all() and spool.periods == [0]
+    spool.close()
+    file = tmp_path / "spool" / "0.events"
+    content = file.read_bytes()
+    assert not any(one.tobytes()[:16] in content for one in events), "events are sealed"
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    spool = opened(held)
+    with pytest.raises(ReplayError, match=r"0\.events is missing or damaged"):
+        list(spool.read(0, lambda devices: devices))
+    spool.close()
+    file.unlink()
+    with pytest.raises(ReplayError, match=r"0\.events is missing or damaged"):
+        opened(held)
 
 
 def test_a_checkpoint_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -> None:
     path = tmp_path / "replay.json"
-    assert Totals.read(path) == Totals()
-    Totals(through=3, reports=7).write(path)
-    assert (Totals.read(path).through, Totals.read(path).reports) == (3, 7)
+    checkpoint, totals = Checkpoint(path), Totals(through=3, reports=7)
+    assert checkpoint.read() == Totals()
+    checkpoint.write(totals)
+    assert (checkpoint.read().through, checkpoint.read().reports) == (3, 7)
     path.write_text("half a fi")
     with pytest.raises(ReplayError, match="is damaged"):
-        Totals.read(path)
+        checkpoint.read()
 
 
 @pytest.mark.parametrize("ending", ["\n", "\r\n", "\r"])
@@ -184,7 +221,7 @@ def test_duplicates_are_found_and_the_first_of_each_stays(order: str) -> None:
     assert listed(kept) == sorted(listed(kept), key=lambda event: (event[0], event[1], event[3], event[2]))
 
 
-@pytest.mark.parametrize("rule", Rule)
+@pytest.mark.parametrize("rule", PICKED_BY)
 @pytest.mark.parametrize("order", ["sorted", "unsorted", "shuffled"])
 def test_the_value_of_a_period_is_the_one_that_the_rule_names(rule: Rule, order: str) -> None:
     events, _ = without_duplicates(some_events(order, seed=2))
@@ -197,8 +234,30 @@ def test_the_value_of_a_period_is_the_one_that_the_rule_names(rule: Rule, order:
             assert place == (by_definition(rule, known) if known else -1)
 
 
+def test_a_transition_is_from_the_first_place_to_the_last_one() -> None:
+    (attribute,) = parse_survey(
+        "{id: od, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: way, role: transition, "
+        "values: [north>south, south>north, north>north]}]}"
+    ).attributes
+    chooser = Chooser([attribute], {"way": Rule.TRANSITION}, {})
+    moves = [(1, [0, 1]), (2, [1, 0, 0]), (3, [0]), (4, [1]), (5, [-1]), (6, [-1, 1, -1, 0])]  # places by device
+    events = [(0, device, time, [place]) for device, places in moves for time, place in enumerate(places)]
+    chosen = chooser.choose(np.random.default_rng(1).permutation(np.array(events, dtype=event_type(1))))
+    assert chosen.values["way"].tolist() == [0, 1, 2, -1, -1, 1], "who stays in the south is not listed"
+    with pytest.raises(ReplayError, match="its role is plain"):
+        Chooser([attribute.model_copy(update={"role": "plain"})], {"way": Rule.TRANSITION}, {})
+
+
 def by_definition(rule: Rule, known: list[tuple[int, int]]) -> int:
     """Of moments and values."""
+    if rule is Rule.LONGEST:
+        stays: list[list[int]] = []  # value, begin, end
+        for time, value in sorted(known):
+            if stays:
+                stays[-1][2] = time
+            if not stays or stays[-1][0] != value:
+                stays.append([value, time, time])
+        return min(stays, key=lambda stay: (stay[1] - stay[2], stay[0]))[0]
     if rule is not Rule.MOST:
         return (min if rule is Rule.FIRST else max)(known)[1]
     counts = Counter(value for _, value in known)

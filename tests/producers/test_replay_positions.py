@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from producers.events import Options
+from producers.events.interpreting import Interpreter
+from producers.events.quality import Fault, Quality
 from producers.files import ColumnMapping
 from producers.files.answers import PARTS
 from producers.files.reading import EventFiles
-from producers.replay import Options
-from producers.replay.interpreting import Interpreter
-from producers.replay.quality import Fault, Quality
 from protocols.errors import ReplayError, Stopped
 from protocols.respondent import UNKNOWN
 from protocols.scheme import Scheme
@@ -37,8 +37,10 @@ def read(path: Path, scheme: Scheme, columns: ColumnMapping) -> tuple[np.ndarray
     files = EventFiles([path])
     quality = Quality(files)
     options = Options(columns, until=scheme.survey.start + timedelta(days=9))
-    interpreter = Interpreter(scheme.survey, options, quality)
-    found = np.concatenate([interpreter.read(batch).values[:, 0] for batch in files.batches(interpreter.columns)])
+    interpreter = Interpreter(scheme.survey, options)
+    found = np.concatenate(
+        [interpreter.read(batch, quality).values[:, 0] for batch in files.batches(interpreter.columns)]
+    )
     return np.where(found == UNKNOWN, UNKNOWN, found // PARTS), quality.found[Fault.UNKNOWN_VALUE].count
 
 
@@ -151,7 +153,7 @@ def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(
     assert found == settled_one_by_one(positions, scheme)
     still = [{found[day, f"p{person}"]["place"] for day in range(2, 12)} for person in range(20)]
     assert [len(cells) for cells in still] == [1] * 20, "who jitters on a corner has one memo"
-    assert not list(tmp_path.glob("workspace/*.stays")), "the last cells are gone when all is replayed"
+    assert not list(tmp_path.glob("workspace/*/*.cells")), "the last cells are gone when all is replayed"
 
 
 def test_a_replay_that_goes_on_knows_the_last_cells(replay: MakeReplay, tmp_path: Path) -> None:
@@ -160,7 +162,7 @@ def test_a_replay_that_goes_on_knows_the_last_cells(replay: MakeReplay, tmp_path
     for enough in (5, 12, 19):
         with pytest.raises(Stopped):
             replay(path, sink, METRES, STEADY).run(stop=lambda enough=enough: len(sink.records) >= enough)
-    (kept,) = tmp_path.glob("workspace/*.stays")
+    (kept,) = tmp_path.glob("workspace/*/*.cells")
     assert kept.stat().st_mode & 0o077 == 0, "true places are private"
     replay(path, sink, METRES, STEADY).run()
     assert replay(path, sink, METRES, STEADY).run().periods == 8, "and again, when nothing is left to do"

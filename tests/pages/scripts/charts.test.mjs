@@ -4,9 +4,9 @@ import { triangleOf } from "../../../pages/assets/js/charts/calendars.js";
 import { baselineOf, comparison } from "../../../pages/assets/js/state/baseline.js";
 import { readSpan, readView, writeView } from "../../../pages/assets/js/state/permalink.js";
 import { change, median, product, ratio } from "../../../pages/assets/js/state/quantities.js";
-import { rankedValues, valueSeries, widestWindow } from "../../../pages/assets/js/state/series.js";
-import { fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
-import { label, lengthName, periodName, periodsName, windowLabel } from "../../../pages/assets/js/state/words.js";
+import { periodsOf, rankedValues, valueSeries, widestWindow } from "../../../pages/assets/js/state/series.js";
+import { cellText, column, fileName, toCsv, toJson } from "../../../pages/assets/js/state/tables.js";
+import { clockOf, label, lengthName, periodName, periodsName, windowLabel } from "../../../pages/assets/js/state/words.js";
 import { methodsOf } from "../../../pages/assets/js/charts/evaluation.js";
 import { arrivals, arrivalsView } from "../../../pages/assets/js/charts/arrivals.js";
 import { integrityCard } from "../../../pages/assets/js/charts/integrity.js";
@@ -156,4 +156,13 @@ test("the methods of an evaluation come with the smallest headline error first",
   const score = (label, eps, value) => ({ label, eps, headline: "clip", mse: { raw: { value: 1 }, clip: { value } } });
   const scores = [score("a", 1, 0.3), score("b", 1, 0.1), score("a", 2, 0.1), score("b", 2, 0.2)];
   assert.deepEqual(methodsOf({ document: { record: { scores } } }), ["b", "a"]);
+});
+
+test("an hour that the clock repeats is there twice, by its offsets", () => {
+  const hours = ["01:00:00+02:00", "02:00:00+02:00", "02:00:00+01:00", "03:00:00+01:00"].map((hour) => `2026-10-25T${hour}`);
+  const windows = hours.slice(0, 3).map((begin, at) => ({ first: at, last: at, begin, end: hours[at + 1] }));
+  periodsOf({ revision: 1, provisional: new Map(), histograms: new Map(), periods: new Map([[0, { windows }]]) });
+  assert.deepEqual(hours.map(clockOf), ["01:00", "02:00", "02:00 +01:00", "03:00"]);
+  assert.deepEqual(windows.map(({ begin, end }) => windowLabel(begin, end, 3600).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00"]);
+  assert.deepEqual(hours.map((hour) => cellText(column("begin", "from"), hour).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00", "03:00"]);
 });

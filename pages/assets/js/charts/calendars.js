@@ -4,7 +4,7 @@ import { isKnown } from "../state/quantities.js";
 import { remembered } from "../state/remembered.js";
 import { periodsOf } from "../state/series.js";
 import { column } from "../state/tables.js";
-import { capitalised, dayLabel, dayOf, lengthName, periodName, short, timeOf, wall, weekday, whole, windowLabel } from "../state/words.js";
+import { capitalised, clockOf, dayLabel, dayOf, lengthName, periodName, short, timeOf, wall, weekday, whole, windowLabel } from "../state/words.js";
 import { heat, shadesKey } from "../parts/heat.js";
 
 const WEEK = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
@@ -31,7 +31,7 @@ function hourly(survey) {
 function laidOut(survey) {
   const periods = periodsOf(survey), byTime = hourly(survey);
   const monday = (row) => wall(dayOf(row.begin) + "T00:00:00") - weekday(row.begin) * DAY_LENGTH;
-  const columnOf = byTime ? (row) => dayOf(row.begin) : monday, rowOf = byTime ? (row) => timeOf(row.begin) : (row) => WEEK[weekday(row.begin)];
+  const columnOf = byTime ? (row) => dayOf(row.begin) : monday, rowOf = byTime ? (row) => clockOf(row.begin) : (row) => WEEK[weekday(row.begin)];
   const columns = [...new Set(periods.map(columnOf))], rows = byTime ? [...new Set(periods.map(rowOf))].sort() : WEEK;
   const cells = periods.map((row) => ({
     row: rows.indexOf(rowOf(row)), column: columns.indexOf(columnOf(row)), value: row.visitors.value, text: isKnown(row.visitors) ? short(row.visitors.value) : "",

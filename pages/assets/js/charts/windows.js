@@ -26,7 +26,7 @@ export function windowOf(context) {
 export function pickedTime({ survey }, items, chosen, choose) {
   const day = dayOf(chosen.begin), same = items.filter((item) => dayOf(item.begin) === day);
   const nearest = (wanted) => items.find((item) => dayOf(item.begin) >= wanted && timeOf(item.begin) >= timeOf(chosen.begin)) ?? items.findLast((item) => dayOf(item.begin) <= wanted) ?? items[0];
-  const times = same.map((item, at) => [at, windowName(survey, item).slice(dayOf(item.begin) === day ? -5 : 0)]);
+  const times = same.map((item, at) => [at, dayOf(item.begin) === day ? windowName(survey, item).match(/\d\d:\d\d( [+-]\d\d:\d\d)?$/)?.[0] ?? "" : windowName(survey, item)]);
   return [
     ...(items.length > 1 ? [dayInput("day", "Date", day, [dayOf(items[0].begin), dayOf(items.at(-1).begin)], (wanted) => choose(nearest(wanted)))] : []),
     ...(same.length > 1 ? [choice("time", "at", times, same.indexOf(chosen), (at) => choose(same[at]))] : [])];

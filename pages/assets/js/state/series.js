@@ -2,7 +2,7 @@
 
 import { UNKNOWN, entry, exactly, isKnown, product } from "./quantities.js";
 import { remembered } from "./remembered.js";
-import { windowLabel } from "./words.js";
+import { noticeTimes, windowLabel } from "./words.js";
 
 // All periods in their order, finals and provisional ones alike: { period, begin, end, state, visitors, attributes, ... }.
 // The list is kept until the survey changes.
@@ -15,6 +15,7 @@ export function periodsOf(survey) {
     for (const window of record.windows) if (window.first === window.last) rows.set(window.first, window.row ??= fromWindow(window));
   }
   const periods = [...rows.values()].sort((a, b) => a.period - b.period);
+  noticeTimes(periods.map((row) => row.begin));
   survey.listed = { revision: survey.revision, periods };
   return periods;
 }

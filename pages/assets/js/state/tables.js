@@ -2,7 +2,9 @@
 // A table is { name, columns: [{ key, label, show }], rows: [[...]] }; `show` makes the text of a
 // number from it and its row. A column without a label is in downloads only.
 
-const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/; // as published: shown without its zone
+import { offsetOf } from "./words.js";
+
+const TIME = /^\d{4}-\d\d-\d\dT\d\d:\d\d/; // as published: shown without its zone, unless the clock shows it twice
 const FORMULA = /^[=+\-@\t\r]/;
 
 export function column(key, label, show = null) {
@@ -12,7 +14,7 @@ export function column(key, label, show = null) {
 export function cellText(tableColumn, value, row) {
   if (value == null) return "–";
   if (tableColumn.show) return tableColumn.show(value, row);
-  return TIME.test(value) ? value.slice(0, 16).replace("T", " ") : String(value);
+  return TIME.test(value) ? value.slice(0, 16).replace("T", " ") + offsetOf(value) : String(value);
 }
 
 // A table as CSV. Text that a spreadsheet would take for a formula gets an apostrophe in front.

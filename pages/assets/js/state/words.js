@@ -93,6 +93,29 @@ export function timeOf(text) {
   return text.slice(11, 16);
 }
 
+// Local times that the clock has shown twice, and which of them are the second ones: only their offsets tell them apart.
+const twice = new Map();
+
+// Notice what the clock shows twice among the beginnings of periods, in their order.
+export function noticeTimes(texts) {
+  const shown = new Map();
+  for (const text of texts) {
+    const wallTime = text.slice(0, 19), before = shown.get(wallTime);
+    if (before && before !== text) twice.set(before, false).set(text, true);
+    else shown.set(wallTime, text);
+  }
+}
+
+// The offset of a time that the clock shows twice, with a space before it; nothing of all others.
+export function offsetOf(text) {
+  return twice.has(text) ? ` ${text.slice(19)}` : "";
+}
+
+// The time of the day, for calendars: of those that the clock shows twice, the second one has its offset.
+export function clockOf(text) {
+  return timeOf(text) + (twice.get(text) ? offsetOf(text) : "");
+}
+
 export function weekday(text) {
   return (new Date(wall(text)).getUTCDay() + 6) % 7;
 }
@@ -108,5 +131,6 @@ export function windowLabel(begin, end, periodSeconds) {
   const wholeDays = from % DAY === 0 && to % DAY === 0;
   const last = wholeDays ? to - DAY : to - periodSeconds * 1000;
   const name = (time) => dayLabel(time) + (wholeDays ? "" : ` ${new Date(time).toISOString().slice(11, 16)}`);
-  return from >= last ? name(from) : `${name(from)} – ${name(last)}`;
+  const first = name(from) + (wholeDays ? "" : offsetOf(begin));
+  return from >= last ? first : `${first} – ${name(last)}`;
 }

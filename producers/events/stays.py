@@ -1,56 +1,41 @@
 """Hysteresis: a person keeps the last cell until a position is more than a quarter of a cell outside of it.
 
 So does a device. Positions are spooled as parts of cells, each a quarter of a side long, which decide whether a
-position is within a quarter of another cell. The last cells are true places: they are kept in the replay's workspace,
-one file for the last period that was reported, until all files are replayed.
+position is within a quarter of another cell. The last cells are true places: whoever stores them seals them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from producers.files.answers import PARTS, QUARTERS
-from producers.replay.choosing import Events
 from protocols.arrays import Devices, Mask, Whole
-from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
 from protocols.survey import Attribute, Grid
-from servers.private_files import private_directory, write_private
 
 
 class Stays:
     """The last cells of all devices, for the attributes whose values are positions."""
 
-    def __init__(self, attributes: tuple[Attribute, ...], positions: Mapping[str, object], workspace: Path, name: str):
+    def __init__(self, attributes: Sequence[Attribute], positions: Mapping[str, object]) -> None:
         self._grids = [
             (place, attribute.name, attribute.grid)
             for place, attribute in enumerate(attributes)
             if attribute.name in positions and attribute.grid is not None
         ]
-        self._directory, self._name = workspace, name
         self._devices: Devices = np.empty(0, dtype=np.uint64)  # ascending
         self._cells = np.empty((0, len(self._grids)), dtype=np.int64)
         self._new: list[tuple[Devices, Whole]] = []
-        self._begun = not self._grids
 
-    def begin(self, period: int) -> None:
-        """Go on after a period, if nothing was settled yet: with the cells of an earlier attempt, if it is not -1."""
-        if not self._begun and period >= 0:
-            try:
-                with np.load(self._path(period), allow_pickle=False) as found:
-                    self._devices, self._cells = found["devices"], found["cells"]
-            except (OSError, ValueError, KeyError):
-                raise ReplayError(
-                    f"{self._path(period)} is missing or damaged",
-                    f"remove {self._directory / f'{self._name}.json'}, and the files are replayed again",
-                ) from None
-        self._begun = True
+    def __bool__(self) -> bool:
+        """Whether there is anything to remember: some values are positions."""
+        return bool(self._grids)
 
-    def settle(self, events: Events) -> None:
+    def settle(self, events: NDArray[np.void]) -> None:
         """Parts become cells: those of their positions, or the last one of their device if that is near enough."""
         for column, (place, _, grid) in enumerate(self._grids):
             parts = events["values"][:, place].astype(np.int64)
@@ -70,10 +55,8 @@ class Stays:
         if self._grids:
             self._new.append((devices, np.stack([values[name] for _, name, _ in self._grids], axis=1)))
 
-    def keep(self, period: int) -> None:
-        """Make the cells of this period the last ones, and store them."""
-        if not self._grids:
-            return
+    def keep(self) -> bytes:
+        """Make the cells of this period the last ones, and return them all, for `restore`."""
         devices = np.concatenate([self._devices, *(devices for devices, _ in self._new)])
         cells = np.concatenate([self._cells, *(cells for _, cells in self._new)])
         self._devices, place = np.unique(devices, return_inverse=True)
@@ -82,25 +65,19 @@ class Stays:
             known = cells[:, column] != UNKNOWN
             kept[place[known], column] = cells[known, column]  # of several, the last one holds
         self._cells, self._new = kept, []
-        text = BytesIO()
-        np.savez(text, devices=self._devices, cells=self._cells)
-        private_directory(self._directory)
-        write_private(self._path(period), text.getvalue())
+        content = BytesIO()
+        np.savez(content, devices=self._devices, cells=self._cells)
+        return content.getvalue()
 
-    def forget(self, but: int | None = None) -> None:
-        """Remove what was stored, except after one period."""
-        for path in self._directory.glob(f"{self._name}.*.stays"):
-            if but is None or path != self._path(but):
-                path.unlink()
+    def restore(self, kept: bytes) -> None:
+        with np.load(BytesIO(kept), allow_pickle=False) as found:
+            self._devices, self._cells = found["devices"], found["cells"]
 
     def _last(self, devices: Devices, column: int) -> Whole:
         if not len(self._devices):
             return np.full(len(devices), UNKNOWN, dtype=np.int64)
         place = np.minimum(np.searchsorted(self._devices, devices), len(self._devices) - 1)
         return np.where(self._devices[place] == devices, self._cells[place, column], UNKNOWN)
-
-    def _path(self, period: int) -> Path:
-        return self._directory / f"{self._name}.{period}.stays"
 
 
 def near(grid: Grid, parts: Whole, cells: Whole) -> Mask:

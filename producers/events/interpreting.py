@@ -15,12 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from producers.events.choosing import Rule, event_type
+from producers.events.quality import Fault, Quality
 from producers.files import Batch, ColumnMapping, FileFormat
-from producers.files.answers import parts, places, set_places
-from producers.files.times import BAD, moments
-from producers.replay.choosing import Rule
-from producers.replay.quality import Fault, Quality
-from protocols.arrays import Mask, Whole
+from producers.files.answers import named, origins_and_destinations, parts, places, set_places
+from producers.files.times import BAD, Moments, Repeated, read_times
+from protocols.arrays import Devices, Mask, Whole
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
 from protocols.survey import MICROSECOND, Attribute, Survey, micros
@@ -40,6 +40,8 @@ class Options:
     """Which of a period's values is reported, per attribute; by default the last one."""
     zone: ZoneInfo | None = None
     """The zone of times that have none."""
+    repeated: Repeated = Repeated.REFUSE
+    """Which one is meant by a local time that the clock repeats."""
     until: datetime | None = None
     """Times from here on are bad: a single event in the year 2999 would end all periods before it."""
     form: FileFormat = field(default_factory=FileFormat)
@@ -53,7 +55,7 @@ class Options:
     @property
     def meaning(self) -> tuple[object, ...]:
         """What decides which reports a file becomes."""
-        return self.tolerance, self.zone, self.form, tuple(self.time_formats)
+        return self.tolerance, self.zone, self.repeated, self.form, tuple(self.time_formats)
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,7 @@ class Events:
     period: Whole
     usable: Mask
     """Which have a valid time and are not late."""
+    late: Mask
     values: NDArray[np.int32]
     """By row and attribute: the position of the value, or UNKNOWN; of positions, the quarter of a cell.
 
@@ -89,8 +92,16 @@ class Events:
             within = np.arange(len(rows)) - (np.cumsum(sizes[i]) - sizes[i])[rows]
             values[:, i] = UNKNOWN
             values[begins[rows] + within, i] = positions
-        persons = self.persons.take(pa.array(index))
-        return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], values)
+        persons, late = self.persons.take(pa.array(index)), self.late[index]
+        return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], late, values)
+
+    def spooled(self, devices: Devices, after: int) -> tuple[NDArray[np.void], Whole]:
+        """The usable ones of periods after one, with the devices of their persons; and their periods."""
+        events = np.empty(len(self.rows), dtype=event_type(self.values.shape[1]))
+        events["row"], events["time"], events["values"] = self.rows, self.time, self.values
+        events["device"] = devices
+        wanted = self.usable & (self.period > after)
+        return (events, self.period) if wanted.all() else (events[wanted], self.period[wanted])
 
 
 class Interpreter:
@@ -100,7 +111,7 @@ class Interpreter:
     late.
     """
 
-    def __init__(self, survey: Survey, options: Options, quality: Quality) -> None:
+    def __init__(self, survey: Survey, options: Options) -> None:
         for attribute in (*options.columns.attributes, *options.rules):
             if survey.index(attribute) >= len(survey.attributes):  # refuses an attribute that the survey does not have
                 raise ReplayError(
@@ -108,7 +119,6 @@ class Interpreter:
                 )
         self._survey = survey
         self._options = options
-        self._quality = quality
         for attribute in options.columns.positions:
             survey.index(attribute)
         attributes = {
@@ -122,26 +132,27 @@ class Interpreter:
         self.tolerance = min(options.tolerance, ANY_ORDER) // MICROSECOND
         last = self.calendar.end(self.calendar.last)
         self.until = min(last, micros(options.until)) if options.until else last
-        self._watermark = int(BAD)
+        self.watermark = int(BAD)
+        self.before = int(BAD)
+        """The time of the row before, for those that the clock repeats."""
         self.enough_tolerance = self.tolerance
         """The tolerance, in microseconds, at which none of the events read so far would be late."""
 
-    def read(self, batch: Batch) -> Events:
+    def read(self, batch: Batch, quality: Quality) -> Events:
         """The events of a batch. Counts the faults of all rows."""
-        note = self._quality.note
-        self._quality.rows += len(batch.rows) + len(batch.malformed)
+        note = quality.note
+        quality.rows += len(batch.rows) + len(batch.malformed)
         note(Fault.MALFORMED, batch.malformed)
         persons = self.columns.person
-        named = np.asarray(pc.not_equal(batch.columns[persons], ""))
-        note(Fault.NOBODY, batch.rows[~named], f"column {persons}")
-        batch = batch.only(named)
-        time = moments(batch.columns[self.columns.time], self._options.zone, self._options.time_formats)
+        with_person = np.asarray(pc.not_equal(batch.columns[persons], ""))
+        note(Fault.NOBODY, batch.rows[~with_person], f"column {persons}")
+        batch = batch.only(with_person)
+        time = self._times(batch, quality)
         read = time != BAD
         good = read & (time >= self.start) & (time < self.until)
-        note(Fault.BAD_TIME, batch.rows[~read], f"column {self.columns.time}")
         note(Fault.OUTSIDE, batch.rows[read & ~good], f"column {self.columns.time}")
-        watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self._watermark))
-        self._watermark = int(watermark[-1]) if len(watermark) else self._watermark
+        watermark = np.maximum.accumulate(np.maximum(np.where(good, time, BAD), self.watermark))
+        self.watermark = int(watermark[-1]) if len(watermark) else self.watermark
         period = self.calendar.of(np.where(good, time, self.start))
         end = self.calendar.end(period)
         late = good & (end + self.tolerance <= watermark)
@@ -159,9 +170,33 @@ class Interpreter:
                 sets[i] = rows, positions
                 values[:, i] = np.where(complete, 0, UNKNOWN)
             note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
-        if self._options.strict:
-            self._quality.require_none()
-        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, values, sets)
+        quality.check()
+        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, late, values, sets)
+
+    def _times(self, batch: Batch, quality: Quality) -> Moments:
+        column, rule = self.columns.time, self._options.repeated
+        offsets = batch.columns[self.columns.offset] if self.columns.offset else None
+        times = read_times(batch.columns[column], self._options.zone, self._options.time_formats, offsets)
+        repeated = times.repeated
+        if rule is Repeated.ORDER:
+            time = times.in_order(self.before)
+        else:
+            time = times.second if rule is Repeated.SECOND else times.first
+            time = np.where(repeated, BAD, time) if rule is Repeated.REFUSE else time
+        known = time[time != BAD]
+        self.before = int(known[-1]) if len(known) else self.before
+        bad = time == BAD
+        quality.told_apart += int(np.count_nonzero(repeated & ~bad))
+        quality.note(Fault.SKIPPED, batch.rows[times.skipped], f"column {column}")
+        quality.note(Fault.REPEATED, batch.rows[repeated & bad], f"column {column}")
+        quality.note(Fault.BAD_TIME, batch.rows[bad & ~times.skipped & ~repeated], f"column {column}")
+        return time
+
+    def listed(self, attribute: Attribute) -> Sequence[str]:
+        """The texts that its column may have: its values, or the places of transitions."""
+        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+            return origins_and_destinations(attribute)[1]
+        return attribute.values
 
     def _values(self, batch: Batch, attribute: Attribute) -> tuple[NDArray[np.int32], str]:
         """The values of an attribute (parts of cells, if they are positions), and the columns that they are from."""
@@ -170,10 +205,12 @@ class Interpreter:
             first, second = (batch.columns[column] for column in pair)
             return parts(first, second, attribute, self.columns.metres), " and ".join(pair)
         column = self.columns.attributes[attribute.name]
+        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+            return named(batch.columns[column], self.listed(attribute)), column
         return places(batch.columns[column], attribute), column
 
     @property
     def last_ended(self) -> int:
         """The last period whose end plus the tolerance is not after the watermark; negative: none."""
         earliest = self.start - 1
-        return self.calendar.closed(max(self._watermark - self.tolerance, earliest))
+        return self.calendar.closed(max(self.watermark - self.tolerance, earliest))

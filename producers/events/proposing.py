@@ -11,10 +11,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 
+from producers.events.interpreting import Options
 from producers.files import ColumnMapping, places
 from producers.files.text_stream import SAMPLE_BYTES, Utf8Stream, is_decodable
 from producers.files.times import BAD, moments
-from producers.replay.interpreting import Options
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
 from protocols.survey import Survey

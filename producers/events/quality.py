@@ -21,6 +21,8 @@ class Fault(StrEnum):
     MALFORMED = "row that cannot be read"  # another number of columns
     NOBODY = "row without a person"
     BAD_TIME = "bad time"  # no time, or no zone
+    SKIPPED = "local time that the clock skips"  # when it is put forward
+    REPEATED = "local time that the clock repeats"  # when it is put back: it is not known which one is meant
     OUTSIDE = "time outside the survey"  # before its start, or after --until
     UNKNOWN_VALUE = "unknown value"  # not one of the survey's, and no number of its range, nor a position
     DUPLICATE = "duplicate"  # the same person, time and values again
@@ -48,7 +50,10 @@ class Quality:
     """The faults of the rows read so far."""
 
     files: EventFiles
+    strict: bool = False
     rows: int = 0
+    told_apart: int = 0
+    """Local times that the clock repeats, of which one was chosen."""
     found: dict[Fault, Found] = field(default_factory=lambda: {fault: Found() for fault in Fault})
     _first: tuple[int, str] | None = None  # the first faulty row, and what is wrong with it
 
@@ -63,9 +68,9 @@ class Quality:
         firsts = sorted({*known.first_rows, *np.unique(rows)[:SHOWN].tolist()})[:SHOWN]
         self.found[fault] = Found(known.count + len(rows), tuple(firsts))
 
-    def require_none(self) -> None:
-        """Refuse the first faulty row."""
-        if self._first is not None:
+    def check(self) -> None:
+        """If it is strict, refuse the first faulty row."""
+        if self.strict and self._first is not None:
             row, fault = self._first
             raise ReplayError(
                 f"{self.files.describe(row)}: {fault}",

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from producers.events.interpreting import Events, Interpreter, Options
+from producers.events.people import Distinct, People
+from producers.events.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
+from producers.events.quality import Fault, Located, Quality
 from producers.files import Batch, EventFiles
 from producers.files.times import BAD, moments, without_zone
-from producers.replay.interpreting import Events, Interpreter, Options
-from producers.replay.people import Distinct, People
-from producers.replay.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
-from producers.replay.quality import Fault, Located, Quality
 from protocols.errors import ReplayError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import UNKNOWN
@@ -49,6 +49,8 @@ class Inspection:
     """Without duplicates, which are not looked for."""
     worst: tuple[Fault, float]
     """The most frequent fault, and its share of the rows."""
+    told_apart: int
+    """Local times that the clock repeats, of which one was chosen by the options."""
     people: dict[int, int]
     """By period: the people with an event that is not faulty."""
     unknown: dict[str, dict[str, int]]
@@ -68,12 +70,12 @@ def inspect(
     """Look at the first rows of each file, or at all of them if `most_rows` is None."""
     files = EventFiles(paths, options.form)
     quality = Quality(files)
-    interpreter = Interpreter(survey, options, quality)
+    interpreter = Interpreter(survey, options)
     for path in paths:
         require_columns(path, survey, interpreter.columns, options)
     look = _Look(survey, interpreter, options)
     for batch in files.batches(interpreter.columns, most_rows):
-        look.add(batch, interpreter.read(batch))
+        look.add(batch, interpreter.read(batch, quality))
         progress(batch.share_read)
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
     suppressed = sum(count < survey.minimum for count in people.values())
@@ -87,6 +89,7 @@ def inspect(
         most_rows is None or quality.rows < most_rows,
         {fault: located for fault, located in quality.located().items() if fault is not Fault.DUPLICATE},
         quality.worst(),
+        quality.told_apart,
         people,
         look.most_unknown(),
         suppressed,
@@ -139,13 +142,13 @@ class _Look:
         for i, attribute in enumerate(self._survey.attributes):
             if attribute.name in self._interpreter.columns.positions:
                 continue  # no other option helps with a position outside the grid
-            name = self._interpreter.columns.attributes[attribute.name]
+            name, listed = self._interpreter.columns.attributes[attribute.name], self._interpreter.listed(attribute)
             unknown = batch.columns[name].filter(pa.array(events.values[:, i] == UNKNOWN))
             self._unknown[name] += len(unknown)
             counts = {found["values"]: found["counts"] for found in pc.value_counts(unknown).to_pylist()}
             self._different[name] = Counter(dict((self._different[name] + Counter(counts)).most_common(DIFFERENT)))
             self._empty[name] += int(pc.sum(pc.equal(unknown, "")).as_py() or 0)
-            lower = pc.index_in(pc.utf8_lower(unknown), value_set=pa.array([v.lower() for v in attribute.values]))
+            lower = pc.index_in(pc.utf8_lower(unknown), value_set=pa.array([v.lower() for v in listed]))
             self._other_case[name] += len(lower) - lower.null_count
 
     def most_unknown(self) -> dict[str, dict[str, int]]:
@@ -156,6 +159,8 @@ class _Look:
         self._times["early"] += int(np.count_nonzero(read & (events.time < self._interpreter.start)))
         self._times["future"] += int(np.count_nonzero(read & (events.time >= self._interpreter.until)))
         left = column.filter(pa.array(~read))
+        if self._options.zone is not None:  # what its clock skips or repeats can be read
+            left = left.filter(pa.array(moments(left, ANY_ZONE, self._options.time_formats) == BAD))
         local = without_zone(left) if self._options.zone is None else 0
         self._times["local"] += local
         self._times["unreadable"] += len(left) - local
@@ -164,10 +169,21 @@ class _Look:
                 self._formats[form] += int(np.count_nonzero(moments(left, ANY_ZONE, [form]) != BAD)) - local
 
     def advice(self, quality: Quality) -> list[str]:
-        return [*self._on_times(), *self._on_order(quality), *self._on_values()]
+        return [*self._on_times(quality), *self._on_order(quality), *self._on_values()]
 
-    def _on_times(self) -> list[str]:
+    def _on_times(self, quality: Quality) -> list[str]:
         found, column = [], self._interpreter.columns.time
+        if skipped := quality.found[Fault.SKIPPED].count:
+            found.append(
+                f"{counted(skipped, 'time')} in column {column} that the clock in {self._options.zone} skips: "
+                "name the zone they are in with --zone"
+            )
+        if repeated := quality.found[Fault.REPEATED].count:
+            found.append(
+                f"{counted(repeated, 'time')} in column {column} that the clock in {self._options.zone} shows twice: "
+                "name a column that has their offset from UTC with --offset; if rows are in the order of time, use "
+                "--repeated order; otherwise choose --repeated first or second"
+            )
         if local := self._times["local"]:
             found.append(
                 f"{counted(local, 'time')} without a zone in column {column}: give it, such as --zone Europe/Paris"

@@ -1,0 +1,121 @@
+"""edge.yaml: which events an edge reads, what they mean, and how long it waits for them."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Self
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+
+from producers.events.choosing import Rule
+from producers.events.interpreting import Options
+from producers.files import ColumnMapping, FileFormat, Repeated
+from protocols.errors import SettingsError
+from protocols.survey import Survey, parse_duration
+from protocols.survey_text import NotPlain, explain, read_yaml
+
+Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
+OWN = ("person", "time", "offset")
+"""The keys of `columns` that are no attributes."""
+
+
+def _zone(name: str) -> str:
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("there is no such time zone; write it like Europe/Paris") from None
+    return name
+
+
+class Declared(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Source(Declared):
+    """Where events come from."""
+
+    directory: str = Field(description="the directory into which files of events are moved when they are complete")
+
+
+class EdgeDeclaration(Declared):
+    """What is written in edge.yaml. Paths are relative to it."""
+
+    survey: str = Field(description="the survey's file, with clock: source")
+    events: Source = Field(description="where events come from")
+    columns: dict[str, str | tuple[str, str]] = Field(
+        description="the columns of person and time, of the offset from UTC if there is one, and of attributes with "
+        "other names; two columns for positions"
+    )
+    choose: dict[str, Rule] = Field(
+        default_factory=dict, description="by attribute: first, last, most, longest or transition; last if left out"
+    )
+    lateness: Duration = Field(description="how long after a period's end its events are waited for")
+    zone: Annotated[str, AfterValidator(_zone)] | None = Field(
+        None, description="the zone of times without one; that of the survey if left out"
+    )
+    repeated: Repeated = Field(
+        Repeated.REFUSE, description="local times that the clock shows twice: order, first, second or refuse"
+    )
+    time_formats: tuple[str, ...] = Field((), description='formats of times, such as "%d/%m/%Y %H:%M"')
+    metres: bool = Field(False, description="whether positions are metres of the grid")
+    delimiter: str = Field(",", description="between the columns of CSV files")
+    encoding: str = Field("utf-8", description="of CSV files")
+    forget_after: Duration | None = Field(
+        None, description="erase the keys of a period so long after its end, from the survey's first report on"
+    )
+    data: str = Field(description="the directory of keys, open periods and results; private")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in OWN[:2]:
+            if name not in self.columns:
+                raise ValueError(f"columns: {name} is missing; name the column that has it")
+        for name in OWN:
+            if not isinstance(self.columns.get(name, ""), str):
+                raise ValueError(f"columns: {name} is one column")
+        return self
+
+    def options(self, survey: Survey) -> Options:
+        """How events are read and chosen. Raises SettingsError if an attribute is not the survey's."""
+        known = [attribute.name for attribute in survey.attributes]
+        for name in (*(name for name in self.columns if name not in OWN), *self.choose):
+            if name not in known:
+                raise SettingsError(f"survey {survey.id!r} has no attribute {name!r}", f"there are {', '.join(known)}")
+        single = {name: column for name, column in self.columns.items() if isinstance(column, str)}
+        zone = self.zone or (survey.time_zone.name if survey.time_zone else None)
+        return Options(
+            ColumnMapping(
+                single["person"],
+                single["time"],
+                {name: column for name, column in single.items() if name not in OWN},
+                {name: pair for name, pair in self.columns.items() if not isinstance(pair, str)},
+                self.metres,
+                single.get("offset"),
+            ),
+            self.lateness,
+            self.choose,
+            None if zone is None else ZoneInfo(zone),
+            self.repeated,
+            form=FileFormat(self.delimiter, encoding=self.encoding),
+            time_formats=self.time_formats,
+        )
+
+
+def parse_edge(text: str, source: str) -> EdgeDeclaration:
+    """Raises SettingsError with the line, the key and the fix, whatever the text.
+
+    >>> parse_edge("{survey: s, events: {directory: in}, columns: {person: a, time: b}, data: d, lateness: 1}", "edge")
+    Traceback (most recent call last):
+    protocols.errors.SettingsError: edge: line 1: lateness = 1: not a duration; write a whole number and s, m, h, d \
+or w, such as 15m or 1d (how long after a period's end its events are waited for) (docs/edge.md explains every key)
+    """
+    try:
+        document = read_yaml(text)
+    except NotPlain as error:
+        raise SettingsError(f"{source}: {error}", "check indentation and quotes") from None
+    try:
+        return EdgeDeclaration.model_validate(document.data)
+    except ValidationError as error:
+        problems = explain(error, document, EdgeDeclaration)
+        raise SettingsError(f"{source}: {problems}", "docs/edge.md explains every key") from None
