@@ -68,9 +68,10 @@ def replay(
     (latitude and longitude, or with `metres` those of the grid). `choose` says which value of a period is reported:
     first, last (the default), most, longest or transition. `zone` is the time zone of times that have none, by default
     the survey's; `repeated` says which one is meant by local times that its clock shows twice: first, second, order (if
-    rows are in the order of time) or refuse, which makes them faults. If more than `most_faults` of the rows have one fault, nothing is reported, and the error names it. A survey with `clock:
-    wall` is replayed as a copy with `clock: source`, whose id has -sim at its end. State and results are kept in the
-    directory `data`; without it nothing is kept. The tables are those of `read_results`.
+    rows are in the order of time) or refuse, which makes them faults. If more than `most_faults` of the rows have one
+    fault, nothing is reported, and the error names it. A survey with `clock: wall` is replayed as a copy with `clock:
+    source`, whose id has -sim at its end. State and results are kept in the directory `data`; without it nothing is
+    kept. The tables are those of `read_results`.
     """
     collected = rehearsal(survey)
     named = zone or (survey.time_zone.name if survey.time_zone else None)
