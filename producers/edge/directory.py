@@ -137,7 +137,8 @@ class DirectoryEdge:
                 continue
             self._interpreter.until = min(latest, micros(self._now()) + AHEAD // MICROSECOND)
             read = self._interpreter.read(batch, quality)
-            self._spool.add(*read.spooled(self._people.devices(read.persons), after=self.state.totals.through))
+            each = read.one_by_one()
+            self._spool.add(*each.spooled(self._people.devices(each.persons), after=self.state.totals.through))
             found = {fault.name: count.count for fault, count in quality.found.items() if fault is not Fault.DUPLICATE}
             self._commit(
                 watermark=self._interpreter.watermark,
