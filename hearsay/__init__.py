@@ -12,6 +12,7 @@
     read_results       what was published, in a data directory or on a Kafka cluster
     forecast           the next periods of what was published, or of any table
     synthesize         records that follow what was published
+    people             virtual people who come out as published
     evaluate           compare methods on data whose truth is known
     audit              what the best attacks on a survey reach
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from hearsay_device.limits import Limits as Limits
     from lab.library import audit as audit  # for type checkers only
     from lab.library import evaluate as evaluate
+    from lab.library import people as people
     from lab.library import synthesize as synthesize
     from protocols.errors import HearsayError as HearsayError
     from protocols.survey import Survey as Survey
@@ -63,6 +65,7 @@ else:
         "replay": "hearsay.library.results",
         "run": "hearsay.library.results",
         "survey_from": "hearsay.library.proposing",
+        "people": "lab.library",
         "synthesize": "lab.library",
     }
     __all__ = list(_MODULES)

@@ -40,6 +40,11 @@ COMMANDS = {
         "Write records that follow the published tables: of single attributes, and of the pairs that crosses have "
         "asked.",
     ),
+    "people": (
+        "lab.commands.people:people",
+        "Write virtual people, who come out as published: the different people of all windows of days, and their "
+        "values.",
+    ),
     "plan": (
         "plan:plan",
         "Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.",
@@ -85,7 +90,7 @@ PANELS = {
     "Begin": ("demo", "survey", "plan", "run"),
     "Collect": ("serve", "replay", "edge", "send", "gateway", "worker", "close"),
     "Read results": ("report", "dashboard", "forecast", "views", "sinks"),
-    "Measure": ("evaluate", "audit", "synthesize"),
+    "Measure": ("evaluate", "audit", "synthesize", "people"),
     "Operate": ("doctor", "stack", "topics", "memo", "deadletters", "recover", "version"),
 }
 

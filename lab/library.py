@@ -1,4 +1,4 @@
-"""What `import hearsay` offers of the lab: methods compared, audits, and synthetic records."""
+"""What `import hearsay` offers of the lab: methods compared, audits, synthetic records, and virtual people."""
 
 from __future__ import annotations
 
@@ -19,11 +19,17 @@ from lab.evaluation.methods import choose
 from lab.evaluation.scores import Outcome
 from lab.learning.comparing import Learnt, compare
 from lab.learning.synthesis import synthetic_records
+from lab.people.drawing import draw_people
+from lab.people.published import published_aggregates
+from lab.people.tables import table_aggregates
 from lab.populations import labelled, of_places, of_table, only_places, survey_values, with_crosses, with_places
-from producers.files import TableSource
+from producers.files import TableSource, read_table
 from producers.scenarios import Scenario
-from protocols.errors import ScenarioError, SettingsError
+from protocols.errors import ResultsError, ScenarioError, SettingsError
+from protocols.scheme import Scheme
 from protocols.survey import Survey
+from stream_app.finals import Final
+from views.past import history_of
 
 MOST_ROWS = 10_000_000
 TEXTS = ("method", "terms", "correction", "infeasible")
@@ -167,3 +173,38 @@ def synthesize(
     with open_results(survey, None if data is None else Path(data), kafka) as (results, _):
         report = mobility_of(results, chosen(results, survey).id)
     return synthetic_records(report, latest(report if window is None else narrowed(report, *window)), rows, seed)
+
+
+def people(
+    source: str | Path | None = None,
+    *,
+    kafka: str | None = None,
+    survey: str | None = None,
+    periods: tuple[int, int] | None = None,
+    lasting: Sequence[str] = (),
+    stay: tuple[str, float] | None = None,
+    people: int | None = None,
+    seed: int = 0,
+) -> pa.Table:
+    """Draw virtual people from what was published, or from a CSV file of aggregates, as `hearsay people` does.
+
+    `source` is a data directory or such a file. One row for each person and day, with the lasting attributes and those
+    of the day. The same aggregates and the same `seed` give the same people. The table's metadata say what they follow:
+    `about` in lines for people, `hearsay` as JSON.
+    """
+    path = None if source is None else Path(source)
+    if path is not None and path.is_file():
+        given = table_aggregates(read_table(path), path.name, lasting, stay, seed)
+        return draw_people(given, people, seed)
+    with open_results(survey, path, kafka) as (results, _):
+        published = chosen(results, survey)
+        report, finals = mobility_of(results, published.id), results.finals(published.id)
+    first, last = periods or (0, max(key.period or 0 for key in finals))
+    kept = [Final.decode(final) for key, final in finals.items() if first <= (key.period or 0) <= last]
+    if [final.period for final in kept] != list(range(first, last + 1)):
+        raise ResultsError(
+            f"not all of periods {first} to {last} of survey {published.id!r} are published",
+            f"published: {', '.join(str(key.period) for key in finals)}",
+        )
+    history = history_of(Scheme(published), kept)
+    return draw_people(published_aggregates(report, history, lasting, stay, seed), people, seed)

@@ -1,15 +1,17 @@
-"""The visitors of a window by one attribute, and what its role adds: rankings and dwell times."""
+"""The visitors of a window by one attribute, and what its role adds: rankings, dwell times and amounts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from analytics.estimation.consistent_shares import shortened
-from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
+from analytics.estimation.estimates import CONFIDENCE, Estimates, product, quantile
 from analytics.mobility.answers import Answers
 from analytics.mobility.model import (
+    Amount,
+    AmountQuantile,
     AskedAttribute,
     AttributeReport,
     Axis,
@@ -60,31 +62,50 @@ def _root(spread: Floats) -> Floats:
 
 def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     """The summary of a window's dwell times."""
-    frequencies = answers.shares.value
     middles, unit = middle_values(attribute)
-    spread = answers.covariance()
-    value, error = frequencies @ middles, np.sqrt(max(float(middles @ spread @ middles), 0))
-    half_width = quantile(CONFIDENCE) * error
-    parts = value, error, value - half_width, value + half_width
-    mean = quantity(Estimates(*map(np.asarray, parts)))
-    cumulative = answers.of_groups(np.tri(attribute.k, dtype=np.bool_))
-    quartiles = _crossings(np.cumsum(answers.consistent.value))
-    # A value can be the quartile unless the band is above it before, or below it here. Noisy bands go up and down:
-    # the last such value is where the lower band has passed for good, not where it first passes.
-    low, high = _crossings(cumulative.high), _crossings(np.minimum.accumulate(cumulative.low[::-1])[::-1])
-    return Dwell(
-        unit=unit,
-        mean=mean,
-        quartiles=_names(attribute, quartiles),
-        low=_names(attribute, np.minimum(low, quartiles)),  # the consistent histogram may lie outside the interval
-        high=_names(attribute, np.maximum(high, quartiles)),
+    low, quartiles, high = (_names(attribute, places) for places in _quantiles(answers, QUARTERS))
+    return Dwell(unit=unit, mean=quantity(_mean(answers, middles)), quartiles=quartiles, low=low, high=high)
+
+
+def amount(attribute: Attribute, answers: Answers) -> Amount:
+    """The summary of a window's numbers."""
+    ends = np.array(attribute.numbers)
+    middles, mean = ends.mean(axis=1), _mean(answers, ends.mean(axis=1))
+    found = zip(attribute.quantiles, *_quantiles(answers, attribute.quantiles), strict=True)
+    return Amount(
+        mean=quantity(mean),
+        sum=quantity(product(mean, answers.visitors)),
+        off=float(np.ptp(ends, axis=1).max() / 2),
+        quantiles=tuple(
+            AmountQuantile(at=at, value=middles[place], low=ends[low, 0], high=ends[high, 1])
+            for at, low, place, high in found
+        ),
     )
 
 
-def _crossings(cumulative: Floats) -> Places:
-    """The places of the values at which the cumulative share first reaches a quarter, a half and three quarters."""
+def _mean(answers: Answers, middles: Floats) -> Estimates:
+    value, error = answers.shares.value @ middles, np.sqrt(max(float(middles @ answers.covariance() @ middles), 0))
+    half_width = quantile(CONFIDENCE) * error
+    return Estimates(*map(np.asarray, (value, error, value - half_width, value + half_width)))
+
+
+def _quantiles(answers: Answers, levels: Sequence[float]) -> tuple[Places, Places, Places]:
+    """The places of the values of quantiles: the lower ends of their intervals, the quantiles, and the upper ends.
+
+    A value can be the quantile unless the band is above it before, or below it here. Noisy bands go up and down: the
+    last such value is where the lower band has passed for good, not where it first passes.
+    """
+    cumulative = answers.of_groups(np.tri(len(answers.counts), dtype=np.bool_))
+    found = _crossings(np.cumsum(answers.consistent.value), levels)
+    low = _crossings(cumulative.high, levels)
+    high = _crossings(np.minimum.accumulate(cumulative.low[::-1])[::-1], levels)
+    return np.minimum(low, found), found, np.maximum(high, found)  # the consistent histogram may lie outside
+
+
+def _crossings(cumulative: Floats, levels: Sequence[float]) -> Places:
+    """The places of the values at which the cumulative share first reaches each level."""
     rising = np.maximum.accumulate(cumulative)
-    return np.minimum(np.searchsorted(rising, np.array(QUARTERS) - 1e-12), len(rising) - 1)
+    return np.minimum(np.searchsorted(rising, np.array(levels) - 1e-12), len(rising) - 1)
 
 
 def _names(attribute: Attribute, places: Places) -> tuple[str, str, str]:
@@ -141,6 +162,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
         sizes=sizes_of(answers) if known else None,
         ranking=_ranking(question, answers) if known and role == "area" else None,
         dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
+        amount=amount(question.attribute, answers) if known and role == "amount" else None,
     )
 
 

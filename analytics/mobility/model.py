@@ -24,7 +24,7 @@ from protocols.survey import Calendar, TimeZone
 Unfinished = Literal["day so far", "week so far", "month so far", "year so far", "ever"]
 Kind = Literal["period", "hour", "day", "week", "month", "year", "cumulative", Unfinished]
 Suppression = Literal["minimum", "difference"]
-Role = Literal["plain", "area", "dwell", "transition", "cross"]
+Role = Literal["plain", "area", "dwell", "amount", "transition", "cross"]
 
 
 class Quantity(ResultModel):
@@ -147,6 +147,24 @@ FULL = 0.02
 """The share of full sets from which on results say that sets are larger than `several`, if its interval is above."""
 
 
+class AmountQuantile(ResultModel):
+    """The number that so large a share of the visitors does not exceed."""
+
+    at: float = Field(description="the share; 0.5 is the median")
+    value: float = Field(description="the middle of the value of the attribute in which it lies")
+    low: float = Field(description="lower end of the interval: where its first value begins")
+    high: float = Field(description="upper end of the interval: where its last value ends")
+
+
+class Amount(ResultModel):
+    """A number that visitors have. Each counts with the middle of its value of the attribute."""
+
+    mean: Quantity
+    sum: Quantity = Field(description="the mean times the visitors of the window")
+    off: float = Field(description="by how much the mean may be off besides: half the width of the widest value")
+    quantiles: tuple[AmountQuantile, ...]
+
+
 class Axis(ResultModel):
     """One of the two attributes of a cross."""
 
@@ -208,6 +226,7 @@ class AttributeReport(ResultModel):
     sizes: Sizes | None = Field(None, exclude_if=lambda sizes: sizes is None, description="of sets only")
     ranking: Ranking | None = None
     dwell: Dwell | None = None
+    amount: Amount | None = Field(None, exclude_if=lambda amount: amount is None, description="of amounts only")
 
 
 class Gaps(ResultModel):

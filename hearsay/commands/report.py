@@ -55,10 +55,10 @@ def report(
 
     asked = asked_window(period, window)
     with console.progress("reading results"), files.open_results(survey, data, kafka) as (results, root):
-        normal = None if baseline is None else _span("--baseline", baseline)
-        span = normal and range(normal[0], normal[1] + 1)
+        normal = None if baseline is None else span("--baseline", baseline)
+        compared = normal and range(normal[0], normal[1] + 1)
         published = files.chosen(results, survey)
-        whole = files.mobility_of(results, published.id, span)
+        whole = files.mobility_of(results, published.id, compared)
         more: tuple[Any, ...] = ()
         if html is not None and not (asked or by or day or since or last):
             more = results.live(published.id), results.forecasts(published.id)
@@ -105,10 +105,11 @@ def asked_window(period: int | None, window: str | None) -> tuple[int, int] | No
         raise typer.BadParameter("choose one of --period and --window")
     if period is not None:
         return period, period
-    return None if window is None else _span("--window", window)
+    return None if window is None else span("--window", window)
 
 
-def _span(option: str, text: str) -> tuple[int, int]:
+def span(option: str, text: str) -> tuple[int, int]:
+    """The first and the last period of an option."""
     first, colon, last = text.partition(":")
     if not (colon and first.isdigit() and last.isdigit() and int(first) <= int(last)):
         raise typer.BadParameter(f"{option}: {text!r} is not of the form FIRST:LAST, such as 0:6")

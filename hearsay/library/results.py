@@ -107,6 +107,7 @@ def read_results(data: str | Path | None = None, *, kafka: str | None = None, su
         rankings      the busiest areas
         dwell         mean and quartiles of durations
         sizes         of sets: how many values devices have
+        amounts       mean, sum and quantiles of numbers
         flows         from origins to destinations
 
     Each has the columns that most people look at, and times of the survey's time zone; `.everything` has all columns.

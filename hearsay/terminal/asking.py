@@ -80,7 +80,7 @@ def _ask_attribute(data: Data, before: list[Data]) -> None:
 
     _prompt(data, "Name of the attribute (such as favourite_colour)", name)
     _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values, price=_price_of_values)
-    _prompt(data, "Its role in mobility reports (plain, area, dwell, transition)", role, default="plain")
+    _prompt(data, "Its role in mobility reports (plain, area, dwell, amount, transition)", role, default="plain")
 
 
 def _values(answer: str) -> Data:

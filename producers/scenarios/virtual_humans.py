@@ -1,7 +1,8 @@
 """`virtual-humans`: people drawn so that they match every published count of a festival week exactly.
 
-They are drawn from aggregates: how many came on which exact set of days, how many have each value of an attribute, how
-many had each value on each day. Attributes that the table does not relate to one another are drawn independently.
+They are drawn from aggregates: how many different people came in every window of days, how many have each value of an
+attribute, how many had each value on each day. Attributes that the table does not relate to one another are drawn
+independently.
 """
 
 from __future__ import annotations
@@ -11,20 +12,19 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
+from producers.people import ABSENT, Flows, deal, flows_of, proportional, shuffled, whole
 from producers.scenarios.base import Presences, check_period, check_size, randomness
-from protocols.arrays import Places
 from protocols.errors import ScenarioError
 
-ABSENT = -1
 MOST_SWAP_ROUNDS = 300
 
 
 def festival_week() -> dict[str, Any]:
     """The published counts, with their source and licence. Days are numbered from 1.
 
-    `combinations` are people who came on exactly these days (`1+3`), `unions` on at least one of them (`1-3`).
+    `unions` are people who came on at least one of these days (`1-3`).
     `attributes` do not change from day to day; `daily` has the people of each day, and `distinct` how many showed one,
     two, three ... different values.
 
@@ -46,7 +46,7 @@ class VirtualHumans:
 
     >>> week = VirtualHumans(devices=1000, seed=1)
     >>> week.periods, list(week.attributes)[-1], len(week.presences(4).devices)
-    (7, 'visit_duration', 440)
+    (7, 'visit_duration', 438)
     """
 
     name = "virtual-humans"
@@ -63,13 +63,9 @@ class VirtualHumans:
         fixed, daily = published["attributes"], published["daily"]
         self.attributes = {name: tuple(counts) for name, counts in (fixed | daily).items()}
         rng = randomness(seed, "people")
-        people = np.zeros(2 ** len(published["days"]), dtype=np.int64)  # by set of days, a bit for each
-        for days, count in published["combinations"].items():
-            people[sum(1 << int(day) - 1 for day in days.split("+"))] = count
-        per_combination = proportional(people, self.devices)
-        self._days = rng.permutation(np.repeat(np.arange(len(per_combination), dtype=np.uint16), per_combination))
+        self._present = deal(_flows(published, self.devices), rng)
         self._fixed = {
-            name: _shuffled(rng, proportional(list(counts.values()), self.devices)) for name, counts in fixed.items()
+            name: shuffled(rng, proportional(list(counts.values()), self.devices)) for name, counts in fixed.items()
         }
         self._daily = {
             name: self._draw_daily(rng, list(counts.values()), published["distinct"][name])
@@ -79,13 +75,10 @@ class VirtualHumans:
     def presences(self, period: int) -> Presences:
         """Which people came on this day, and their values."""
         check_period(self, period)
-        devices = self._present(period)
+        devices = self._present[period]
         values = {name: column[devices].astype(np.int64) for name, column in self._fixed.items()}
         values |= {name: columns[devices, period].astype(np.int64) for name, columns in self._daily.items()}
         return Presences(period, devices.astype(np.uint64), values)
-
-    def _present(self, day: int) -> Places:
-        return np.flatnonzero(self._days >> day & 1)
 
     def _draw_daily(
         self, rng: np.random.Generator, published: list[list[int]], distinct: list[int]
@@ -93,16 +86,22 @@ class VirtualHumans:
         """Value per person and day: matches every day's counts, and how many different values people showed."""
         values = np.full((self.devices, len(published[0])), ABSENT, dtype=np.int16)
         for day, counts in enumerate(zip(*published, strict=True)):
-            present = self._present(day)
+            present = self._present[day]
             if len(present):
-                values[present, day] = _shuffled(rng, proportional(counts, len(present)))
+                values[present, day] = shuffled(rng, proportional(counts, len(present)))
         swap_towards(rng, values, proportional(distinct, self.devices))
         return values
 
 
-def _shuffled(rng: np.random.Generator, counts: NDArray[np.int64]) -> NDArray[np.int16]:
-    """Each value index as often as its count, in random order."""
-    return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int16), counts))
+def _flows(published: dict[str, Any], people: int) -> Flows:
+    """The flows between days of the published windows, or of as many people in the same proportions."""
+    days = len(published["days"])
+    unique = np.zeros((days + 1, days + 1), dtype=np.int64)
+    for window, count in published["unions"].items():
+        first, _, last = window.partition("-")
+        unique[int(first), int(last or first)] = count
+    flows = flows_of(unique)
+    return flows if people == published["people"] else whole(flows * (people / published["people"]))
 
 
 def distinct_values(values: NDArray[np.int16]) -> NDArray[np.int64]:
@@ -149,20 +148,3 @@ def _move(cumulative: list[int], was: int, becomes: int) -> None:
     """Update the cumulative counts for one person, from `was` to `becomes` different values."""
     for shown in range(min(was, becomes), max(was, becomes)):
         cumulative[shown - 1] += 1 if becomes < was else -1
-
-
-def proportional(counts: ArrayLike, total: int) -> NDArray[np.int64]:
-    """Scale counts to a new total, by the method of the largest remainders (of equal ones, the first).
-
-    Computed in whole numbers, so counts that already have the total do not change.
-
-    >>> proportional([50, 30, 20], 7).tolist()
-    [4, 2, 1]
-    >>> proportional([50, 30, 20], 100).tolist()
-    [50, 30, 20]
-    """
-    given = np.asarray(counts, dtype=np.int64)
-    whole, remainder = np.divmod(given * total, given.sum())
-    left = total - int(whole.sum())
-    whole[np.argsort(-remainder, kind="stable")[:left]] += 1
-    return whole

@@ -18,7 +18,7 @@ from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.names import Name, Strict
-from protocols.survey.roles import check_role
+from protocols.survey.roles import check_role, dwell_times
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
 MIN_SHARE = 1e-6  # of a prior, and of the devices that draw a question
@@ -107,10 +107,15 @@ class Attribute(Strict):
     groups: dict[Name, tuple[Name, ...]] = Field(
         default_factory=dict, description="roll-ups for results: the name of a group and its values; groups may overlap"
     )
-    role: Literal["plain", "area", "dwell", "transition"] = Field(
+    role: Literal["plain", "area", "dwell", "amount", "transition"] = Field(
         "plain",
         description="what mobility reports take it for; values of dwell are written like 2h or 3h-5h, those of "
-        "transition like north>south",
+        "amount like 15 or 0-9, those of transition like north>south",
+    )
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
+        (0.5, 0.9),
+        max_length=9,
+        description="with the role amount: which quantiles results have; 0.9: nine of ten are at most so large",
     )
     mechanism: MechanismName = Field(
         "auto", description="how answers are randomised; auto chooses what gives the smaller error"
@@ -148,7 +153,8 @@ class Attribute(Strict):
         if self.range is not None and self.values != self.range.names():
             raise ValueError(f"{where} has both values and a range; keep one")
         try:
-            check_role(self.role, self.values)
+            if self.role != "amount" or self.range is None:  # a range may have negative numbers
+                check_role(self.role, self.values)
         except ValueError as error:
             raise ValueError(f"{where}, role {self.role}: {error}") from None
         if self.other is not None and self.other not in self.values:
@@ -233,6 +239,19 @@ class Attribute(Strict):
     @property
     def k(self) -> int:
         return len(self.values)
+
+    @property
+    def numbers(self) -> list[tuple[float, float]]:
+        """The smallest and the largest number of each value.
+
+        >>> Attribute(name="a", range=Span(last=24, step=10)).numbers
+        [(0, 9), (10, 19), (20, 24)]
+        """
+        if self.range is None:
+            return dwell_times(self.values)[0]
+        span = self.range
+        starts = range(span.first, span.last + 1, span.step)
+        return [(start, min(start + span.step - 1, span.last)) for start in starts]
 
     @property
     def placed(self) -> bool:

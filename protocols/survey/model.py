@@ -385,7 +385,7 @@ class Survey(Strict):
             "nowcast": True,
             "areas": True,
             "signature": True,
-            "attributes": {"__all__": {"groups", "role", "areas"}},
+            "attributes": {"__all__": {"groups", "role", "quantiles", "areas"}},
         }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         for attribute in terms["attributes"]:

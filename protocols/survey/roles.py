@@ -18,6 +18,10 @@ ROLES: Final = {
         "whole numbers (`15`), durations (`2h`), or ranges of either (`0-9`, `3h-5h`), in ascending order; all of them "
         "with a unit (s, m, h, d, w), or none",
     ),
+    "amount": (
+        "shares, mean, sum over all visitors, and quantiles of a number",
+        "a `range`, or whole numbers (`15`) and ranges of them (`0-9`), in ascending order",
+    ),
     "transition": (
         "shares, and a table of flows",
         "origin and destination with > between them (`north>south`); who stays is `north>north`, and a place for "
@@ -40,6 +44,8 @@ def check_role(role: str, values: Sequence[str]) -> None:
     """
     if role == "dwell":
         dwell_times(values)
+    elif role == "amount" and dwell_times(values)[1]:
+        raise ValueError(f"{values[0]!r} is not a number; leave the units out, or choose the role dwell")
     elif role == "transition":
         pairs = [origin_and_destination(value) for value in values]
         for place, pair in enumerate(pairs):

@@ -56,12 +56,12 @@ def final_bytes(survey: Survey) -> int:
 
 
 def check_sizes(survey: Survey, limit: int = VALUE_BYTES) -> None:
-    """Refuse a survey whose records, or whose tables for dwell times, can become too large."""
+    """Refuse a survey whose records, or whose tables for dwell times and amounts, can become too large."""
     for attribute in survey.asked:
         taken = 8 * attribute.k**2
-        if attribute.role == "dwell" and taken > DWELL_BYTES:
+        if attribute.role in ("dwell", "amount") and taken > DWELL_BYTES:
             raise SurveyError(
-                f"survey {survey.id!r}, attribute {attribute.name!r}: its dwell times take {taken:,} bytes, "
+                f"survey {survey.id!r}, attribute {attribute.name!r}: its role {attribute.role} takes {taken:,} bytes, "
                 f"8 for every two values; at most {DWELL_BYTES:,}",
                 f"use at most {isqrt(DWELL_BYTES // 8):,} values (in a range a larger step), or `role: plain`",
             )

@@ -7,7 +7,7 @@ import pytest
 
 from analytics.estimation.estimates import exact
 from analytics.mobility.answers import Answers
-from analytics.mobility.attributes import dwell, middle_values
+from analytics.mobility.attributes import amount, dwell, middle_values
 from protocols.arrays import Floats
 from protocols.survey import Attribute
 from tests.helpers.crowd import counts_of, scheme_of
@@ -61,3 +61,36 @@ def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(
     assert np.mean(means) == pytest.approx(0.95, abs=0.025 if trials > 500 else 0.06)
     assert np.mean(quartiles, axis=0).min() > 0.92
     assert min(map(np.mean, (ends[::2], ends[1::2]))) > 0.975
+
+
+@pytest.mark.parametrize(
+    ("asked", "truth"),
+    [
+        ("range: {first: 1, last: 8}", np.arange(1.0, 9)),
+        ("range: {first: -4, last: 3}", np.arange(-4.0, 4)),
+        ("range: {last: 79, step: 10}", np.arange(4.5, 80, 10)),
+        ("values: ['1', '2', '3', '4', 5-8, '9', '10', 11-20]", np.array([1, 2, 3, 4, 6.5, 9, 10, 15.5])),
+    ],
+)
+@pytest.mark.parametrize("visitors", [1000.0, 4000.0])
+def test_amounts_are_means_sums_and_quantiles_of_the_middles_of_values(
+    asked: str, truth: Floats, visitors: float
+) -> None:
+    scheme = scheme_of(f"{{name: a, {asked}, role: amount, quantiles: [0.3, 0.9], mechanism: grr}}", "eps: 6")
+    question, values = scheme.question("a"), np.repeat(np.arange(8), np.rint(SPREAD * 1000).astype(int))
+    counts, n = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64))
+    found = amount(question.attribute, Answers(question.channel, n[0], counts[0], exact(np.array(visitors)), None))
+    mean, total = found.mean, found.sum
+    assert mean.value is not None and mean.error is not None and total.error is not None
+    assert mean.value == pytest.approx(SPREAD @ truth, abs=4 * mean.error)
+    assert total.value == pytest.approx(mean.value * visitors) and total.error == pytest.approx(mean.error * visitors)
+    ends = np.array(question.attribute.numbers)
+    assert found.off == np.ptp(ends, axis=1).max() / 2
+    assert [one.at for one in found.quantiles] == [0.3, 0.9]
+    for one, place in zip(found.quantiles, (0, 5), strict=True):  # 0.3 lies between the first two values
+        assert one.low <= ends[place, 1] <= one.high and one.value in ends.mean(axis=1)
+
+
+def test_amounts_have_no_units() -> None:
+    with pytest.raises(ValueError, match="leave the units out, or choose the role dwell"):
+        Attribute(name="a", values=("1h", "2h"), role="amount")

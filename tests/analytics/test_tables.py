@@ -14,7 +14,7 @@ import pytest
 from analytics.estimation import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_nowcasts, with_truth
-from analytics.mobility.model import quantities
+from analytics.mobility.model import Amount, AmountQuantile, Quantity, quantities
 from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
@@ -128,3 +128,15 @@ def test_times_are_local_and_empty_where_they_are_not_known() -> None:
     times = pa.array([winter, None, summer], pa.timestamp("us", tz="UTC"))
     found = csv_rows(calendar, pa.table({"at": times, "n": [1] * 3}))
     assert found == b'"2026-03-28T00:00:00+01:00",1\n,1\n"2026-03-30T01:00:00+02:00",1\n'
+
+
+def test_an_amount_is_a_row_for_each_of_its_numbers(report: MobilityReport) -> None:
+    number = Quantity(value=4, error=1, low=2, high=6)
+    median = AmountQuantile(at=0.5, value=3, low=1, high=5)
+    window = report.window(25, 25)
+    part = window.attribute("dwell").model_copy(
+        update={"amount": Amount(mean=number, sum=number, off=0, quantiles=(median,))}
+    )
+    made = report.model_copy(update={"windows": (window.model_copy(update={"attributes": (part,)}),)})
+    rows = [(row["statistic"], row["number"], row["number_high"]) for row in tables(made)["amounts"].to_pylist()]
+    assert rows == [("mean", 4, 6), ("sum", 4, 6), ("0.5", 3, 5)]

@@ -29,7 +29,7 @@ from views.results import histogram_table
 
 NAMES = {
     "Device", "Fleet", "HearsayError", "Limits", "Survey", "Tables", "audit", "estimate", "estimate_counts", "evaluate",
-    "forecast", "load_survey", "plan", "read_results", "replay", "run", "survey_from", "synthesize",
+    "forecast", "load_survey", "people", "plan", "read_results", "replay", "run", "survey_from", "synthesize",
 }  # fmt: skip
 HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "rich"}
 SECRET = bytes(range(32))

@@ -68,7 +68,7 @@ def test_a_survey_that_cannot_run_is_refused_by_its_size_and_told_what_would_fit
         sized(2 * 65_536, 1)
     assert refused.value.hint == "use at most 63,339 values in all"
     sized(63_338, 1)
-    with pytest.raises(SurveyError, match="attribute 'stay': its dwell times take 72,000,000 bytes") as refused:
+    with pytest.raises(SurveyError, match="attribute 'stay': its role dwell takes 72,000,000 bytes") as refused:
         check_sizes(scheme_with(of_size(3000, "stay", role="dwell"), eps=1).survey)
     assert refused.value.hint.startswith("use at most 2,896 values")
     check_sizes(scheme_with(of_size(2896, "stay", role="dwell"), eps=1).survey)

@@ -7,6 +7,7 @@
     rankings    the busiest areas, by place
     dwell       mean and quartiles of dwell times
     sizes       of sets: shares of devices by how many values they have
+    amounts     mean, sum and quantiles of numbers, a row each
     flows       people from each origin to each destination
     crosses     shares and people of each pair of values of two attributes, and of pairs with groups
 
@@ -25,7 +26,7 @@ from typing import Any, Literal, NamedTuple, get_args, get_origin
 import pyarrow as pa
 from pydantic import BaseModel
 
-from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, WindowReport
+from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, Quantity, WindowReport
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
     CROSSES,
@@ -93,6 +94,7 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
         "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
         "dwell": _table(dwells, WINDOW | ATTRIBUTE | _types(Dwell)),
         "sizes": by_value(report, SIZES, of_sizes),
+        "amounts": _table(_of_attributes(report, _statistics), WINDOW | ATTRIBUTE | _types(Statistic)),
         "flows": by_value(report, FLOWS, of_flows),
         "crosses": chain(*(by_value(report, CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
     }
@@ -161,6 +163,24 @@ def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Seq
 
 def _places(attribute: AttributeReport) -> Sequence[Place]:
     return attribute.ranking.places if attribute.ranking else ()
+
+
+class Statistic(BaseModel):
+    """A row of amounts."""
+
+    statistic: str
+    number: Quantity
+
+
+def _statistics(attribute: AttributeReport) -> Sequence[Statistic]:
+    found = attribute.amount
+    if found is None:
+        return ()
+    quantiles = [
+        Statistic(statistic=f"{one.at:g}", number=Quantity(value=one.value, error=None, low=one.low, high=one.high))
+        for one in found.quantiles
+    ]
+    return [Statistic(statistic="mean", number=found.mean), Statistic(statistic="sum", number=found.sum), *quantiles]
 
 
 def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[Part]:

@@ -1,4 +1,4 @@
-// What the role of an attribute adds: dwell times, and flows.
+// What the role of an attribute adds: dwell times, amounts, and flows.
 
 import { entry, isKnown, product } from "../state/quantities.js";
 import { periodsOf, placesOf, rankedValues, windowName, windowsOf } from "../state/series.js";
@@ -11,31 +11,52 @@ import { partOf, windowControls, windowHint, windowOf } from "./windows.js";
 const ARROW = ">";
 const QUARTERS = ["a quarter stays at most", "half", "three quarters"];
 
-// The mean and the quartiles of each period, with those of the chosen window in words.
-export function dwellView(attribute) {
-  const points = ({ survey }) => periodsOf(survey).map((row) => ({ row, ...row.attributes.get(attribute.name)?.dwell })).filter((one) => one.mean);
+// The mean of each period, with that of the chosen window in words, and what else there is to say of one: `more` gives
+// names and texts for the hint, `columns` a name and a number each for the table.
+function meanView(attribute, { key, name, more, columns }) {
+  const points = ({ survey }) => periodsOf(survey).map((row) => ({ row, ...row.attributes.get(attribute.name)?.[key] })).filter((one) => one.mean);
   return {
-    see: "dwell", name: "Time spent",
+    see: key, name,
     shown: (context) => points(context).length > 0,
     hint: (context) => windowHint(context, attribute, (part) => {
-      const { mean, quartiles, unit } = part.dwell ?? {};
-      const stays = (quartiles ?? []).map((time, at) => `${QUARTERS[at]} ${time}`).join(", ");
+      const { mean, unit } = part[key] ?? {};
       const average = mean ? [`${number(mean.value)} ${unit ?? ""} on average (${number(mean.low)} to ${number(mean.high)})`] : [];
-      return `: ${[...average, ...(stays ? [stays] : [])].join("; ")}. Below: the mean of each ${periodName(context.survey.about)}, with intervals of 95 %.`;
+      return `: ${[...average, ...more(part[key] ?? {})].join("; ")}. Below: the mean of each ${periodName(context.survey.about)}, with intervals of 95 %.`;
     }),
     controls: windowControls,
-    table: (context) => ({
-      name: `${attribute.name} time spent`,
-      columns: [column("period", null), column("begin", "from"), column("mean", "mean", number), column("low", "low", number), column("high", "high", number), ...QUARTERS.map((name, at) => column(`quartile_${at + 1}`, name))],
-      rows: points(context).map(({ row, mean, quartiles }) => [row.period, row.begin, mean.value, mean.low, mean.high, ...QUARTERS.map((_, at) => quartiles?.[at] ?? null)]),
-    }),
+    table: (context) => {
+      const found = points(context), named = columns(found[0] ?? {}).map(([name, title]) => column(name, title));
+      return {
+        name: `${attribute.name} ${name.toLowerCase()}`,
+        columns: [column("period", null), column("begin", "from"), column("mean", "mean", number), column("low", "low", number), column("high", "high", number), ...named],
+        rows: found.map((one) => [one.row.period, one.row.begin, one.mean.value, one.mean.low, one.mean.high, ...columns(one).map((entry) => entry[2])]),
+      };
+    },
     draw: (box, _, context) => timeline(box, {
       lines: [{ name: "mean", kind: "", points: points(context).map(({ row, mean }) => ({
         x0: wall(row.begin), x1: wall(row.end), when: () => windowLabel(row.begin, row.end, context.survey.about.period_seconds), value: mean.value, low: mean.low, high: mean.high, state: row.state,
         text: () => `${number(mean.value)} (${number(mean.low)} to ${number(mean.high)})` })) }],
-    }, { within: [0, Infinity], label: `${capitalised(attribute.name)}: mean over time; the table has all numbers`, format: number }),
+    }, { within: key === "dwell" ? [0, Infinity] : [-Infinity, Infinity], label: `${capitalised(attribute.name)}: mean over time; the table has all numbers`, format: number }),
   };
 }
+
+export const dwellView = (attribute) => meanView(attribute, {
+  key: "dwell", name: "Time spent",
+  more: ({ quartiles }) => quartiles ? [quartiles.map((time, at) => `${QUARTERS[at]} ${time}`).join(", ")] : [],
+  columns: ({ quartiles }) => QUARTERS.map((name, at) => [`quartile_${at + 1}`, name, quartiles?.[at] ?? null]),
+});
+
+export const amountView = (attribute) => meanView(attribute, {
+  key: "amount", name: "Mean and sum",
+  more: ({ sum, quantiles = [] }) => [
+    ...(sum ? [`${number(sum.value)} in all (${number(sum.low)} to ${number(sum.high)})`] : []),
+    ...quantiles.map(({ at, value, low, high }) => `${number(100 * at)} % have at most ${number(value)} (${number(low)} to ${number(high)})`),
+  ],
+  columns: ({ sum, quantiles = [] }) => [
+    ["sum", "sum", sum?.value ?? null], ["sum_low", "low", sum?.low ?? null], ["sum_high", "high", sum?.high ?? null],
+    ...quantiles.map(({ at, value }) => [`quantile_${at}`, `${number(100 * at)} % have at most`, value]),
+  ],
+});
 
 export function flowsView(attribute) {
   return {

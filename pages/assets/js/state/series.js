@@ -120,7 +120,7 @@ export function rankedValues(survey, attribute) {
     const published = remembered(survey, `sums of ${attribute.name}`, () => added(attribute, rows.filter(final)));
     const sums = added(attribute, rows.filter((row) => !final(row)), published);
     const places = [...sums.keys()].sort((a, b) => a - b);
-    if (!attribute.ordered && attribute.role !== "dwell") places.sort((a, b) => sums.get(b) - sums.get(a));
+    if (!attribute.ordered && !["dwell", "amount"].includes(attribute.role)) places.sort((a, b) => sums.get(b) - sums.get(a));
     kept.by.set(attribute.name, places);
   }
   return kept.by.get(attribute.name);

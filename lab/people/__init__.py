@@ -1,0 +1,1 @@
+"""People from aggregates, published ones or a user's own; pure."""

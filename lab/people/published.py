@@ -1,0 +1,172 @@
+"""What people are drawn from, of published results: finals by gap, and the answers of periods and windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from analytics.mobility import Answers, CountHistory, MobilityReport
+from analytics.windows import Window
+from lab.learning.model import fit as fit_pairs
+from lab.learning.records import draw_records
+from lab.learning.synthesis import published_tables
+from lab.learning.tables import Measured
+from lab.people.drawing import Aggregates, Day, Following, Lasting
+from producers.people import ByValue, Flows, Windows, fit, proportional, unique_people, whole
+from protocols.errors import ResultsError, SettingsError
+from protocols.survey import DAY, origin_and_destination
+
+
+def published_aggregates(
+    report: MobilityReport, history: CountHistory, lasting: Sequence[str], stay: tuple[str, float] | None, seed: int
+) -> Aggregates:
+    """What is published about the periods of a history; `stay` is an attribute, and the share of people who keep it."""
+    asked = {one.name: one for one in report.attributes if not one.axes}
+    if unknown := [name for name in [*lasting, *([stay[0]] if stay else [])] if name not in asked]:
+        raise SettingsError(f"the survey does not ask {unknown[0]!r}", f"it asks: {', '.join(asked)}")
+    if history.scheme.survey.visitors is not None:
+        raise ResultsError(
+            "this survey counts the visitors of calendar units, not gaps: nothing tells on which days people return",
+            "draw people from a survey with a horizon",
+        )
+    if hidden := [t for t in history.periods if history.suppression(Window(t, t)) is not None]:
+        raise ResultsError(
+            f"of {len(hidden)} periods too little is published, the first is period {hidden[0]}",
+            "choose periods without them: --period FIRST:LAST",
+        )
+    horizon, notes = min(history.scheme.survey.horizon, len(history.periods)), []
+    if all(ranges is None for ranges in history.ranges):
+        flows, uncounted = _by_gap(history)
+        unique = unique_people(flows)
+        bounds = (
+            np.argwhere(
+                np.triu(np.ones((len(history.periods),) * 2)) - np.triu(np.ones((len(unique) - 1,) * 2), horizon)
+            )
+            + 1
+        )
+        windows = Windows(bounds, unique[tuple(bounds.T)].astype(np.float64), np.zeros(len(bounds)))
+        if uncounted:
+            notes.append(f"{uncounted:,} reports refer to earlier ones that came late: these people count as new")
+    else:
+        windows = _windows(history, horizon)
+        flows = whole(fit(windows))
+    daily = {name: one.values for name, one in asked.items() if name not in lasting}
+    records, pairs = [], set()
+    for place, period in enumerate(history.periods):
+        found = _records(report, period, int(flows[:, place + 1].sum()), set(lasting), seed + place)
+        records.append(found[0])
+        pairs |= found[1]
+    notes.append(
+        "pairs of attributes that are followed where they are not noise: "
+        + (", ".join(sorted(pairs)) if pairs else "none was asked, attributes of a day are independent")
+    )
+    first, last = history.periods[0], history.periods[-1]
+    return Aggregates(
+        source={
+            "survey": report.survey,
+            "fingerprint": report.fingerprint,
+            "first_period": first,
+            "last_period": last,
+            "budget": 0,
+            "about": f"of periods {first} to {last} of survey {report.survey}",
+        },
+        days=[_day(report, period) for period in history.periods],
+        flows=flows,
+        horizon=horizon,
+        windows=windows,
+        lasting={name: Lasting(asked[name].values, _by_value(history, name, horizon)) for name in lasting},
+        daily={name: values for name, values in daily.items() if any(name in day for day in records)},
+        records=records,
+        following=_following(report, stay, daily),
+        notes=notes,
+    )
+
+
+def _by_gap(history: CountHistory) -> tuple[Flows, int]:
+    """The flows, and how many visits refer to earlier reports that were not counted.
+
+    Who was there before the first period is new in it. So is who was away for a horizon or longer.
+    """
+    days = len(history.periods)
+    flows, uncounted = np.zeros((days + 2, days + 2), dtype=np.int64), 0
+    for day, period in enumerate(history.periods, 1):
+        counts = history.gap_counts(Window(period, period))
+        known = min(len(counts), day) - 1
+        flows[day - known : day, day] = counts[:known][::-1]
+        flows[0, day] = counts[known:].sum()
+    for day in range(1, days + 1):
+        there, leaving = int(flows[:, day].sum()), int(flows[day].sum())
+        if leaving > there:
+            kept = proportional(flows[day], there)
+            flows[0] += flows[day] - kept
+            flows[day] = kept
+            uncounted += leaving - there
+        flows[day, -1] = there - int(flows[day].sum())
+    return flows, uncounted
+
+
+def _windows(history: CountHistory, horizon: int) -> Windows:
+    """The windows that are published where gaps are joined to ranges."""
+    first, last = history.periods[0], history.periods[-1]
+    runs = [Window(s, e) for s in history.periods for e in range(s, min(s + horizon - 1, last) + 1)]
+    known = [run for run in runs if history.suppression(run) is None]
+    bounds = np.array([(run.first - first + 1, run.last - first + 1) for run in known])
+    return Windows(bounds, np.array([history.unique(run) for run in known], dtype=np.float64), np.zeros(len(known)))
+
+
+def _by_value(history: CountHistory, name: str, horizon: int) -> ByValue:
+    """The people of periods by value, and of windows by their first value: a lasting one is the same on all days."""
+    first, last = history.periods[0], history.periods[-1]
+    lengths = sorted({1, horizon, *(2**power for power in range(horizon.bit_length()) if history.by_gap)})
+    lengths = lengths if history.by_gap else [1]
+    bounds, people, error = [], [], []
+    for length in lengths:
+        for begin in range(first, last - length + 2):
+            window = Window(begin, begin + length - 1)
+            if history.suppression(window) is None and history.answers(name, window) > 0:
+                answers = Answers.of(history, name, window)
+                visitors = float(answers.visitors.value)
+                if np.isfinite(answers.shares.error).all():
+                    bounds.append((begin - first + 1, window.last - first + 1))
+                    people.append(answers.shares.value * visitors)
+                    error.append(answers.shares.error * visitors)
+    if not bounds:
+        raise ResultsError(f"nothing is published about {name!r} in these periods", "leave it out of --lasting")
+    return ByValue(np.array(bounds), np.array(people), np.array(error))
+
+
+def _records(report: MobilityReport, period: int, people: int, lasting: set[str], seed: int) -> tuple[Day, set[str]]:
+    """The records of a period, as `hearsay synthesize` draws them, and the pairs they follow."""
+    measured = published_tables(report, report.window(period, period))
+    pairs = {pair: shares for pair, shares in measured.pairs.items() if not set(pair) & lasting}
+    ones = {name: shares for name, shares in measured.ones.items() if name not in lasting}
+    left = {name: size for name, size in measured.sizes.items() if name not in lasting}
+    if not people or not (ones or pairs):
+        return {}, set()
+    model = fit_pairs(Measured(left, ones, pairs))
+    return draw_records(model, people, seed), {"*".join(pair) for pair in model.edges}
+
+
+def _following(
+    report: MobilityReport, stay: tuple[str, float] | None, daily: dict[str, tuple[str, ...]]
+) -> Following | None:
+    """Who keeps a value, or goes on from where a transition ended."""
+    if stay is not None:
+        if stay[0] not in daily:
+            raise SettingsError(f"{stay[0]!r} is lasting and cannot change", "name it in --lasting or in --stay")
+        same = np.arange(len(daily[stay[0]]))
+        return Following(stay[0], stay[1], same, same)
+    for name, values in daily.items():
+        if report.asked(name).role == "transition":
+            pairs = [origin_and_destination(value) for value in values]
+            places = {place: number for number, place in enumerate(dict.fromkeys(sum(pairs, ())))}
+            begins, ends = np.array([[places[place] for place in pair] for pair in pairs]).T
+            return Following(name, 1.0, begins, ends)
+    return None
+
+
+def _day(report: MobilityReport, period: int) -> str:
+    """When a period begins: a day, or a time where periods are shorter."""
+    begin = report.calendar.local(report.calendar.begin(period))
+    return begin.date().isoformat() if report.calendar.period >= DAY else begin.isoformat(timespec="minutes")

@@ -1,0 +1,169 @@
+"""Flows from some windows only: those of maximum entropy, and the windows that contradict each other.
+
+Maximum entropy gives a set of days a weight of e^(the sum of the multipliers of the windows that it meets). A set of
+days is a path 0 -> i -> j -> .. -> N + 1, and each window met is charged to the one arc that enters it. So sums over
+all 2^N sets are sums over paths, and the multipliers are found by Newton's method on the convex dual
+
+    paths(multipliers) - multipliers * people + sum of slack * multiplier^2 / 2
+
+The slack of a window grows with the square of its error; one without error is followed exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from producers.people.flows import arcs, flows_of, met
+from protocols.arrays import Floats, Mask, Whole
+from protocols.errors import ScenarioError
+
+MOST_WINDOWS = 3000  # Newton's method solves as many equations, about 20 times
+MOST_STEPS = 200
+RIDGE = 1e-10
+TRUST = 0.01  # of entropy, beside errors of one person: with more, windows are missed by more than their errors
+PEOPLE = 1e-5  # by so much windows may be missed before flows are made whole
+
+
+@dataclass(frozen=True, eq=False)
+class Windows:
+    """Different people of windows of days: `bounds[:, 0]` to `bounds[:, 1]`, from 1 on; error 0 is exact."""
+
+    bounds: Whole
+    people: Floats
+    error: Floats
+
+    @property
+    def days(self) -> int:
+        return int(self.bounds.max())
+
+    @property
+    def horizon(self) -> int:
+        """The longest window: nothing tells newcomers from people who were away for longer."""
+        return int((self.bounds[:, 1] - self.bounds[:, 0]).max()) + 1
+
+    def missed(self, unique: Whole) -> Floats:
+        """By how many people each window differs from those of some flows."""
+        return np.asarray(unique[self.bounds[:, 0], self.bounds[:, 1]] - self.people)
+
+
+def fit(windows: Windows) -> Floats:
+    """The flows of maximum entropy. Nobody returns after the longest window: see `rejoined` for those who do."""
+    days, exact = windows.days, windows.error == 0
+    if len(windows.people) > MOST_WINDOWS:
+        raise ScenarioError(f"{len(windows.people):,} windows", f"give at most {MOST_WINDOWS:,}, or fewer days")
+    if len(windows.people) == days * (days + 1) // 2 and exact.all():
+        unique = np.zeros((days + 1, days + 1), dtype=np.int64)
+        unique[tuple(windows.bounds.T)] = windows.people
+        found = flows_of(unique)
+        if (found >= 0).all():
+            return found.astype(np.float64)
+    _refuse_contradictions(windows)
+    start, end = arcs(days, windows.horizon)
+    counted = met(start, end, windows.bounds)
+    empty = exact & (windows.people == 0)  # their multipliers would be infinite
+    possible = ~counted[empty].any(axis=0)
+    start, end, counted = start[possible], end[possible], counted[~empty][:, possible]
+    followed = Windows(windows.bounds[~empty], windows.people[~empty], windows.error[~empty])
+    flow = _Dual(followed, days, start, end, counted).minimum()
+    fitted = np.zeros((days + 2, days + 2))
+    fitted[start, end] = flow
+    return fitted
+
+
+class _Dual:
+    """The dual, as a function of the multipliers of windows."""
+
+    def __init__(self, windows: Windows, days: int, start: Whole, end: Whole, counted: Mask) -> None:
+        self.start, self.end, self.size = start, end, days + 2
+        self.counted = counted.astype(np.float64)
+        self.people = windows.people
+        self.slack = windows.error**2 * TRUST / max(float(windows.error.max()), TRUST)
+
+    def minimum(self) -> Floats:
+        """The flow of each arc at the minimum."""
+        multipliers = np.zeros(len(self.people))
+        longest = self.counted.sum(axis=1).argmax()  # all paths together weigh about as much as its people
+        multipliers[longest] = np.log(max(self.people[longest], 1)) - np.log(2) * self.size
+        value, weight = self._value(multipliers)
+        for _ in range(MOST_STEPS):
+            flow, slope, curvature = self._derivatives(multipliers, weight)
+            if np.abs(slope).max() < PEOPLE:
+                break
+            step = np.linalg.solve(curvature + RIDGE * np.diag(np.diag(curvature) + 1), slope)
+            length = 1.0
+            while length > RIDGE:
+                tried, heavier = self._value(multipliers - length * step)
+                if tried <= value - 1e-4 * length * float(slope @ step):
+                    break
+                length /= 2
+            multipliers, value, weight = multipliers - length * step, tried, heavier
+        return flow
+
+    def _value(self, multipliers: Floats) -> tuple[float, Floats]:
+        """The dual, and the weight of each arc."""
+        weight = np.zeros((self.size, self.size))
+        with np.errstate(over="ignore", invalid="ignore"):
+            weight[self.start, self.end] = np.exp(multipliers @ self.counted)
+            paths = np.zeros(self.size)
+            paths[0] = 1
+            for day in range(1, self.size):
+                paths[day] = paths[:day] @ weight[:day, day]
+            value = paths[-1] - multipliers @ self.people + self.slack @ multipliers**2 / 2
+        return (float(value) if np.isfinite(value) else np.inf), weight
+
+    def _derivatives(self, multipliers: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+        """The flow of each arc, and the slope and curvature of the dual."""
+        flow, curvature = moments(weight, self.start, self.end, self.counted)
+        slope = self.counted @ flow - self.people + self.slack * multipliers
+        return flow, slope, curvature + np.diag(self.slack)
+
+
+def moments(weight: Floats, start: Whole, end: Whole, counted: Floats) -> tuple[Floats, Floats]:
+    """The flow of each arc if paths have the product of the weights of their arcs, and how windows go together."""
+    nodes = np.eye(len(weight))
+    between = np.linalg.inv(nodes - weight)  # the weight of all paths from one day to another
+    arcs = weight[start, end]
+    come, go = between[0][start] * arcs, arcs * between[:, -1][end]
+    flow = come * between[:, -1][end]
+    # Two windows are entered by the same arc, or by two arcs of a path, one after the other.
+    ordered = (counted * come) @ nodes[end] @ between @ nodes[start].T @ (counted * go).T
+    return flow, (counted * flow) @ counted.T + ordered + ordered.T
+
+
+def _refuse_contradictions(windows: Windows) -> None:
+    """Refuse exact windows that no people can have caused, and name those whose change would be the least in all."""
+    from scipy.optimize import linprog  # takes a while to import
+    from scipy.sparse import coo_array, csr_array, eye_array, hstack, vstack
+
+    exact, (start, end) = windows.error == 0, arcs(windows.days, windows.horizon)
+    bounds, people = windows.bounds[exact], windows.people[exact]
+    if not len(people):
+        return
+    counted, columns = met(start, end, bounds).astype(np.float64), np.arange(len(start))
+    rows, days = len(people), windows.days
+    balance = (
+        coo_array((np.ones(len(start)), (end, columns)), shape=(days + 2, len(start))).tocsr()[1:-1]
+        - coo_array((np.ones(len(start)), (start, columns)), shape=(days + 2, len(start))).tocsr()[1:-1]
+    )
+    changes = hstack([csr_array(counted), eye_array(rows), -eye_array(rows)])
+    kept = hstack([balance, csr_array((days, 2 * rows))])
+    cost = np.concatenate([np.zeros(len(start)), np.ones(2 * rows)])
+    wanted = np.concatenate([people, np.zeros(days)])
+    matrix: Any = vstack([changes, kept])
+    found: Any = linprog(cost, A_eq=matrix, b_eq=wanted, method="highs")
+    assert found.status == 0, f"the least change was not found: {found.message}"
+    added, removed = np.split(found.x[len(start) :], 2)
+    wrong = np.flatnonzero(added + removed > 0.5)
+    if len(wrong):
+        named = [
+            f"days {bounds[row, 0]} to {bounds[row, 1]} have {people[row]:,.0f}, and "
+            f"{people[row] - added[row] + removed[row]:,.0f} would do"
+            for row in wrong[:5].tolist()
+        ]
+        raise ScenarioError(
+            f"no people can have caused these windows: {'; '.join(named)}{' ...' if len(wrong) > 5 else ''}",
+            "correct them, or give their errors if they are estimates",
+        )

@@ -1,0 +1,157 @@
+"""Flows between days: all that the different people of windows of days say about who comes when.
+
+    flows[i, j]    people of day i whose next day is j; days are 1 .. N
+
+Row 0 are those who never came before, column N + 1 those who never come again. The different people of days s..e are
+the arcs i < s <= j <= e, one for each person. So all windows give the flows, and the flows give all windows.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from protocols.arrays import Floats, Mask, Places, Whole
+
+Flows = NDArray[np.int64]
+
+
+def days_of(flows: Whole | Floats) -> int:
+    """The number of days."""
+    return len(flows) - 2
+
+
+def arcs(days: int, horizon: int | None = None) -> tuple[Places, Places]:
+    """From where and to where: every arc, or those shorter than a horizon and those that begin or end a life."""
+    start, end = np.triu_indices(days + 2, 1)
+    ends = (start == 0) ^ (end == days + 1)
+    inner = (start > 0) & (end <= days) & (end - start < (horizon or days))
+    return start[ends | inner], end[ends | inner]
+
+
+def met(start: Whole, end: Whole, windows: Whole) -> Mask:
+    """Which arc `[window, arc]` counts in which window: each window is entered by one arc of each of its people."""
+    first, last = windows[:, :1], windows[:, 1:]
+    return np.asarray((start < first) & (first <= end) & (end <= last))
+
+
+def flows_of(unique: Whole) -> Flows:
+    """The flows of a full triangle: `unique[s, e]` are the different people of days s..e.
+
+    A number below 0 shows that no people can have caused these windows.
+    """
+    days = len(unique) - 1
+    counts = np.zeros((days + 2, days + 2), dtype=np.int64)
+    counts[1:-1, 1:-1] = np.triu(unique[1:, 1:])
+    counts[0, :-1] = unique[1, days]  # everybody was there before the first day
+    away = counts.copy()  # [i, j]: of day i, and of none of i + 1 .. j
+    away[:-1] -= counts[1:]
+    away[:, -1] = 0
+    return np.triu(np.diff(away, axis=1, prepend=0) * -1, 1)
+
+
+def unique_people(flows: Whole) -> Whole:
+    """The different people of every window, `[s, e]`.
+
+    >>> flows = np.zeros((4, 4), dtype=np.int64)
+    >>> flows[0, 1], flows[1, 2], flows[1, 3], flows[0, 2], flows[2, 3] = 5, 2, 3, 4, 6
+    >>> unique_people(flows)[1:, 1:].tolist()
+    [[5, 9], [0, 6]]
+    >>> np.array_equal(flows_of(unique_people(flows)), flows)
+    True
+    """
+    days = days_of(flows)
+    before = np.cumsum(np.cumsum(flows, axis=0), axis=1)[:days, : days + 1]  # row s - 1
+    entered = before - np.diagonal(before)[:, None]
+    return np.triu(np.vstack([np.zeros((1, days + 1), dtype=flows.dtype), entered]))
+
+
+def beyond(flows: Whole, horizon: int) -> Whole:
+    """By day, how many of its newcomers can be people who had been away for a horizon or longer, at most.
+
+    Whoever can return does, as early as possible: who is away stays available, so nothing is gained by waiting.
+    """
+    days, waiting = days_of(flows), 0
+    returning = np.zeros(days + 1, dtype=np.int64)
+    for day in range(horizon + 1, days + 1):
+        waiting += int(flows[day - horizon, -1])
+        returning[day] = min(waiting, int(flows[0, day]))
+        waiting -= int(returning[day])
+    return returning
+
+
+def rejoined(flows: Flows, horizon: int, returns: int, rng: np.random.Generator) -> Flows:
+    """The flows if so many returned after a horizon or longer: in proportion on all days, anybody who is away."""
+    found, most = flows.copy(), beyond(flows, horizon)
+    per_day = np.diff(np.cumsum(most) * returns // max(int(most.sum()), 1), prepend=0)
+    for day in np.flatnonzero(per_day).tolist():
+        away = np.zeros(len(flows), dtype=np.int64)
+        away[1 : day - horizon + 1] = found[1 : day - horizon + 1, -1]
+        back = rng.multivariate_hypergeometric(away, per_day[day])
+        found[:, day] += back
+        found[:, -1] -= back
+        found[0, day] -= per_day[day]
+    return found
+
+
+def whole(flows: Floats, least: Flows | None = None, most: Flows | None = None) -> Flows:
+    """The nearest whole flows between two whole ones: first in the people of each day, and of all, then in each arc.
+
+    A flow whose costs change at whole numbers only has a cheapest solution that is whole.
+    """
+    from scipy.optimize import linprog  # takes a while to import
+    from scipy.sparse import csr_array, eye_array, hstack, vstack
+
+    start, end = np.nonzero(np.triu(flows if most is None else most, 1))
+    columns, size = np.arange(len(start)), len(flows)
+    arriving = csr_array((np.ones(len(start)), (end, columns)), shape=(size, len(start)))
+    leaving = csr_array((np.ones(len(start)), (start, columns)), shape=(size, len(start)))
+    # Each arc, and each day, is its own whole number and what goes beyond: so much less, a part of one, so much more.
+    wanted = np.concatenate([flows[start, end], flows.sum(axis=0)[1:-1], flows[0].sum(keepdims=True)])
+    base = np.floor(wanted + NEARLY)
+    low, high = np.zeros(len(wanted)), np.full(len(wanted), np.inf)
+    low[: len(start)] = 0 if least is None else least[start, end]
+    high[: len(start)] = np.inf if most is None else most[start, end]
+    base = np.clip(base, low, high)
+    price = np.repeat([1.0, len(start) * 2.0], [len(start), len(wanted) - len(start)])
+    part = np.clip(wanted - base, 0, 1)
+    cost = np.concatenate([price * 2, price * (1 - 2 * part), price * 2])
+    limits = [base - low, np.minimum(high - base, 1), np.maximum(high - base - 1, 0)]
+    through: Any = hstack([vstack([arriving[1:-1], leaving[:1]]), -eye_array(size - 1)])
+    balance = hstack([(arriving - leaving)[1:-1], csr_array((size - 2, size - 1))])
+    matrix: Any = vstack([through, balance])
+    rows = matrix.tocsr()
+    both: Any = hstack([-rows, rows, rows])
+    found: Any = linprog(
+        cost,
+        A_eq=both,
+        b_eq=-(rows @ base),
+        bounds=[(0.0, limit) for limit in np.concatenate(limits).tolist()],
+        method="highs-ds",
+    )
+    assert found.status == 0, f"no whole flow was found: {found.message}"
+    less, some, more = np.split(np.rint(found.x), 3)
+    rounded = np.zeros(flows.shape, dtype=np.int64)
+    rounded[start, end] = (base - less + some + more)[: len(start)]
+    return rounded
+
+
+NEARLY = 1e-4  # fitted flows that are whole but for rounding are whole
+
+
+def deal(flows: Whole, rng: np.random.Generator) -> list[Places]:
+    """The people of each day, ascending: those present are shuffled, and dealt to their next days.
+
+    Who was there before has no influence on where one goes next. Every window has exactly the people of the flows.
+    """
+    arriving: list[list[Places]] = [[] for _ in flows]
+    arriving[0].append(np.arange(flows[0].sum()))
+    present = []
+    for day, leaving in enumerate(flows[:-1]):
+        there = np.concatenate([np.zeros(0, dtype=np.intp), *arriving[day]])
+        present.append(np.sort(there))
+        for later, part in enumerate(np.split(rng.permutation(there), np.cumsum(leaving)[:-1])):
+            arriving[later].append(part)
+    return present[1:]

@@ -1,0 +1,132 @@
+"""Flows of people with each value of lasting attributes.
+
+Values and presence go together: who lives here comes more often. So each combination of values has flows of its own,
+which add up to those of all people. They are the nearest, in entropy, to values that are independent of presence, with
+which windows have as many people of each value as was published:
+
+    share of a combination among the people of an arc  ~  its share of all people * e^(multipliers + potentials)
+
+with the multipliers of the windows that count the arc, and the potential of the day where it ends less that of the day
+where it begins, for which as many of each combination arrive as leave. All are found on the convex dual.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from producers.people.flows import Flows, met, whole
+from protocols.arrays import Floats, Whole
+from protocols.errors import ScenarioError
+
+MOST_COMBINATIONS = 100
+MOST_STEPS = 3000
+
+
+@dataclass(frozen=True, eq=False)
+class ByValue:
+    """The different people of windows of days by value, `people[window, value]`, with errors; 0 is exact."""
+
+    bounds: Whole
+    people: Floats
+    error: Floats
+
+    @property
+    def slack(self) -> Floats:
+        """By how much a window may be missed for each unit of its multiplier.
+
+        With the square of its error, as in a posterior distribution, independence would count like a sample of all
+        people, and values that do go with presence would be missed by several errors.
+        """
+        return np.asarray(self.error**2 / max(float(self.error.max()), 1))
+
+    @property
+    def log_shares(self) -> Floats:
+        total = np.maximum(self.people, 1e-9).sum(axis=0)
+        return np.asarray(np.log(total / total.sum()))
+
+
+def combinations(attributes: Sequence[ByValue]) -> Whole:
+    """The place of each attribute's value, in each combination of values."""
+    sizes = [asked.people.shape[1] for asked in attributes]
+    if (found := int(np.prod(sizes))) > MOST_COMBINATIONS:
+        raise ScenarioError(
+            f"lasting attributes with {found:,} combinations of values",
+            f"name fewer attributes, or with fewer values: at most {MOST_COMBINATIONS} combinations",
+        )
+    return np.array(list(product(*map(range, sizes))), dtype=np.int64).reshape(found, len(sizes))
+
+
+def split(flows: Flows, attributes: Sequence[ByValue]) -> list[Flows]:
+    """The flows of each of `combinations`; together they are the given ones."""
+    fitted, done, found = _Dual(flows, attributes).fitted(), np.zeros_like(flows), []
+    for together in np.cumsum(fitted, axis=0)[:-1]:
+        found.append(whole(together, done, flows) - done)
+        done = done + found[-1]
+    return [*found, flows - done]
+
+
+class _Dual:
+    """The dual, as a function of the multipliers of windows by value, and of potentials of days by combination."""
+
+    def __init__(self, flows: Flows, attributes: Sequence[ByValue]) -> None:
+        choices = combinations(attributes)
+        self.size = len(flows)
+        self.start, self.end = np.nonzero(flows)
+        self.given = flows[self.start, self.end].astype(np.float64)
+        days = np.eye(self.size)[:, 1:-1]
+        values = [np.eye(asked.people.shape[1])[choices[:, place]] for place, asked in enumerate(attributes)]
+        # Rows: windows of each attribute, or days. Columns: which combinations share a multiplier.
+        self.rows = [met(self.start, self.end, asked.bounds).astype(np.float64) for asked in attributes]
+        self.rows.append((days[self.end] - days[self.start]).T)
+        self.columns = [*values, np.eye(len(choices))]
+        nothing = np.zeros((len(days.T), len(choices)))
+        self.people = [*(asked.people for asked in attributes), nothing]
+        self.slack = [*(asked.slack for asked in attributes), nothing]
+        self.log_shares = sum(
+            (own @ asked.log_shares for own, asked in zip(values, attributes, strict=True)), np.zeros(len(choices))
+        )
+        evenly = self.given[:, None] * np.exp(self.log_shares)
+        spread = [np.abs(row) @ evenly @ column for row, column in zip(self.rows, self.columns, strict=True)]
+        scales = [1 / np.sqrt(np.maximum(one, 1) + slack) for one, slack in zip(spread, self.slack, strict=True)]
+        self.shapes, self.scale = [one.shape for one in scales], np.concatenate([one.ravel() for one in scales])
+
+    def fitted(self) -> Floats:
+        """The flows by combination before they are whole."""
+        from scipy.optimize import minimize  # takes a while to import
+
+        options: Any = {"maxiter": MOST_STEPS, "maxfun": 2 * MOST_STEPS, "ftol": 1e-14, "gtol": 1e-7, "maxcor": 30}
+        found: Any = minimize(self, np.zeros(len(self.scale)), jac=True, method="L-BFGS-B", options=options)
+        flows = np.zeros((len(self.log_shares), self.size, self.size))
+        flows[:, self.start, self.end] = self._people(self._parts(found.x))[0].T
+        return flows
+
+    def __call__(self, scaled: Floats) -> tuple[float, Floats]:
+        """Its value and slope."""
+        held = self._parts(scaled)
+        people, log_totals = self._people(held)
+        value, slopes = float(self.given @ log_totals), []
+        for row, column, one, wanted, slack in zip(self.rows, self.columns, held, self.people, self.slack, strict=True):
+            value += float((slack * one**2 / 2 - one * wanted).sum())
+            slopes.append((row @ people @ column - wanted + slack * one).ravel())
+        return value, np.concatenate(slopes) * self.scale
+
+    def _people(self, held: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The people of each arc and combination, and the logarithm of the sum of all weights of each arc."""
+        power = np.tile(self.log_shares, (len(self.given), 1))
+        for row, column, one in zip(self.rows, self.columns, held, strict=True):
+            power += row.T @ one @ column.T
+        top = power.max(axis=1, keepdims=True)
+        weights = np.exp(power - top)
+        total = weights.sum(axis=1, keepdims=True)
+        return self.given[:, None] * weights / total, (top + np.log(total)).ravel()
+
+    def _parts(self, scaled: Floats) -> list[Floats]:
+        """By attribute: multipliers of windows by value; and potentials of days by combination."""
+        ends = np.cumsum([rows * columns for rows, columns in self.shapes])
+        parts = np.split(scaled * self.scale, ends[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, self.shapes, strict=True)]
