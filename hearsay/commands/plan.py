@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from hearsay.terminal.plans import parse_wanted, tables_of
+from hearsay.terminal.plans import parse_wanted, summary_of, tables_of
 from protocols.errors import SettingsError, SurveyError
 from protocols.planning import FEWEST_CANDIDATES, Plan
 from protocols.survey import Survey
@@ -44,9 +44,10 @@ def plan(
             show_default=False,
         ),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="Show all tables; so do --wanted and --drift.")] = False,
     as_json: console.AsJson = False,
 ) -> None:
-    """Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.
+    """Show what a survey reveals and how precise its results will be; and with --all which mechanisms it uses and why.
 
     Example: hearsay plan survey.yaml --devices 50000 --error 0.005
     """
@@ -71,7 +72,8 @@ def plan(
         console.print_json(drawn.model_dump(mode="json"))
         _refuse_few(asked, drawn)
         return
-    for part in tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares)):
+    tables = tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares))
+    for part in (*summary_of(drawn), *(tables if every or wanted or drift else ())):
         console.out.print(part)
         console.out.print()
     for caution in drawn.cautions:

@@ -9,6 +9,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from protocols.errors import SettingsError, counted
+from protocols.planning import of_100
 from protocols.survey import format_duration
 
 if TYPE_CHECKING:
@@ -20,6 +21,10 @@ RELATIONS = (
     "value, its hash or its bucket) differs. A memo_cap above 1 does not lower the figures for any two histories. No "
     "cap holds once a loss of the memo store was accepted (`hearsay memo accept-loss`)."
 )
+
+LIKELY = 0.9
+"""A guess that is right more often than this is shown in red."""
+TAKEN_AWAY = "answers of whole closed periods only: none live, and none of weeks or other windows of several periods"
 
 TURNS = (
     "A device answers in one of one_in periods. Figures are for all reports of so many consecutive periods. Reports of "
@@ -45,9 +50,32 @@ def parse_wanted(text: str) -> dict[str, float]:
     return found
 
 
+def summary_of(drawn: Plan) -> Iterator[str | Table]:
+    """What a plan shows first: who can learn what, as chances, and how precise shares will be."""
+    title = f" · {escape(drawn.title)}" if drawn.title else ""
+    table = _table("A guess is right in at most so many of 100 cases (luck is 50)", "", "")
+    for line in drawn.in_short:
+        style = "red" if line.right_guess > LIKELY else "green"
+        luck = "" if line.luck == 0.5 else f" (luck: {of_100(line.luck)})"
+        table.add_row(f"[{style}]{of_100(line.right_guess)}[/]", f"{line.seen}: {line.between}{luck}")
+    if drawn.central is None:
+        table.caption = f"A figure for readers of results needs `central: {{delta: 1e-8}}`, which allows {TAKEN_AWAY}."
+    else:
+        table.caption = f"`central` allows {TAKEN_AWAY}."
+    yield f"[bold]{drawn.survey}[/]{title}"
+    yield table
+    exact = [asked.precision for asked in drawn.attributes if asked.precision is not None]
+    if exact:
+        worst, most = max(max(one.if_nobody, one.if_half) for one in exact), max(one.devices_needed for one in exact)
+        yield (
+            f"Shares have a standard error of up to {worst:.2g} with {counted(drawn.devices, 'device')}; for "
+            f"{drawn.error:g}, {counted(most, 'device')} must report in a period."
+        )
+
+
 def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
-    """Everything that a plan has to show, in order."""
-    yield _header(drawn)
+    """Everything that a plan has to show besides, in order."""
+    yield f"{drawn.solution}, {drawn.calibration} calibration, {drawn.guarantee.declared}"
     yield _mechanisms(drawn)
     yield _alternatives(drawn)
     yield _guarantees(drawn)
@@ -71,13 +99,6 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
     yield _tracking(drawn)
     if any(drawn.crowd.wider.values()):
         yield _wider(drawn)
-
-
-def _header(drawn: Plan) -> str:
-    title = f" · {escape(drawn.title)}" if drawn.title else ""
-    return (
-        f"[bold]{drawn.survey}[/]{title}\n{drawn.solution}, {drawn.calibration} calibration, {drawn.guarantee.declared}"
-    )
 
 
 def _table(title: str, *columns: str, caption: str | None = None) -> Table:
@@ -238,9 +259,8 @@ def _central(spans: Mapping[str, CentralPlan], wanted: TargetPlan | None) -> Tab
         if wanted.eps_1 is not None and wanted.figure is not None:
             kept = f"eps_1 {wanted.eps_1:g}, which gives {_central_loss(wanted.figure)}"
         table.add_row(f"at most {wanted.target:g} in {format_duration(wanted.per)}", kept)
-    table.caption = (
-        "Not covered: that a device reported, and when. With central there are no live answers, and none of windows "
-        "of several periods." + (f" No figure: {first.why}." if first.why else "")
+    table.caption = "Not covered: that a device reported, and when." + (
+        f" No figure: {first.why}." if first.why else ""
     )
     return table
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from math import ceil, inf, sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
+from protocols.planning.chances import Chance, chances, in_short
+from protocols.planning.guarantee import GuaranteePlan, guarantee_plan
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     DRIFTS,
@@ -35,8 +37,7 @@ from protocols.planning.precision import (
     shares_plan,
     standard_error,
 )
-from protocols.planning.ways import WayPlan, budgets_in_words, ways
-from protocols.privacy.loss import Loss, PlaceLoss
+from protocols.planning.ways import WayPlan, ways
 from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -44,33 +45,6 @@ from protocols.survey.html import html_table
 from protocols.survey.sets import check_set
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
-LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
-ANY = (2, 7, 10, 100)  # linked reports of any two histories that the plan shows
-
-
-class GuaranteePlan(PlanModel):
-    """What observers can learn, between histories of each relation.
-
-    `constant` and `any` are by number of linked reports (with one_in: of consecutive periods whose reports are linked),
-    `per_window` is for any one_in consecutive periods, `neighbours` are by ordered attribute. `cells` is how many memos
-    of each attribute a device may have. What rests on the survey's cap does not hold after a loss of the memo store
-    was accepted; the figures `without_cap` do. They are None where the cap makes no difference.
-    """
-
-    declared: str
-    per_report: Loss
-    per_window: Loss | None
-    constant: dict[int, Loss]
-    for_ever: Loss
-    per_additional_value: Loss | None
-    renaming: Loss | None
-    renaming_without_cap: Loss | None
-    cells: dict[str, int] | None
-    any: dict[int, Loss]
-    any_without_cap: dict[int, Loss] | None
-    neighbours_per_report: dict[str, float]
-    neighbours_for_ever: dict[str, float]
-    places: dict[str, tuple[PlaceLoss, ...]]  # by attribute of places: losses between places so far apart
 
 
 class NoisePlan(PlanModel):
@@ -134,6 +108,8 @@ class Plan(PlanModel):
     crowd: CrowdPlan
     presence: PresencePlan | None  # what presence_epsilon costs
     central: dict[str, CentralPlan] | None  # what readers of results learn in a day, week, month, year; with `central`
+    in_short: tuple[Chance, ...]  # six of who can learn what: from reports, from all of them, from results
+    chances: tuple[Chance, ...]  # every loss of the guarantee and of `central`, as a chance
     target: TargetPlan | None  # which eps_1 keeps the figure that `central` asks for
     shares: SharesPlan | None  # how questions share the devices, and how they could; None: a report answers all
     cautions: tuple[Caution, ...]
@@ -176,6 +152,7 @@ def plan(
     crowd = crowd_plan(scheme, devices, alternatives)
     hides = questions[0].faked
     attributes = tuple(_attribute(scheme, question, devices, error, alternatives) for question in questions)
+    guarantee, readers = guarantee_plan(scheme), central_plan(scheme, devices)
     presence = presence_plan(scheme, {asked.name: asked.precision for asked in attributes if asked.precision}, error)
     return Plan(
         survey=survey.id,
@@ -186,13 +163,15 @@ def plan(
         error=error,
         attributes=attributes,
         nowcasts={drift: nowcast_errors(scheme, devices, drift) for drift in drifts},
-        guarantee=_guarantee(scheme),
+        guarantee=guarantee,
         attribute_guess=attribute_guess(questions, same=False) if hides else None,
         attribute_guess_if_same=attribute_guess(questions, same=True) if survey.solution == "rs+fd" else None,
         ways=ways(scheme, devices) if alternatives else (),
         crowd=crowd,
         presence=presence,
-        central=central_plan(scheme, devices),
+        central=readers,
+        in_short=in_short(guarantee, readers, crowd, presence),
+        chances=chances(guarantee, readers),
         target=target_plan(scheme, devices) if alternatives else None,
         shares=shares_plan(scheme, devices, error, wanted or {}),
         cautions=cautions(scheme, crowd, presence),
@@ -302,32 +281,6 @@ def _displacement(question: Question) -> DisplacementPlan:
         most=float(far[np.searchsorted(below, 0.95)]) * grid.cell,
         memo=float(memo_far @ memo_chances) * grid.cell if question.attribute.geo_inf is not None else None,
     )
-
-
-def _guarantee(scheme: Scheme) -> GuaranteePlan:
-    survey, promise = scheme.survey, scheme.guarantees
-    repeats, free = survey.longitudinal, promise.without_cap
-    return GuaranteePlan(
-        declared=_declared(scheme),
-        per_report=promise.per_report,
-        per_window=promise.per_window,
-        constant={t: promise.constant(t) for t in LINKED},
-        for_ever=promise.for_ever,
-        per_additional_value=promise.per_additional_value,
-        renaming=promise.renaming,
-        renaming_without_cap=free.renaming if free.values != promise.values else None,
-        cells=dict(zip([q.name for q in scheme.questions], promise.values, strict=True)) if repeats else None,
-        any={t: promise.any(t) for t in ANY},
-        any_without_cap={t: free.any(t) for t in ANY} if survey.memo_cap == 1 else None,
-        neighbours_per_report=promise.between_neighbours(1),
-        neighbours_for_ever=promise.between_neighbours(inf) if repeats else {},
-        places=promise.of_places(ANY),
-    )
-
-
-def _declared(scheme: Scheme) -> str:
-    text = budgets_in_words(scheme.survey)
-    return f"{text}, guarantee: {scheme.survey.guarantee}" if scheme.questions[0].faked else text
 
 
 def _placed_why(question: Question) -> str:

@@ -136,7 +136,7 @@ def test_the_page_says_what_readers_of_results_learn() -> None:
     rows = {row["seen"]: row for row in record["costs"]["guarantees"] if row["seen"].startswith("all results of a ")}
     assert len(rows) == 4
     week = rows["all results of a week, if 3,250 honest devices answer each question in a period"]
-    assert week["epsilon"] == week["one_attribute"] == 0.756 and round(week["right_guess"], 2) == 0.68
+    assert week["epsilon"] == 0.756 and round(week["right_guess"], 2) == 0.68
     assert week["between"] == "two values that never change, but for a chance of 1e-08"
 
 

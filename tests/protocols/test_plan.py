@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from importlib.resources import files
+from math import exp
 from typing import Any
 
 import pytest
@@ -11,7 +12,8 @@ import pytest
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.mechanisms.rounds import grr
-from protocols.planning import plan
+from protocols.planning import plan, told_apart
+from protocols.privacy.central import central
 from protocols.privacy.presence import share_variance
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -248,6 +250,29 @@ def test_a_mechanism_that_auto_avoids_is_named_with_the_reason() -> None:
     priors = [of_size(3, name, prior=[0.7, 0.2, 0.1]) for name in "ab"]
     showing = plan(scheme_with(*priors, eps=1.0, solution="rs+rfd")).attributes[0]
     assert showing.mechanism == "grr-r" and "grr has a smaller variance, but shows which attribute" in showing.why
+
+
+def test_six_lines_say_how_often_a_guess_is_right() -> None:
+    def right(scheme: Scheme, devices: int = 3250) -> list[str]:
+        return [line.cases for line in plan(scheme, devices, alternatives=False).in_short]
+
+    def terms(more: str, *attributes: str) -> Scheme:
+        asked = ", ".join(attributes or ["{name: gender, values: [a, b, c]}"])
+        return Scheme(parse_survey(f"{{id: s, start: 2026-01-01T00:00:00Z, period: 1d, {more} attributes: [{asked}]}}"))
+
+    place = "{name: place, geo: {level: 1, radius: 400m}, grid: {at: [47, 6], cell: 100m, columns: 60, rows: 45}}"
+    assert right(terms("eps_inf: 4, eps_1: 2, "))[:4] == ["88.1", "98.3", "100", "98.3"], "results as all reports"
+    readers = terms("eps_inf: 4, eps_1: 2, central: {delta: 0.001}, ")
+    week = central(readers, {"gender": [3250] * 7}, delta=0.001).epsilon
+    assert week is not None
+    exact = (exp(week) + 0.001) / (1 + exp(week))  # what P(A) <= e^x Q(A) + delta allows
+    assert float(right(readers)[3]) == pytest.approx(100 * exact, abs=0.1)
+    assert float(right(readers)[3]) >= 100 * exact > 100 * told_apart(week)
+    assert right(terms("eps: 1, "))[:3] == ["73.2", "100", "100"]
+    assert right(terms("eps: 1, one_in: 7, "))[2] == "73.2", "in a row of seven periods"
+    assert right(terms("", place))[0] == "73.2", "of two places 400 m apart"
+    assert right(terms("eps: 1, ", place, "{name: a, values: [x, y]}"))[0] == "100", "places may be far apart"
+    assert [right(terms(f"eps: 1, {more}"))[5] for more in ("", "presence_epsilon: 0.5, ")] == ["100", "62.3"]
 
 
 def example(name: str) -> Survey:

@@ -1,0 +1,145 @@
+"""Losses as chances: how often a guess is right, at most, by what somebody sees.
+
+At a loss of x, of two that were equally likely the right one is guessed in at most e^x / (1 + e^x) of all cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import exp
+
+from protocols.planning.central import CentralPlan
+from protocols.planning.guarantee import GuaranteePlan
+from protocols.planning.links import CrowdPlan
+from protocols.planning.precision import PlanModel, PresencePlan, told_apart
+from protocols.privacy.central.figure import round_up
+from protocols.privacy.loss import Loss, PlaceLoss
+
+LARGEST = 50  # of losses whose factor is a number that people read
+LINKED_ANY = 7  # linked reports of any two histories in the short list
+
+
+class Chance(PlanModel):
+    """How often a guess is right, at most, and with luck alone; `epsilon` is None where there is no bound.
+
+    `metres`: between two positions so far apart.
+    """
+
+    seen: str
+    between: str
+    right_guess: float
+    luck: float = 0.5
+    epsilon: float | None = None
+    exact: bool = False
+    metres: float | None = None
+
+    @property
+    def cases(self) -> str:
+        """How often it is right, of 100 cases."""
+        return of_100(self.right_guess)
+
+    @property
+    def luck_cases(self) -> str:
+        return of_100(self.luck)
+
+    @property
+    def factor(self) -> str:
+        """By how much odds change."""
+        return factor_of(self.epsilon)
+
+
+def chances(
+    promise: GuaranteePlan, central: Mapping[str, CentralPlan] | None, loss_accepted: bool = False
+) -> tuple[Chance, ...]:
+    """Every loss that a plan states as a chance. `loss_accepted`: memos were lost, so no cap holds."""
+    linked = "linked reports of a device" if promise.per_window is None else "consecutive periods of a device"
+    found = [_chance("one report", "any two sets of answers", promise.per_report)]
+    if promise.per_window is not None:
+        found.append(_chance("any one_in consecutive periods", "any two histories", promise.per_window))
+    found.append(_chance("all reports of a device, linked", "two values that never change", promise.for_ever))
+    renaming = (promise.renaming_without_cap if loss_accepted else None) or promise.renaming
+    if renaming is not None:
+        found.append(_chance("all reports of a device, linked", "histories that change at the same times", renaming))
+    several = (promise.any_without_cap or promise.any) if loss_accepted else promise.any
+    found += [_chance(f"{t} {linked}", "any two histories", loss) for t, loss in several.items()]
+    places = [_of_place(name, loss) for name, losses in promise.places.items() for loss in losses]
+    return (*found, *_of_readers(central).values(), *places)
+
+
+def in_short(
+    promise: GuaranteePlan,
+    central: Mapping[str, CentralPlan] | None,
+    crowd: CrowdPlan,
+    presence: PresencePlan | None,
+) -> tuple[Chance, ...]:
+    """Six lines of who can learn what: from one report, from all, from changes, from results; recognising; presence."""
+    report, ever = promise.per_report.whole, promise.for_ever.whole
+    answer, stays = "which of two answers", "which of two answers that never change"
+    if promise.places.keys() == crowd.attributes.keys():  # of other surveys, a place is one of several answers
+        near = next(loss for losses in promise.places.values() for loss in losses if loss.metres)
+        report, ever = near.per_report, near.for_ever
+        answer = stays = f"which of two places {near.metres:,.0f} m apart"
+    every = _of_loss("all reports of a device, known to be of one", stays, ever)
+    tables = every.model_copy(update={"seen": "all published results, which have no figure of their own here"})
+    several = f"{LINKED_ANY} reports" if promise.per_window is None else f"reports of {LINKED_ANY} periods in a row"
+    noise = None if presence is None else presence.epsilon
+    worst = crowd.report or max(crowd.attributes.values(), key=lambda link: link.first_guess)
+    return (
+        _of_loss("one report", answer, report),
+        every,
+        _chance(f"{several}, known to be of one device", "which of two histories", promise.any[LINKED_ANY]),
+        _of_readers(central).get("week", tables).model_copy(update={"between": stays}),
+        Chance(
+            seen="all reports of two periods",
+            between="which of them is the same device's",
+            right_guess=worst.first_guess,
+            luck=worst.luck,
+        ),
+        _of_loss("the published numbers of reports", "whether a device reported", noise),
+    )
+
+
+def of_100(chance: float) -> str:
+    """A chance as a number of 100 cases, rounded up to three digits.
+
+    >>> of_100(told_apart(1)), of_100(told_apart(4)), of_100(told_apart(20)), of_100(0.00028813)
+    ('73.2', '98.3', '100', '0.0289')
+    """
+    return f"{round_up(100 * chance):g}"
+
+
+def factor_of(loss: float | None) -> str:
+    """By which factor odds change at most.
+
+    >>> factor_of(1), factor_of(None)
+    ('2.72', 'any size')
+    """
+    return "any size" if loss is None or loss > LARGEST else f"{round_up(exp(loss)):,g}"
+
+
+def _chance(seen: str, between: str, loss: Loss) -> Chance:
+    return _of_loss(seen, between, loss.whole, loss.exact)
+
+
+def _of_loss(seen: str, between: str, loss: float | None, exact: bool = True) -> Chance:
+    right = 1.0 if loss is None else told_apart(loss)
+    return Chance(seen=seen, between=between, right_guess=right, epsilon=loss, exact=exact)
+
+
+def _of_readers(central: Mapping[str, CentralPlan] | None) -> dict[str, Chance]:
+    """By span of time, where results have a figure of their own."""
+    found = {}
+    for span, loss in ((span, figures.constant) for span, figures in (central or {}).items()):
+        if loss.epsilon is not None:
+            seen = f"all results of a {span}, if {loss.crowd:,} honest devices answer each question in a period"
+            between = f"two values that never change, but for a chance of {loss.delta:g}"
+            # With a delta, P(A) <= e^x Q(A) + delta: the chance of a wrong guess is at least (1 - delta) / (1 + e^x).
+            right = 1 - (1 - loss.delta) * (1 - told_apart(loss.epsilon))
+            found[span] = Chance(seen=seen, between=between, right_guess=right, epsilon=loss.epsilon)
+    return found
+
+
+def _of_place(name: str, loss: PlaceLoss) -> Chance:
+    """One report, between two positions."""
+    apart = f"two positions {loss.metres:,.0f} m apart" + ("" if loss.protected else " (not protected)")
+    return _of_loss(f"one report, {name}", apart, loss.per_report).model_copy(update={"metres": loss.metres})
