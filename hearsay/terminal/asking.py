@@ -44,9 +44,9 @@ def ask_for_survey() -> Survey:
     lasting = typer.confirm("Will the same devices report in many periods?", default=True)
     if lasting:
         question = "Budget of all reports of one value together, for ever (eps_inf)"
-        _prompt(data, question, _key("eps_inf"), default="4", price=_price_of_eps_inf)
+        _prompt(data, question, _key("eps_inf"), default="3", price=_price_of_eps_inf)
         question = "Budget of a single report (eps_1, below eps_inf)"
-        _prompt(data, question, _key("eps_1"), default="2", price=_price_of_one_report)
+        _prompt(data, question, _key("eps_1"), default="1", price=_price_of_one_report)
         question = "Unique devices are counted in windows of up to so many periods, or of a day, week, month or year"
         _prompt(data, question, _visits, default="7", price=_price_of_visits)
     else:
@@ -61,8 +61,8 @@ def ask_for_survey() -> Survey:
             typer.echo(f"  {line}")
         _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
     if lasting:
-        question = "How many values of an attribute may a device memoise at most? (a number; nothing: no limit)"
-        _prompt(data, question, _optional("memo_cap"), default="", price=_price_of_cap)
+        question = "How many values of an attribute may a device memoise at most? (0: no limit)"
+        _prompt(data, question, _cap, default="3", price=_price_of_cap)
     question = "Results of fewer reports than this are not published"
     _prompt(data, question, _key("minimum"), default="50", price=_price_of_minimum)
     return parse_survey(json.dumps(data), "your answers")
@@ -101,6 +101,10 @@ def _key(name: str) -> Read:
 
 def _optional(name: str) -> Read:
     return lambda answer: {name: answer.strip()} if answer.strip() else {}
+
+
+def _cap(answer: str) -> Data:
+    return {} if answer.strip() == "0" else _key("memo_cap")(answer)
 
 
 def _visits(answer: str) -> Data:

@@ -182,6 +182,9 @@ class Survey(Strict):
         pattern=FILE_PATTERN,
         description="a GeoJSON file beside the survey: shapes of its areas, for maps on pages; no part of the terms",
     )
+    contact: Text = Field(
+        "", description="whom people ask about it, for its dossier (hearsay dossier); may change at any time"
+    )
     attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
     crosses: tuple[Cross, ...] = Field(
         (), max_length=64, description="for smp: pairs of attributes, each asked as a further question"
@@ -381,6 +384,7 @@ class Survey(Strict):
         shown: Any = {
             "title": True,
             "description": True,
+            "contact": True,
             "forecast": True,
             "nowcast": True,
             "areas": True,

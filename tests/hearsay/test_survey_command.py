@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from hearsay.cli import app as every
 from hearsay.commands.survey import app
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
+from hearsay_device import Device, DeviceError
 from protocols.errors import SurveyError
 from protocols.planning import plan
 from protocols.scheme import Scheme
@@ -140,6 +142,18 @@ def test_a_new_survey_counts_unique_devices_by_the_calendar(tmp_path: Path) -> N
     assert (read_survey(path).units, read_survey(path).horizon) == (("week", "ever"), 1)
     few = CliRunner().invoke(every, ["plan", str(path), "--devices", "4"])
     assert isinstance(few.exception, SurveyError) and "is one of 4" in str(few.exception)
+
+
+def test_what_is_proposed_fits_the_limits_of_a_persons_device(tmp_path: Path) -> None:
+    """Also of an attribute of many values, which without a cap would cost a device more than it allows."""
+    for cap in ("", "0"):
+        path = tmp_path / f"new{cap}.yaml"
+        run("new", str(path), answers=f"buttons\n\n\n\n\ny\n\n\n\ncolour\na, b, c, d, e\n\nn\n{cap}\n\n")
+        survey = read_survey(path)
+        assert (survey.eps_inf, survey.eps_1, survey.memo_cap) == (3.0, 1.0, None if cap else 3)
+        scheme, refused = Scheme(survey), pytest.raises(DeviceError, match="its charges of a year")
+        with Device(tmp_path / f"device{cap}", now=survey.start.timestamp) as device, refused if cap else nullcontext():
+            device.join(scheme.terms, pin=scheme.fingerprint)
 
 
 def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:

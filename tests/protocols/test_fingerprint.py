@@ -48,7 +48,10 @@ EXAMPLES = {
 
 def test_what_version_2_of_the_terms_changed_for_places_changed_nothing_else() -> None:
     """Examples, and all surveys of the vectors without places, as they were before."""
-    before = {"telemetry": {"horizon": 7, "visitors": None}}  # it has calendar visitors since
+    before = {
+        "telemetry": {"horizon": 7, "visitors": None, "central": None},  # it has calendar visitors and central since
+        "demand-year": {"eps_inf": 4, "eps_1": 2, "memo_cap": None},
+    }
     surveys = {name: Survey.model_validate(example(name).model_dump() | before.get(name, {})) for name in EXAMPLES}
     assert {name: Scheme(survey).fingerprint for name, survey in surveys.items()} == EXAMPLES
     cases = [*table_cases(), *((each["name"], scheme) for each in scenarios() for scheme in each["schemes"])]
@@ -62,7 +65,7 @@ def test_what_version_2_of_the_terms_changed_for_places_changed_nothing_else() -
 @pytest.mark.parametrize(
     "change",
     [
-        {"title": "Buttons", "description": "Which buttons are pressed?"},
+        {"title": "Buttons", "description": "Which buttons are pressed?", "contact": "buttons@example.org"},
         colour(groups={"warm": ["red"]}, role="area"),
         {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
         {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None, "one_in": 1},

@@ -30,8 +30,9 @@ SCENARIOS = {  # by example: a scenario, its devices and its periods
     "demand-year": ("demand", 60, 130),
 }
 CHANGED = {
-    "demand-year": {"forecast": {"ahead": 24, "seasons": [24]}},  # with a week, forecasts begin after a month
-    "telemetry": {"eps_1": 1.5, "horizon": 7, "visitors": None},  # as it was when the documents were kept
+    # With a week, forecasts begin after a month. The other keys are as they were when the documents were kept.
+    "demand-year": {"forecast": {"ahead": 24, "seasons": [24]}, "eps_inf": 4, "eps_1": 2, "memo_cap": None},
+    "telemetry": {"eps_1": 1.5, "horizon": 7, "visitors": None, "central": None},
 }
 LAST = 12
 """How many documents of a topic are kept, the last ones."""
