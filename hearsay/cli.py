@@ -47,7 +47,12 @@ COMMANDS = {
     ),
     "plan": (
         "plan:plan",
-        "Show which mechanisms a survey uses and why, what it reveals, and how precise its results will be.",
+        "Show what a survey reveals and how precise its results will be; and with --all which mechanisms it uses and "
+        "why.",
+    ),
+    "dossier": (
+        "dossier:dossier",
+        "Write a page in plain words for a data protection officer: what is asked, and who can learn what from it.",
     ),
     "survey": ("survey:app", "Check, write and publish survey files."),
     "evaluate": (
@@ -87,7 +92,7 @@ COMMANDS = {
 
 
 PANELS = {
-    "Begin": ("demo", "survey", "plan", "run"),
+    "Begin": ("demo", "survey", "plan", "dossier", "run"),
     "Collect": ("serve", "replay", "edge", "send", "gateway", "worker", "close"),
     "Read results": ("report", "dashboard", "forecast", "views", "sinks"),
     "Measure": ("evaluate", "audit", "synthesize", "people"),

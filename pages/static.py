@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -45,8 +45,12 @@ def shell(title: str, head: str, events: str, scripts: str) -> str:
 
     `events` are what it shows first (`embedded`); a live page may leave them empty.
     """
-    parts = {"title": escape(title), "head": head, "events": events, "scripts": scripts}
-    before, *rest = read("page.html").split("{{ ")
+    return filled("page.html", {"title": escape(title), "head": head, "events": events, "scripts": scripts})
+
+
+def filled(name: str, parts: Mapping[str, str]) -> str:
+    """One of the files, with parts in the places that it names."""
+    before, *rest = read(name).split("{{ ")
     return before + "".join(parts[name] + text for name, _, text in (part.partition(" }}") for part in rest))
 
 

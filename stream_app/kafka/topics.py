@@ -212,6 +212,20 @@ def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
     return mismatches
 
 
+def retentions(kafka: KafkaSettings | None, topics: Topics) -> dict[str, str]:
+    """How long each topic keeps records, in words: on a cluster, or as `create` makes them."""
+    configs = {topic.name: topic.configs for topic in topics.all()}
+    if kafka is not None:
+        with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, f"DescribeConfigs topics {topics.prefix}.*") as admin:
+            configs = _configs(admin, list(configs))
+    return {
+        name: f"{int(found['retention.ms']) / DAY_MS:g} days"
+        if "delete" in found["cleanup.policy"] and int(found["retention.ms"]) != FOREVER
+        else "for ever"
+        for name, found in configs.items()
+    }
+
+
 def existing(kafka: KafkaSettings, prefix: str | None = None) -> Topics:
     """The topics of this cluster, with the numbers of partitions of their state, which cannot change."""
     names = Topics(prefix or kafka.prefix)

@@ -87,6 +87,18 @@ def same_records(data: Path, directory: Path, kafka: str) -> None:
     assert here.column_names == ["version", "feature", "page", "town"]
 
 
+def same_dossier(data: Path, survey: Path, kafka: str) -> None:
+    """What was collected is the same; how long it is kept is what the cluster says."""
+    here, there = (
+        json.loads(checked("dossier", str(survey), "--json", *place))
+        for place in (("--data", str(data)), ("--kafka", kafka))
+    )
+    assert [element["text"] for element in here] == [element["text"] for element in there]
+    kept = [dict(e["rows"]) for e in (*here, *there) if e["rows"] and e["rows"][0] == ["where", "how long"]]
+    assert list(kept[0].values())[1:] == ["until it is deleted"]
+    assert {"for ever", "7 days"} < set(kept[1].values()) and len(kept[1]) > 10
+
+
 @pytest.mark.long(part="cluster")
 def test_a_cluster_publishes_what_one_process_does(
     kafka_settings: KafkaSettings,
@@ -121,6 +133,7 @@ def test_a_cluster_publishes_what_one_process_does(
     assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
     same_records(alone, tmp_path, kafka_settings.bootstrap)
+    same_dossier(alone, turns, kafka_settings.bootstrap)
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
         records = read_topic(kafka_settings, topics.named(topic.name))

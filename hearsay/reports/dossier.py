@@ -1,0 +1,133 @@
+"""The dossier of a survey, for the person who must answer for it: what is asked, who can learn what, for how long.
+
+`dossier.txt` is its text; here are the values that it names, from the survey alone or from what was collected, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import sha256
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from platform import python_version
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from hearsay.terminal.dates import when
+from hearsay_device.device import Device
+from hearsay_device.errors import DeviceError
+from hearsay_device.limits import Limits
+from pages.document import Element, elements
+from protocols.errors import counted
+from protocols.planning import factor_of, of_100, plan
+from protocols.scheme import Scheme
+from protocols.survey import Survey, format_duration
+from views.results import Histogram
+
+MOST_VALUES = 12  # of a question, that are listed
+NO_LIMITS = Limits(report=1e6, value=1e6, year=1e7, week=1e6, ratio=1, shortest=60, horizon=65535)
+
+
+def dossier(
+    scheme: Scheme,
+    file: str,
+    kept: Mapping[str, str],
+    results: Sequence[Histogram] = (),
+    where: str = "",
+    lost: bool = False,
+) -> Iterator[Element]:
+    """The elements of a dossier.
+
+    `file` is the survey's; `kept` says how long each store keeps data. `where` are the options with which commands
+    find `results`. `lost`: memos were, so no memo_cap holds.
+    """
+    survey = scheme.survey
+    drawn = plan(Scheme(survey.model_copy(update={"memo_cap": None})) if lost else scheme, alternatives=False)
+    known = [asked.precision for asked in drawn.attributes if asked.precision is not None]
+    loss, span = None if drawn.central is None else drawn.central["week"].constant, "a week"
+    if results:
+        loss, span = getattr(results[-1].guarantees, "central_since_first", None), "all periods so far"
+    values = {
+        "scheme": scheme,
+        "survey": survey,
+        "plan": drawn,
+        "file": file,
+        "where": where,
+        "topics": "check" if where else "strimzi",
+        "short": drawn.in_short,
+        "chances": drawn.chances,
+        "cautions": drawn.cautions,
+        "questions": [(asked.name, asked.values, of_100(asked.value_guess)) for asked in drawn.attributes],
+        "asked": [(attribute.name, _listed(attribute.values)) for attribute in survey.asked],
+        "names": ", ".join(attribute.name for attribute in survey.asked),
+        "period": format_duration(survey.period),
+        "start": when(survey.calendar, 0),
+        "figure": "" if loss is None or loss.epsilon is None else factor_of(loss.epsilon),
+        "no_figure": "the survey does not declare `central`" if loss is None else loss.why,
+        "span": span,
+        "crowd": loss and loss.crowd,
+        "residual": loss and 1 / loss.delta,
+        "forged": max((asked.forged_report or 0 for asked in drawn.attributes), default=0),
+        "error": max((max(exact.if_nobody, exact.if_half) for exact in known), default=0),
+        "kept": kept.items(),
+        "lost": lost,
+        "software": ", ".join(f"{name} {version(name)}" for name in ("hearsay", "numpy", "scipy")),
+        "python": python_version(),
+        # What lines are left out for.
+        "several": len(survey.asked) > 1 and survey.solution == "smp",
+        "hidden": survey.solution.startswith("rs"),
+        "memo": survey.longitudinal and not survey.sends_memo,
+        "memo_sent": survey.sends_memo,
+        "fresh": not survey.longitudinal,
+        "units": ", ".join(survey.units),
+        "presence": drawn.presence,
+        "contact": survey.contact,
+        "results": results,
+    }
+    values |= _example(scheme) | (_collected(survey, results) if results else {})
+    return elements((files("hearsay.reports") / "dossier.txt").read_text("utf-8"), values)
+
+
+def _example(scheme: Scheme) -> dict[str, str]:
+    """The report of a device, and why one with the usual limits refuses the survey, if it does."""
+    survey, refused, report = scheme.survey, "", None
+    true = {attribute.name: attribute.values[0] for attribute in survey.attributes}
+
+    def entropy(name: str) -> bytes:  # always the same, so that the example can be made again
+        return sha256(f"{scheme.fingerprint} {name}".encode()).digest()
+
+    for limits in (Limits(), NO_LIMITS):
+        options: dict[str, Any] = {"limits": limits, "now": survey.start.timestamp, "entropy": entropy}
+        with TemporaryDirectory() as kept, Device(Path(kept, "device"), **options) as device:
+            try:
+                device.join(scheme.terms, pin=scheme.fingerprint)
+                report = device.preview(survey.id, true)
+                break
+            except DeviceError as error:
+                refused = refused or error.message.partition(": ")[2]
+    says = {} if report is None else report.says
+    return {
+        "true": ", ".join(f"{name} = {value}" for name, value in true.items()),
+        "says": "; ".join(f"{name} = {_listed(said)}" for name, said in says.items()) or "its presence alone",
+        "report": "" if report is None else report.report.decode(),
+        "refused": refused,
+    }
+
+
+def _collected(survey: Survey, results: Sequence[Histogram]) -> dict[str, Any]:
+    sizes = [final.n for final in results if final.n is not None]
+    verdicts = [final.integrity.verdict for final in results if final.integrity is not None]
+    return {
+        "finals": counted(len(results), "period"),
+        "finals_span": when(survey.calendar, results[0].period, results[-1].period),
+        "published": len(sizes),
+        "reports": f"{min(sizes):,} to {max(sizes):,}" if sizes else "0",
+        "contradicted": verdicts.count("contradicted"),
+        "checked": len(verdicts),
+    }
+
+
+def _listed(values: Sequence[str]) -> str:
+    more = len(values) - MOST_VALUES
+    return ", ".join(values[:MOST_VALUES]) + (f" and {more:,} more" if more > 0 else "")
