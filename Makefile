@@ -6,7 +6,7 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench fresh lines clean
+.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench dist fresh lines clean
 .DEFAULT_GOAL := help
 
 help:
@@ -20,13 +20,16 @@ help:
 	@echo "make attacks audits of every mechanism, of planted defects and of other libraries (minutes)"
 	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
 	@echo "make bench   benchmarks: ratios measured side by side"
+	@echo "make dist    wheels and an npm package, in dist"
 	@echo "make fresh   demo and tests in a fresh clone with an empty environment"
 
 # uv, where there is one, is quicker than pip. Both show how far they are.
 ifneq ($(shell command -v uv 2>/dev/null),)
 INSTALL := uv pip install --python $(BIN)/python
+WHEEL := uv build --quiet --wheel --out-dir
 else
 INSTALL := $(BIN)/python -m pip install --disable-pip-version-check --no-compile
+WHEEL := $(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir
 endif
 
 .venv/bin/python:
@@ -35,7 +38,7 @@ endif
 
 # What the demo needs.
 .venv/ready: pyproject.toml constraints.txt | .venv/bin/python
-	$(INSTALL) --constraint constraints.txt --editable .
+	$(INSTALL) --constraint constraints.txt --editable '.[run]'
 	touch $@
 
 # What an extra of pyproject.toml needs besides: dev for checks and tests, deploy, and peers for attacks. One is installed at a time.
@@ -93,6 +96,15 @@ deploy-test: .venv/ready-deploy | servers
 # BENCH="stream memo" runs some of them.
 bench: | servers
 	$(BIN)/python -m bench $(BENCH)
+
+# What others install: the wheel, that of a device, and the npm package. What setuptools built of older files would be in them.
+DIST ?= dist
+dist: | .venv/bin/python
+	rm -rf build clients/python/build $(DIST)/*hearsay*
+	$(WHEEL) $(DIST) .
+	$(WHEEL) $(DIST) ./clients/python
+	npm pack --silent --pack-destination $(abspath $(DIST)) ./clients/javascript
+	rm -rf build clients/python/build
 
 # What a newcomer does: a clone, an empty environment, the README's two commands.
 fresh:

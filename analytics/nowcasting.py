@@ -18,7 +18,6 @@ from __future__ import annotations
 from math import pi
 
 import numpy as np
-import scipy  # its parts are imported when they are used: readers of results do without them
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates
 from protocols.arrays import Floats
@@ -77,13 +76,15 @@ class Nowcaster:
 
         NaN where nothing is known: there the state only moves.
         """
+        from scipy.special import ndtr  # readers of results do without it
+
         known = np.isfinite(values)
         if known.any() or self._fresh:
             self._fresh.append(np.where(known, fresh, np.nan))
         towards = np.tensordot(self._shape, self._spread, 1)
         expected = np.tensordot(self._shape, towards, 1) + np.where(known, fresh, 1.0)
         surprise = np.where(known, values - self._seen, 0.0)
-        below = (self._weight * scipy.special.ndtr(surprise / np.sqrt(expected))).sum(axis=(0, 1))
+        below = (self._weight * ndtr(surprise / np.sqrt(expected))).sum(axis=(0, 1))
         gain = towards / expected * known
         self._mean += gain * surprise
         self._spread -= gain[:, None] * towards
@@ -94,6 +95,8 @@ class Nowcaster:
 
     def now(self, memo: Floats) -> Estimates:
         """The truth in this period; `memo` are the variances of what comes back in every period."""
+        from scipy.special import ndtr
+
         weight, mean = (part.reshape(-1, part.shape[-1]) for part in (self._weight, self._seen))
         spread = np.tensordot(self._shape, np.tensordot(self._shape, self._spread, 1), 1).reshape(mean.shape) + memo
         value = (weight * mean).sum(axis=0)
@@ -104,7 +107,7 @@ class Nowcaster:
         low, high = value - WIDEST * error + 0 * wanted, value + WIDEST * error + 0 * wanted
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
-            above = (weight * scipy.special.ndtr((middle[:, None] - mean) / deviation)).sum(axis=1) >= wanted
+            above = (weight * ndtr((middle[:, None] - mean) / deviation)).sum(axis=1) >= wanted
             low, high = np.where(above, low, middle), np.where(above, middle, high)
         return Estimates(value, error, *((low + high) / 2))
 

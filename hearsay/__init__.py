@@ -79,7 +79,12 @@ else:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
-        found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+        try:
+            found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+        except ModuleNotFoundError as error:
+            from hearsay.extras import explained
+
+            raise explained(error, name) or error from None
         return found
 
     def __dir__() -> list[str]:

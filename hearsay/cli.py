@@ -185,6 +185,13 @@ def main() -> None:
             raise
         from hearsay.terminal.explaining import explain
 
+        if isinstance(error, ModuleNotFoundError):
+            from hearsay.extras import explained, fetch
+
+            called = next((word for word in sys.argv[1:] if word in COMMANDS), "")
+            if missing := explained(error, called):
+                fetch(missing.extra)
+                error = missing
         code = explain(error)
         _discard_unwritten_output()
         sys.exit(code)

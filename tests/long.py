@@ -45,6 +45,7 @@ PARTS = {
         "producers/scenarios",
         "examples",
     ),
+    "install": (*COLLECTING, "pages", "lab", "clients", "install", "Makefile", "docs/dependencies.md"),
     "clients": ("clients", "protocols", "gateway", "lab"),
     MUTATIONS: (*COLLECTING, "analytics", "CONTRIBUTING.md"),
 }

@@ -21,7 +21,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts are imported when they are used: readers of results do without them
 
 from analytics.estimation.votes import nearest
 from analytics.integrity.tails import (
@@ -144,6 +143,8 @@ def _smallest(n: int, shares: Floats, least: Floats, level: float) -> float | No
 
 def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:
     """The share of answers that support each value, against the period before; None if there are too few."""
+    from scipy.special import ndtr, ndtri  # readers of results do without it
+
     n, past = answers.n, before.n
     share = (answers.supports + before.supports) / (n + past)
     variances = share * (1 - share)
@@ -153,7 +154,7 @@ def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:
     errors = np.sqrt(variances[where] * (1 / n + 1 / past))
     found = np.abs(answers.supports[where] / n - before.supports[where] / past) / errors
     cells = 2 * len(errors)
-    p = min(1.0, cells * float(scipy.special.ndtr(-found.max())))
-    needed = -scipy.special.ndtri(level / cells) + USUALLY
+    p = min(1.0, cells * float(ndtr(-found.max())))
+    needed = -ndtri(level / cells) + USUALLY
     smallest = float((needed * errors / (1 - share[where])).max())
     return Check(p, smallest if smallest < 1 else None)

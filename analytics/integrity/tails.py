@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-import scipy  # its parts are imported when they are used: readers of results do without them
 
 from protocols.arrays import Floats, Whole
 
@@ -18,8 +17,10 @@ def at_most(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
     >>> at_most(np.array([0, 1, 2]), 2, 0.5).tolist()
     [0.25, 0.75, 1.0]
     """
+    from scipy.special import betainc  # readers of results do without it
+
     below = np.minimum(np.asarray(counts, dtype=np.float64), n - 1)
-    return np.where(np.asarray(counts) >= n, 1.0, scipy.special.betainc(n - below, below + 1, 1 - np.asarray(p)))
+    return np.where(np.asarray(counts) >= n, 1.0, betainc(n - below, below + 1, 1 - np.asarray(p)))
 
 
 def at_least(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
@@ -28,8 +29,10 @@ def at_least(counts: Whole | Floats, n: int, p: Floats | float) -> Floats:
     >>> at_least(np.array([0, 1, 2]), 2, 0.5).tolist()
     [1.0, 0.75, 0.25]
     """
+    from scipy.special import betainc
+
     above = np.maximum(np.asarray(counts, dtype=np.float64), 1)
-    return np.where(np.asarray(counts) <= 0, 1.0, scipy.special.betainc(above, n - above + 1, np.asarray(p)))
+    return np.where(np.asarray(counts) <= 0, 1.0, betainc(above, n - above + 1, np.asarray(p)))
 
 
 def rare_counts(level: float, n: int, p: Floats) -> Whole:
@@ -115,12 +118,13 @@ def half_squares_tail(totals: Floats | float, count: int) -> Floats:
     >>> half_squares_tail(np.array([2.706, 0.0]), 1).round(4).tolist()
     [0.05, 1.0]
     """
+    from scipy.special import chdtrc, gammaln
+
     reach = int(10 * np.sqrt(count)) + 1  # beyond it, weights are below 1e-86
     times = np.arange(max(1, count // 2 - reach), min(count, count // 2 + 1 + reach) + 1)
-    log = scipy.special.gammaln
-    logarithms = log(count + 1) - log(times + 1) - log(count - times + 1) - count * np.log(2)
+    logarithms = gammaln(count + 1) - gammaln(times + 1) - gammaln(count - times + 1) - count * np.log(2)
     totals = np.asarray(totals, dtype=np.float64)
-    tails = scipy.special.chdtrc(times, np.maximum(totals, 0)[..., None]) @ np.exp(logarithms)
+    tails = chdtrc(times, np.maximum(totals, 0)[..., None]) @ np.exp(logarithms)
     return np.where(totals > 0, np.minimum(tails, 1.0), 1.0)
 
 
@@ -132,7 +136,9 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
     >>> half_square_moments(np.array([38.4]))[1].tolist()
     [0.0]
     """
-    below, density = scipy.special.ndtr(-means), np.exp(-(means**2) / 2) / np.sqrt(2 * np.pi)
+    from scipy.special import ndtr
+
+    below, density = ndtr(-means), np.exp(-(means**2) / 2) / np.sqrt(2 * np.pi)
     square = (1 + means**2) * below - means * density
     fourth = (means**4 + 6 * means**2 + 3) * below - (means**3 + 5 * means) * density
     return square, np.maximum(fourth - square**2, 0)  # far from 0 the difference of two large numbers is rounded

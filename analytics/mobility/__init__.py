@@ -25,6 +25,7 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.output.columns import explained
+from analytics.mobility.output.part import Part
 from analytics.mobility.output.tables import tables, tables_in_parts
-from analytics.mobility.output.value_tables import PART_ROWS, Part
+from analytics.mobility.output.value_tables import PART_ROWS
 from analytics.mobility.report import mobility_report

@@ -99,14 +99,15 @@ def replay(
 
     Example: hearsay replay events.csv --survey survey.yaml --person msisdn --time at --map cell=area --choose area=most
     """
-    from hearsay.data_directory import directory_of
-    from hearsay.reports.page import keep_areas, read_areas
-    from hearsay.running.replaying import check_events, replay_events
-    from hearsay.survey_files import read_survey
-    from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
-    from producers.events import ANY_ORDER, Options, Rule
-    from producers.files import ColumnMapping, FileFormat, Repeated
-    from servers.logs import configure_logs
+    with console.progress("starting"):  # to import these takes seconds
+        from hearsay.data_directory import directory_of
+        from hearsay.reports.page import keep_areas, read_areas
+        from hearsay.running.replaying import check_events, replay_events
+        from hearsay.survey_files import read_survey
+        from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
+        from producers.events import ANY_ORDER, Options, Rule
+        from producers.files import ColumnMapping, FileFormat, Repeated
+        from servers.logs import configure_logs
 
     configure_logs("WARNING")
     if kafka is not None and capture is not None:

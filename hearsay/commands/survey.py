@@ -101,7 +101,7 @@ def check(
     """
     from hearsay.survey_files import read_survey
     from protocols.scheme import Scheme
-    from stream_app.kafka import check_sizes
+    from stream_app.finals import check_sizes
 
     schemes = [Scheme(read_survey(path)) for path in files]
     for scheme in schemes:

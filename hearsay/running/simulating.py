@@ -15,6 +15,7 @@ from hearsay.data_directory import DataDirectory
 from hearsay.reports.files import keep_truth, mobility_of, next_period, wait_for_final, with_noted_losses
 from hearsay.running.collecting import collect
 from hearsay.terminal.console import Step, no_step
+from hearsay.terminal.dates import when
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
 from producers.simulation import check_scenario
@@ -64,7 +65,8 @@ def simulate(
     data.check_population(survey.id, population)
 
     def show(reported: Reported) -> None:
-        step(reported.done, reported.present, f"period {reported.period + 1} of {scenario.periods}")
+        day = when(survey.calendar, reported.period)
+        step(reported.done, reported.present, f"{day}, {reported.period + 1} of {scenario.periods}")
 
     with collect(data, survey, load(), kafka) as collection:
         data.record_population(survey.id, population)

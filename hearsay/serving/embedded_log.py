@@ -28,7 +28,6 @@ from protocols.errors import DeliveryError, StateError, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock, last_due, named
-from stream_app.counting import load_loops
 from stream_app.local import EmbeddedApp
 from views.local import collector
 
@@ -153,7 +152,6 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
         for line in linked_figures(schemes.values()):
             say(line)
     app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
-    load_loops()  # before devices wait for it
     to = EmbeddedLog(app, surveys)
     if (former := directory / "gateway.key").exists():
         shred(former)

@@ -106,11 +106,12 @@ def audit(
 
     Example: hearsay audit survey.yaml --fail-above guess=0.5,link=0.05
     """
-    from hearsay.survey_files import read_survey
-    from lab.audit.report import ATTACKS
-    from lab.auditing.auditing import Auditing, audit_collected
-    from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
-    from lab.populations import survey_values
+    with console.progress("starting"):  # to import these takes seconds
+        from hearsay.survey_files import read_survey
+        from lab.audit.report import ATTACKS
+        from lab.auditing.auditing import Auditing, audit_collected
+        from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
+        from lab.populations import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None
     if function is not None:

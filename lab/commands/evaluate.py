@@ -115,25 +115,26 @@ def evaluate(
 
     Example: hearsay evaluate --once --published --eps 1,2 --html evaluation.html
     """
-    from hearsay.running.simulating import populate
-    from hearsay.survey_files import read_survey
-    from lab.commands.evaluation_tables import print_learnt, print_scores
-    from lab.documents import evaluation_event, learning_event
-    from lab.evaluation.measuring import CORRECTIONS
-    from lab.evaluation.measuring import evaluate as evaluate_methods
-    from lab.evaluation.methods import choose
-    from lab.learning.comparing import compare
-    from lab.populations import (
-        labelled,
-        of_places,
-        of_scenario,
-        of_table,
-        only_places,
-        with_crosses,
-        with_places,
-    )
-    from producers.scenarios import scenario
-    from producers.simulation import check_scenario
+    with console.progress("starting"):  # to import these takes seconds
+        from hearsay.running.simulating import populate
+        from hearsay.survey_files import read_survey
+        from lab.commands.evaluation_tables import print_learnt, print_scores
+        from lab.documents import evaluation_event, learning_event
+        from lab.evaluation.measuring import CORRECTIONS
+        from lab.evaluation.measuring import evaluate as evaluate_methods
+        from lab.evaluation.methods import choose
+        from lab.learning.comparing import compare
+        from lab.populations import (
+            labelled,
+            of_places,
+            of_scenario,
+            of_table,
+            only_places,
+            with_crosses,
+            with_places,
+        )
+        from producers.scenarios import scenario
+        from producers.simulation import check_scenario
 
     name = scenario_name or ("virtual-humans" if places is None else "commuters")
     asked, budgets, words = _words(attributes), _budgets(eps), _words(corrections)

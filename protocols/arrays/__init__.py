@@ -1,5 +1,6 @@
 """Kinds of arrays, columns of memos and answers, and the compiled loops that count them."""
 
+from protocols.arrays import lazy_arrow
 from protocols.arrays.aliases import (
     Bytes,
     Column,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
-import pyarrow as pa
 
+from protocols.arrays import lazy_arrow as pa
 from protocols.arrays.aliases import Bytes, Column, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError

@@ -28,11 +28,11 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from analytics.columns import ResultModel
 from analytics.windows import Agreed, UnitSum, UnitSums
+from protocols.arrays import lazy_arrow as pa
 from protocols.errors import ResultsError
 from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
@@ -49,7 +49,6 @@ AGREED = "agreed visitors"  # attributes have no spaces in their names
 FINAL_TYPE = "application/vnd.hearsay.final+arrow"
 STATUS_TYPE = "application/vnd.hearsay.status+json"
 LISTS = ("gaps", "n", "supports", "widths")  # the columns with several numbers for each question
-_ZSTD = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 class FinalKey(NamedTuple):
@@ -122,7 +121,9 @@ class Final:
             pa.field(name, column.type) for name, column in zip(("question", "values", *LISTS), columns, strict=True)
         ]
         sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, schema := pa.schema(fields, metadata), options=_ZSTD) as stream:
+        with pa.ipc.new_stream(
+            sink, schema := pa.schema(fields, metadata), options=pa.ipc.IpcWriteOptions(compression="zstd")
+        ) as stream:
             stream.write_batch(pa.record_batch(columns, schema=schema))
         return bytes(sink.getvalue())
 

@@ -5,5 +5,4 @@ from stream_app.kafka.following import KafkaMessages, TopicFollower, last_finals
 from stream_app.kafka.reading import ends, read_topic
 from stream_app.kafka.registry import Published, Registry, publish, publish_for, published, records
 from stream_app.kafka.roles import Right, Role, allowed, check_rights, roles
-from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import Topic, Topics, check, cluster_id, create, existing, retentions

@@ -19,8 +19,8 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from servers.kafka_clients import DURABLE, connected
 from servers.settings import KafkaSettings
+from stream_app.finals.sizes import check_sizes
 from stream_app.kafka.reading import read_topic
-from stream_app.kafka.sizes import check_sizes
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
 from stream_app.log.codec import RECORD_BYTES
 

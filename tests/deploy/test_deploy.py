@@ -6,7 +6,10 @@ Nothing is run here: neither containers nor clusters are needed for the tests. `
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -21,9 +24,10 @@ from gateway.service import WATCHED, Metrics
 from gateway.service.answers import Outcome
 from hearsay.serving.worker import worker_pages
 from protocols.wire import Reason
-from servers.settings import KafkaSettings, RedisSettings, Settings
+from servers.settings import DashboardSettings, KafkaSettings, RedisSettings, Settings
 from stream_app.faust_app import monitoring as metrics
 from stream_app.faust_app.monitoring import Health
+from tests.deploy_test.cluster import steps
 from tests.helpers.command_line import resolve
 
 ROOT = Path(__file__).parents[2]
@@ -71,7 +75,7 @@ def expressions() -> list[str]:
 
 
 def settings() -> set[str]:
-    sections = {"kafka": KafkaSettings, "redis": RedisSettings}
+    sections = {"kafka": KafkaSettings, "redis": RedisSettings, "dashboard": DashboardSettings}
     names = {name for name in Settings.model_fields if name not in sections}
     names |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
     return {f"HEARSAY_{name}".upper() for name in names}
@@ -162,19 +166,37 @@ def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
-    assert len(calls) == 1 + 3 + 3
+    assert len(calls) == 1 + 4 + 4
     for call in calls:
         command, own = resolve(list(call))
         command.make_context("hearsay", own)  # parses, and does nothing
 
 
+def test_the_steps_of_the_page_start_what_there_is_and_leave_no_secret_to_everybody(tmp_path: Path) -> None:
+    shell, calls = steps()
+    assert [words[0] for words in calls] == ["up", "exec", "run", "--profile"]
+    assert {calls[1][1], calls[2][2]} <= COMPOSE["services"].keys()
+    assert calls[3][1] in COMPOSE["services"]["prometheus"]["profiles"]
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    script = "\n".join(shell)
+    subprocess.run(["bash", "-ec", script], cwd=tmp_path, env={**os.environ, "PATH": path}, check=True, timeout=60)
+    secrets = {Path(secret["file"]).name for secret in COMPOSE["secrets"].values()}
+    assert {path.name: oct(path.stat().st_mode)[-3:] for path in tmp_path.iterdir()} == {
+        **dict.fromkeys(secrets, "640"),
+        ".env": "600",
+    }
+    assert all(str(service["group_add"]).startswith("['${SECRETS_GROUP:?") for service in ours().values())
+
+
 def test_probes_ask_for_pages_that_there_are() -> None:
     served = {name: pod["containers"][0] for name, pod in pods() if name != "hearsay-topics"}
-    assert served.keys() == {"hearsay-worker", "hearsay-gateway"}
+    assert served.keys() == {"hearsay-worker", "hearsay-gateway", "hearsay-dashboard"}
     for name, container in served.items():
-        probes = {probe: container[probe]["httpGet"]["path"] for probe in container if probe.endswith("Probe")}
-        assert probes == {"startupProbe": "/live", "livenessProbe": "/live", "readinessProbe": "/ready"}, name
-        assert all(container[probe]["httpGet"]["port"] == "web" for probe in probes), name
+        probes = {name: probe for name, probe in container.items() if name.endswith("Probe")}
+        asked = {name: probe["httpGet"]["path"] for name, probe in probes.items() if "httpGet" in probe}
+        alive = {} if name == "hearsay-dashboard" else {"startupProbe": "/live", "livenessProbe": "/live"}
+        assert asked == {**alive, "readinessProbe": "/ready"}, name
+        assert all((probe.get("httpGet") or probe["tcpSocket"])["port"] == "web" for probe in probes.values()), name
         ports = {port["name"]: str(port["containerPort"]) for port in container["ports"]}
         assert set(ports.values()) <= set(container["args"]), name
         health = str(COMPOSE["services"][name.removeprefix("hearsay-")]["healthcheck"]["test"])
@@ -201,7 +223,7 @@ def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> N
         if manifest["kind"] in WORKLOADS and manifest["kind"] != "Job"
     }
     wanted = {"prometheus.io/scrape": "true", "prometheus.io/port": "6066", "prometheus.io/path": "/metrics"}
-    assert annotated == {"hearsay-worker": wanted, "hearsay-gateway": wanted}
+    assert annotated == {"hearsay-worker": wanted, "hearsay-gateway": wanted, "hearsay-dashboard": None}
 
 
 def test_processes_have_no_privileges_and_limited_memory() -> None:

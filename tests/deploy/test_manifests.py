@@ -134,6 +134,7 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
         ("hearsay-metrics", "Deployment", "hearsay-worker", "web"),
         ("hearsay-metrics", "StatefulSet", "hearsay-gateway", "web"),
         ("hearsay-reports", "StatefulSet", "hearsay-gateway", "reports"),
+        ("hearsay-dashboard", "Deployment", "hearsay-dashboard", "web"),
     ],
 )
 def test_a_policy_opens_the_port_that_is_served_and_not_to_everybody(
@@ -171,6 +172,7 @@ def test_there_are_no_default_credentials() -> None:
 
 def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None:
     script = (ROOT / "scripts" / "image-digests.sh").read_text()
+    assert sorted(COMPOSE["x-images"]) == sorted({service["image"] for service in COMPOSE["services"].values()})
     for name, service in COMPOSE["services"].items():
         (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
         assert re.search(rf"\b{parameter.lower()}\b", script), name

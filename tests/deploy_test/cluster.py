@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -15,6 +17,7 @@ from servers.ports import free_port
 from tests.deploy_test import image, podman
 from tests.deploy_test.podman import stand_in
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace
+from tests.docs.pages import ROOT, Page
 
 PROJECT = "hearsay-deploy-test"
 READY_SECONDS = 300.0
@@ -84,6 +87,14 @@ class Cluster:
         return self.place.run("podman", *words, within=podman.SECONDS)
 
 
+def steps() -> tuple[list[str], list[list[str]]]:
+    """What docs/deploying.md does on one machine: lines for a shell, and then the words of each `docker compose`."""
+    (text,) = [block.text for block in Page(ROOT / "docs/deploying.md").blocks if "docker compose up" in block.text]
+    lines = [line for line in text.splitlines() if not line.startswith("cd ")]
+    calls = [shlex.split(line)[2:] for line in lines if line.startswith("docker compose ")]
+    return [line for line in lines if not line.startswith("docker compose ")], calls
+
+
 @contextmanager
 def cluster(place: Workplace, clock_key: bytes) -> Iterator[Cluster]:
     """A copy of deploy/ with a key, and everything that `compose` needs to start from it; all removed at the end."""
@@ -93,16 +104,16 @@ def cluster(place: Workplace, clock_key: bytes) -> Iterator[Cluster]:
     services = directory / "compose.yaml"
     # How often to ask during the start: unknown to podman before 4.4. Nothing else differs from what is shipped.
     services.write_text(re.sub(r"^ *start_interval:.*\n", "", services.read_text(), flags=re.MULTILINE))
-    for name, text in (("clock.key", clock_key.hex()), ("tokens", "")):
-        (directory / name).write_text(text)
-        (directory / name).chmod(0o644)
     (directory / "surveys").mkdir(exist_ok=True)
-    ports = {name: free_port() for name in ("kafka", "redis", "prometheus", "gateway")}
+    ports = {name: free_port() for name in ("kafka", "redis", "prometheus", "gateway", "dashboard")}
     images = {"hearsay": image.built(place)}
     images |= {name: stand_in(place, name) for name in ("kafka", "redis", "prometheus")}
     lines = [f"IMAGE_{name.upper()}={tag}" for name, tag in images.items()]
     lines += [f"PORT_{name.upper()}={port}" for name, port in ports.items()]
     (directory / ".env").write_text("\n".join(lines) + "\n")
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    place.run("bash", "-ec", "\n".join(steps()[0]), within=READY_SECONDS, cwd=directory, environment={"PATH": path})
+    (directory / "clock.key").write_text(clock_key.hex())  # keeps its mode
     running = Cluster(place, directory, ports)
     try:
         yield running

@@ -20,7 +20,7 @@ from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, existing, read_topic
 from stream_app.local import LocalStore
-from tests.deploy_test.cluster import Cluster, cluster
+from tests.deploy_test.cluster import Cluster, cluster, steps
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
 from tests.helpers.gateways import reports_of
 from tests.helpers.published import read_finals
@@ -44,11 +44,11 @@ def step(place: Workplace) -> str:
         running.finished(*running.containers("topics"))
         survey = running.directory / "surveys" / "survey.yaml"
         survey.write_text(SCHEME.survey.model_dump_json())  # JSON is YAML
-        running.compose("run", "--rm", "--no-deps", "-T", "topics", "survey", "publish", "/surveys/survey.yaml")
+        keys, publish = (words for words in steps()[1] if words[0] in ("exec", "run"))
+        running.compose(*publish[:2], "--no-deps", "-T", *publish[2:])
         token = new_token(running)
-        running.up("worker", "gateway", "prometheus")
-        state = ("--state", "/var/lib/hearsay/gateway.state")
-        running.compose("exec", "-T", "gateway", "hearsay", "gateway", "keys", "new", *state)
+        running.up("worker", "gateway", "dashboard", "prometheus")
+        running.compose(keys[0], "-T", *keys[1:])
         taken = report_over_http(running, token)
         counted = collect(running, taken)
         demo(running)
@@ -61,7 +61,7 @@ def new_token(running: Cluster) -> str:
     """A token of an edge, made as an operator makes it."""
     tokens = running.directory / "tokens"
     made = hearsay(running, "gateway", "token", "new", "--role", "edge", "--json", "--file", str(tokens))
-    tokens.chmod(0o644)
+    tokens.chmod(0o640)
     return str(json.loads(made)["token"])
 
 

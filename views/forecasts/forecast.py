@@ -6,10 +6,10 @@ In tables, a forecast has one row for each name and period ahead.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from analytics.mobility import Part
 from protocols.arrays import Floats
@@ -21,27 +21,20 @@ from views.forecasts.model import ForecastResult, ForecastTable
 from views.past import Past, PeriodAnswers
 from views.results.histogram import Histogram
 from views.results.period import build_histogram
-from views.results.tables import part_of
 from views.view import View
 
 if TYPE_CHECKING:
     from views.forecasts.forecaster import Forecaster
 
-_TIME = pa.timestamp("us", tz="UTC")
 _INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
-COLUMNS = pa.schema(
-    [
-        ("begin", _TIME),
-        ("end", _TIME),
-        ("ahead", pa.int64()),
-        ("kind", pa.string()),
-        ("attribute", pa.string()),
-        ("name", pa.string()),
-        ("mean", pa.float64()),
-        *((f"{interval}_{end}", pa.float64()) for interval in _INTERVALS for end in ("low", "high")),
-        ("unexpected", pa.bool_()),
-    ]
-)
+COLUMNS = {
+    "begin": datetime,
+    "end": datetime,
+    "ahead": int,
+    **dict.fromkeys(["kind", "attribute", "name"], str),
+    **dict.fromkeys(["mean", *(f"{interval}_{end}" for interval in _INTERVALS for end in ("low", "high"))], float),
+    "unexpected": bool,
+}
 
 
 def make(past: Past) -> ForecastResult | None:
@@ -99,7 +92,7 @@ def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Pa
         "unexpected": [name in table.unexpected for name in table.names] * steps,
         **{name: column.ravel() for name, column in numbers.items()},
     }
-    return part_of(COLUMNS, steps * names, entries)
+    return Part.of(COLUMNS, steps * names, entries)
 
 
 FORECASTS = View(

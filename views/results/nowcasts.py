@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import compress
 from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
-import pyarrow as pa
 from pydantic import Field
 
 from analytics.columns import Column, ResultModel
@@ -28,7 +28,6 @@ from protocols.survey import Survey
 from stream_app.log import TopicName
 from views.forecasts.observing import share_variances
 from views.past import Past, PeriodAnswers
-from views.results.tables import part_of
 from views.view import Pieces, View
 
 BLOCK = 192
@@ -37,15 +36,13 @@ FEWEST_ERRORS = 4  # by which a number of answers with noise must exceed 0 for s
 LEAST_FRESH = 1e-3  # of the variance: also where memos themselves are sent, no estimate counts as exact
 
 _NUMBERS = ("value", "nowcast", "error", "low", "high", "surprise")
-COLUMNS = pa.schema(
-    {
-        **dict.fromkeys(["begin", "end"], pa.timestamp("us", tz="UTC")),
-        **dict.fromkeys(["attribute", "kind", "name"], pa.string()),
-        **dict.fromkeys(_NUMBERS, pa.float64()),
-        "unexpected": pa.bool_(),
-        "periods": pa.int64(),
-    }
-)
+COLUMNS = {
+    **dict.fromkeys(["begin", "end"], datetime),
+    **dict.fromkeys(["attribute", "kind", "name"], str),
+    **dict.fromkeys(_NUMBERS, float),
+    "unexpected": bool,
+    "periods": int,
+}
 
 Kind = Literal["values", "groups", "sizes"]
 
@@ -197,7 +194,7 @@ def tables(result: NowcastResult, survey: Survey) -> dict[str, list[Part]]:
         if table.nowcast is not None:
             entries = {column: getattr(table, column) for column in ("attribute", "kind", "periods", *_NUMBERS)}
             entries |= {"unexpected": [name in table.unexpected for name in table.names], "name": table.names}
-            parts.append(part_of(COLUMNS, len(table.names), {**entries, "begin": begin, "end": end}))
+            parts.append(Part.of(COLUMNS, len(table.names), {**entries, "begin": begin, "end": end}))
     return {"nowcasts": parts}
 
 

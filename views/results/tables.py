@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from itertools import product
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
 
 from analytics.mobility import Part
+from protocols.arrays import lazy_arrow as pa
 from views.results.histogram import AttributeHistogram, Histogram
 
-_TIME = pa.timestamp("us", tz="UTC")
 _NUMBERS = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
 _ADJUSTED = ("adjusted", "adjusted_error", "adjusted_low", "adjusted_high")
-COLUMNS = pa.schema(
-    [
-        ("period", pa.int64()),
-        ("begin", _TIME),
-        ("end", _TIME),
-        ("attribute", pa.string()),
-        ("value", pa.string()),
-        ("row", pa.string()),
-        ("column", pa.string()),
-        ("n", pa.int64()),
-        *((name, pa.float64()) for name in _NUMBERS + _ADJUSTED),
-        ("suppressed", pa.string()),
-        ("kind", pa.string()),
-    ]
-)
+COLUMNS = {
+    "period": int,
+    "begin": datetime,
+    "end": datetime,
+    **dict.fromkeys(["attribute", "value", "row", "column"], str),
+    "n": int,
+    **dict.fromkeys(_NUMBERS + _ADJUSTED, float),
+    "suppressed": str,
+    "kind": str,
+}
 
 
 def histogram_table(histograms: Iterable[Histogram]) -> pa.Table:
@@ -58,17 +50,7 @@ def _part(histogram: Histogram, attribute: AttributeHistogram) -> Part:
         "value": attribute.values,
         **_pairs(attribute),
     }
-    return part_of(COLUMNS, len(attribute.values), entries)
-
-
-def part_of(schema: pa.Schema, rows: int, entries: Mapping[str, Any]) -> Part:
-    """Some rows: of each column a sequence with their entries, or the entry that all of them have."""
-    columns = {}
-    for field in schema:
-        entry = entries.get(field.name)
-        several = isinstance(entry, list | tuple | np.ndarray)
-        columns[field.name] = pa.array(entry, field.type, from_pandas=True) if several else pa.scalar(entry, field.type)
-    return Part(rows, columns)
+    return Part.of(COLUMNS, len(attribute.values), entries)
 
 
 def _pairs(attribute: AttributeHistogram) -> dict[str, list[str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import pyarrow as pa
+from protocols.arrays import lazy_arrow as pa
 
 _TEXT, _PERIOD, _TIME, _PEOPLE, _PERCENT = "text", "number of a period", "local time", "people", "percent"
 _SHARE, _PROBABILITY = "share, 0 to 1", "probability, 0 to 1"

@@ -17,16 +17,15 @@ A quantity takes four columns: its name alone, and its name with `_error`, `_low
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from datetime import datetime
 from functools import cache, partial
 from itertools import chain
 from types import NoneType
 from typing import Any, Literal, NamedTuple, get_args, get_origin
 
-import pyarrow as pa
 from pydantic import BaseModel
 
 from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, Quantity, WindowReport
+from analytics.mobility.output.part import Part, Types
 from analytics.mobility.output.value_tables import (
     ATTRIBUTE,
     CROSSES,
@@ -34,32 +33,19 @@ from analytics.mobility.output.value_tables import (
     SHARES,
     SIZES,
     WINDOW,
-    Part,
     by_value,
     of_flows,
     of_pairs,
     of_shares,
     of_sizes,
 )
-
-_PLAIN: dict[Any, pa.DataType] = {
-    str: pa.string(),
-    int: pa.int64(),
-    float: pa.float64(),
-    bool: pa.bool_(),
-    datetime: pa.timestamp("us", tz="UTC"),
-}
+from protocols.arrays import lazy_arrow as pa
 
 
-def arrow_type(annotation: Any) -> pa.DataType:
-    """The Arrow type of a field that holds one number, time or text; all are nullable.
-
-    >>> arrow_type(float | None)
-    DataType(double)
-    """
+def _plain(annotation: Any) -> type:
+    """The type of a field that holds one number, time or text; all are nullable."""
     inner = without_none(annotation)
-    assert inner in _PLAIN or get_origin(inner) is Literal, f"no Arrow type for {annotation}"
-    return _PLAIN.get(inner, pa.string())
+    return str if get_origin(inner) is Literal else inner
 
 
 def without_none(annotation: Any) -> Any:
@@ -120,7 +106,7 @@ def flat(model: BaseModel) -> Row:
 class _Column(NamedTuple):
     name: str
     path: tuple[str | int, ...]
-    type: pa.DataType
+    type: type
 
 
 @cache
@@ -136,13 +122,13 @@ def _spread(name: str, annotation: Any) -> Iterator[_Column]:
             own = name if column.path[-1] in _WHOLE_NAMES else f"{name}_{column.name}".replace("_percent", "")
             yield _Column(own, (name, *column.path), column.type)
     elif getattr(inner, "__origin__", None) is not tuple:
-        yield _Column(name, (name,), arrow_type(inner))
+        yield _Column(name, (name,), _plain(inner))
     elif Ellipsis not in inner.__args__:
         for place, part in enumerate(inner.__args__):
-            yield _Column(f"{name}_{place + 1}", (name, place), arrow_type(part))
+            yield _Column(f"{name}_{place + 1}", (name, place), _plain(part))
 
 
-def _types(model: type[BaseModel]) -> dict[str, pa.DataType]:
+def _types(model: type[BaseModel]) -> dict[str, type]:
     return {column.name: column.type for column in _columns(model)}
 
 
@@ -183,5 +169,5 @@ def _statistics(attribute: AttributeReport) -> Sequence[Statistic]:
     return [Statistic(statistic="mean", number=found.mean), Statistic(statistic="sum", number=found.sum), *quantiles]
 
 
-def _table(rows: list[Row], columns: dict[str, pa.DataType]) -> Iterator[Part]:
-    yield Part(len(rows), {name: pa.array([row[name] for row in rows], kind) for name, kind in columns.items()})
+def _table(rows: list[Row], types: Types) -> Iterator[Part]:
+    yield Part.of(types, len(rows), {name: [row[name] for row in rows] for name in types})

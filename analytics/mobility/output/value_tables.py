@@ -6,12 +6,10 @@ which a column that is the same in all of them takes no room.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime
 from itertools import product
-from typing import Any, NamedTuple
-
-import numpy as np
-import pyarrow as pa
+from typing import Any
 
 from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
@@ -25,82 +23,51 @@ from analytics.mobility.model import (
     Shares,
     WindowReport,
 )
-
-
-class Part(NamedTuple):
-    """Some rows of a table: of each column an array, or the entry that all rows have."""
-
-    rows: int
-    columns: Mapping[str, pa.Array | pa.Scalar]
-
-    @staticmethod
-    def without_rows(schema: pa.Schema) -> Part:
-        return Part(0, {field.name: pa.array([], field.type) for field in schema})
-
-    @property
-    def schema(self) -> pa.Schema:
-        return pa.schema({name: column.type for name, column in self.columns.items()})
-
-    def table(self) -> pa.Table:
-        """The rows with all columns.
-
-        >>> Part(2, {"a": pa.array([1, 2]), "b": pa.scalar("x")}).table().to_pylist()
-        [{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'x'}]
-        """
-        columns = self.columns.values()
-        arrays = [pa.repeat(c, self.rows) if isinstance(c, pa.Scalar) else c for c in columns]
-        return pa.table(arrays, schema=self.schema)
-
+from analytics.mobility.output.part import SEVERAL, Part, Types
 
 ARROW = ">"  # between origin and destination in the values of a transition attribute
 
 
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
-_NUMBER, _WHOLE, _TEXT = pa.float64(), pa.int64(), pa.string()
-_TIME = pa.timestamp("us", tz="UTC")
 PART_ROWS = 32_768
 """The most rows of a part of a table."""
-WINDOW = {"first": _WHOLE, "last": _WHOLE, "begin": _TIME, "end": _TIME, "kind": _TEXT}
-ATTRIBUTE = {"attribute": _TEXT, "role": _TEXT, "counted": _TEXT}
+WINDOW: dict[str, type] = {"first": int, "last": int, "begin": datetime, "end": datetime, "kind": str}
+ATTRIBUTE: dict[str, type] = {"attribute": str, "role": str, "counted": str}
 
 
-def _quantity(name: str) -> dict[str, pa.DataType]:
-    return dict.fromkeys([name if part == "value" else f"{name}_{part}" for part in PARTS], _NUMBER)
+def _quantity(name: str) -> dict[str, type]:
+    return dict.fromkeys([name if part == "value" else f"{name}_{part}" for part in PARTS], float)
 
 
-def _change(name: str) -> dict[str, pa.DataType]:
-    return {**_quantity(name), f"{name}_against": _TEXT, f"{name}_first": _WHOLE, f"{name}_last": _WHOLE}
+def _change(name: str) -> dict[str, type]:
+    return {**_quantity(name), f"{name}_against": str, f"{name}_first": int, f"{name}_last": int}
 
 
-SHARES = pa.schema(
-    WINDOW
-    | ATTRIBUTE
-    | {
-        "value": _TEXT,
-        **_quantity("share"),
-        **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
-        **_quantity("people"),
-        **_quantity("nowcast"),
-        **_change("change"),
-        **_change("baseline"),
-        "truth": _NUMBER,
-    }
-)
-CROSSES = pa.schema(
-    WINDOW
-    | ATTRIBUTE
-    | {
-        **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], _TEXT),
-        "group": pa.bool_(),
-        **_quantity("share"),
-        **_quantity("adjusted"),
-        **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], _NUMBER),
-        **_quantity("people"),
-        "truth": _NUMBER,
-    }
-)
-SIZES = pa.schema(WINDOW | ATTRIBUTE | {"size": _TEXT, **_quantity("share"), **_quantity("mean_size")})
-FLOWS = pa.schema(WINDOW | ATTRIBUTE | {"origin": _TEXT, "destination": _TEXT, **_quantity("people")})
+SHARES = {
+    **WINDOW,
+    **ATTRIBUTE,
+    "value": str,
+    **_quantity("share"),
+    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], float),
+    **_quantity("people"),
+    **_quantity("nowcast"),
+    **_change("change"),
+    **_change("baseline"),
+    "truth": float,
+}
+CROSSES = {
+    **WINDOW,
+    **ATTRIBUTE,
+    **dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], str),
+    "group": bool,
+    **_quantity("share"),
+    **_quantity("adjusted"),
+    **dict.fromkeys(["consistent", "consistent_low", "consistent_high"], float),
+    **_quantity("people"),
+    "truth": float,
+}
+SIZES = {**WINDOW, **ATTRIBUTE, "size": str, **_quantity("share"), **_quantity("mean_size")}
+FLOWS = {**WINDOW, **ATTRIBUTE, "origin": str, "destination": str, **_quantity("people")}
 
 
 def of_pairs(window: WindowReport, asked: AskedAttribute, part: AttributeReport, group: bool) -> Columns | None:
@@ -183,9 +150,9 @@ def _changes(name: str, changes: Changes | None) -> Columns:
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 
 
-def by_value(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterator[Part]:
+def by_value(report: MobilityReport, types: Types, cells: Cells) -> Iterator[Part]:
     """The rows of each window and attribute, in parts; first a part that has columns and no rows."""
-    yield Part.without_rows(schema)
+    yield Part.without_rows(types)
     asked = {attribute.name: attribute for attribute in report.attributes}
     for window in report.windows:
         header = {name: getattr(window, name) for name in WINDOW}
@@ -194,19 +161,8 @@ def by_value(report: MobilityReport, schema: pa.Schema, cells: Cells) -> Iterato
             if found is not None:
                 named = {"attribute": part.name, "role": asked[part.name].role, "counted": part.counted}
                 given = {**header, **named, **found}
-                rows = max(len(each) for each in found.values() if isinstance(each, list | tuple | np.ndarray))
+                rows = max(len(each) for each in found.values() if isinstance(each, SEVERAL))
                 for first in range(0, rows, PART_ROWS):
-                    places = range(first, min(rows, first + PART_ROWS))
-                    yield Part(
-                        len(places),
-                        {field.name: _column(given.get(field.name), field.type, places) for field in schema},
-                    )
-
-
-def _column(entries: Any, kind: pa.DataType, places: range) -> pa.Array | pa.Scalar:
-    """Some rows of a column: from an array, where NaN becomes null; from a sequence; or the entry of all rows."""
-    if isinstance(entries, np.ndarray):
-        return pa.array(entries[places.start : places.stop], kind, from_pandas=True)
-    if isinstance(entries, (list, tuple)):
-        return pa.array(entries[places.start : places.stop], kind)
-    return pa.scalar(entries, kind)
+                    some = slice(first, first + PART_ROWS)
+                    cut = {name: each[some] if isinstance(each, SEVERAL) else each for name, each in given.items()}
+                    yield Part.of(types, min(rows - first, PART_ROWS), cut)

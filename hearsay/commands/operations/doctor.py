@@ -51,8 +51,8 @@ def version(as_json: console.AsJson = False) -> None:
 def doctor(as_json: console.AsJson = False) -> None:
     """Check this machine and the servers of its settings, and show what to do about each problem.
 
-    Checks Python, Java, Maven, Redis, the broker, its topics, its surveys and the clock, and shows the settings.
-    Secrets are never shown.
+    Checks Python, packages of others that have names of ours, Java, Maven, Redis, the broker, its topics, its
+    surveys and the clock, and shows the settings. Secrets are never shown.
 
     Example: hearsay doctor
     """
@@ -72,13 +72,15 @@ def doctor(as_json: console.AsJson = False) -> None:
 
 
 def _check(settings: Settings) -> Iterator[Finding]:
-    from servers.redis_server import embedded_program, release_of
+    from hearsay.extras import strangers
 
     python = ".".join(map(str, sys.version_info[:3]))
     yield Finding("Python", sys.version_info >= (3, 11), python, "install Python 3.11 or later")
+    taken = "; ".join(f"{name} is that of {origin}" for name, origin in strangers().items())
+    yield Finding("packages", not taken, taken or "all are ours", "use an environment of its own")
     yield _program("java", ["-version"], "needed for a local Kafka broker only: install OpenJDK 17 or later")
     yield _program("mvn", ["--batch-mode", "-v"], "needed once, to fetch the local broker: install Maven")
-    yield _asked("Redis server", lambda: Finding("Redis server", True, str(release_of(embedded_program()))))
+    yield _asked("Redis server", _redis_server)
     yield _asked("Redis", lambda: _redis(settings))
     broker = _asked("broker", lambda: _broker(settings))
     yield broker
@@ -93,6 +95,8 @@ def _asked(what: str, ask: Callable[[], Finding]) -> Finding:
         return ask()
     except HearsayError as error:
         return Finding(what, False, error.message, error.hint)
+    except ModuleNotFoundError as error:
+        return Finding(what, None, f"{error.name} is not installed", "pip install 'hearsay[all]'")
 
 
 def _program(name: str, arguments: list[str], advice: str) -> Finding:
@@ -102,6 +106,12 @@ def _program(name: str, arguments: list[str], advice: str) -> Finding:
     answer = subprocess.run([path, *arguments], capture_output=True, text=True, timeout=30, check=False)
     first = COLOURS.sub("", answer.stdout or answer.stderr).strip().splitlines()
     return Finding(name, True, first[0] if first else path)
+
+
+def _redis_server() -> Finding:
+    from servers.redis_server import embedded_program, release_of
+
+    return Finding("Redis server", True, str(release_of(embedded_program())))
 
 
 def _redis(settings: Settings) -> Finding:

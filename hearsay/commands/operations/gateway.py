@@ -97,10 +97,14 @@ def serve(
 
     Example: hearsay serve survey.yaml
     """
-    from hearsay.serving.embedded_log import serve_surveys
-    from hearsay.serving.exposure import Exposure, per_minute
-    from hearsay.survey_files import read_survey
-    from servers.logs import configure_logs
+    with console.progress("starting"):  # to import these, and to compile their loops once, takes seconds
+        from hearsay.serving.embedded_log import serve_surveys
+        from hearsay.serving.exposure import Exposure, per_minute
+        from hearsay.survey_files import read_survey
+        from servers.logs import configure_logs
+        from stream_app.counting import load_loops
+
+        load_loops()
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),

@@ -35,7 +35,7 @@ function laidOut(survey) {
   const columns = [...new Set(periods.map(columnOf))], rows = byTime ? [...new Set(periods.map(rowOf))].sort() : WEEK;
   const cells = periods.map((row) => ({
     row: rows.indexOf(rowOf(row)), column: columns.indexOf(columnOf(row)), value: row.visitors.value, text: isKnown(row.visitors) ? short(row.visitors.value) : "",
-    title: `${windowLabel(row.begin, row.end, survey.about.period_seconds)}: ${isKnown(row.visitors) ? whole(row.visitors.value) : "suppressed"}${row.state === "provisional" ? " so far" : ""}`,
+    title: `${windowLabel(row.begin, row.end, survey.about.period_seconds)}: ${isKnown(row.visitors) ? whole(row.visitors.value) : row.suppressed ? "suppressed" : "not published"}${row.state === "provisional" ? " so far" : ""}`,
   }));
   return { rows, columns: columns.map((one) => dayLabel(byTime ? wall(`${one}T00:00:00`) : one).slice(4)), cells };
 }

@@ -88,7 +88,8 @@ export function suppressedChart() {
     title: () => "What is suppressed.",
     line: (context) => {
       const found = suppressedRows(context).length;
-      return found ? `${whole(found)} ${found === 1 ? "result is" : "results are"} not published.` : "Nothing is.";
+      if (found) return `${whole(found)} ${found === 1 ? "result is" : "results are"} not published.`;
+      return windowsOf(context.survey).some((window) => window.new) ? "Nothing is." : "Nothing that is counted is; new and returning are not.";
     },
     hint: ({ survey: { about }, words }) => `What fewer than ${about.minimum} ${words.many} or answers are behind is not published, nor a number from which that of so few could be computed.`,
     table: (context) => ({

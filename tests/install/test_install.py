@@ -1,0 +1,100 @@
+"""The wheel alone and with each extra: its size, what works, and what a command says whose extra is missing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from hearsay.cli import COMMANDS
+from hearsay.extras import OF_COMMANDS, OF_PACKAGES
+from tests.docs.pages import ROOT
+from tests.install.conftest import Install, done
+
+EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+SIZES = {
+    name: int(size)
+    for name, size in re.findall(r"^\| (nothing|`\w+`) \| (\d+) \|", (ROOT / "docs/dependencies.md").read_text(), re.M)
+}
+MOST_ALONE = 150
+CENTRAL = """
+id: lunch
+start: 2026-01-01T00:00:00Z
+period: 1d
+eps_inf: 3
+eps_1: 1
+minimum: 20
+central: {delta: 1e-8}
+attributes: [{name: dish, values: [soup, salad, pasta]}]
+"""
+long = pytest.mark.long(part="install")
+
+
+def test_every_extra_that_is_named_exists() -> None:
+    assert {*OF_COMMANDS.values(), *OF_PACKAGES.values(), "all"} <= EXTRAS.keys()
+    assert OF_COMMANDS.keys() <= COMMANDS.keys()
+
+
+@long
+@pytest.mark.skipif(sys.platform != "linux", reason="sizes are those of Linux")
+@pytest.mark.parametrize("extra", SIZES)
+def test_an_installation_is_as_large_as_the_page_says(extra: str, install: Install) -> None:
+    assert SIZES.keys() == {"nothing", *(f"`{name}`" for name in {*OF_COMMANDS.values(), *OF_PACKAGES.values(), "all"})}
+    environment = install(extra.strip("`").replace("nothing", ""))
+    (packages,) = environment.glob("lib/python3*/site-packages")
+    size = sum(path.stat().st_size for path in packages.rglob("*") if path.suffix != ".pyc" and path.is_file()) / 1e6
+    assert size == pytest.approx(SIZES[extra], rel=0.1)
+    assert extra != "nothing" or size < MOST_ALONE
+
+
+@long
+def test_alone_it_plans_and_reads_and_names_the_extras_of_everything_else(install: Install, tmp_path: Path) -> None:
+    alone, whole = (install(extra) / "bin" / "hearsay" for extra in ("", "run"))
+    done(alone, "survey", "new", "survey.yaml", "--example", "telemetry", directory=tmp_path)
+    done(alone, "survey", "check", "survey.yaml", directory=tmp_path)
+    assert "feature" in done(alone, "plan", "survey.yaml", directory=tmp_path)
+    run = ("run", "survey.yaml", "--devices", "500", "--periods", "2", "--data", "data")
+    report = ("report", "app-telemetry", "--data", "data")
+    wanted = {
+        run: "run",
+        ("audit", "survey.yaml", "--devices", "100"): "lab",
+        ("replay", "events.csv", "--survey", "survey.yaml"): "replay",
+        ("worker",): "worker",
+        ("plan", "central.yaml"): "lab",
+        (*report, "--csv", "tables"): "tables",
+        (*report, "--kafka", "127.0.0.1:1"): "kafka",
+    }
+    (tmp_path / "central.yaml").write_text(CENTRAL)
+    done(whole, *run, directory=tmp_path)
+    for words, extra in wanted.items():
+        refused = subprocess.run([alone, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+        assert refused.returncode == 1, refused.stderr
+        assert f"pip install 'hearsay[{extra}]'" in refused.stderr
+    assert done(alone, *report, "--json", directory=tmp_path) == done(whole, *report, "--json", directory=tmp_path)
+    done(alone, *report, "--html", "report.html", directory=tmp_path)
+    assert (tmp_path / "report.html").stat().st_size > 100_000
+
+
+@long
+def test_doctor_finds_packages_of_others_that_have_names_of_ours(install: Install, tmp_path: Path) -> None:
+    doctor = install("") / "bin" / "hearsay", "doctor", "--json"
+    found = {finding["what"]: finding for finding in json.loads(done(*doctor, directory=tmp_path))["findings"]}
+    assert found["packages"]["ok"]
+    (tmp_path / "views").mkdir()
+    (tmp_path / "views" / "__init__.py").touch()
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ran = subprocess.run(doctor, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    found = {finding["what"]: finding for finding in json.loads(ran.stdout)["findings"]}
+    assert ran.returncode == 1 and found["packages"]["found"] == f"views is that of {tmp_path}/views"
+
+
+@long
+def test_uvx_fetches_the_extra_of_a_command(uv: Path, tmp_path: Path) -> None:
+    words = (uv, "tool", "run", "--from", ROOT, "hearsay", "demo", "--devices", "1000", "--data", "data")
+    assert "festival-week.html" in done(*words, directory=tmp_path)

@@ -1,0 +1,107 @@
+"""Five people and what they do, with what `make dist` makes, away from the clone.
+
+A journey is a page whose commands are run as shown, or a script. A new command of theirs belongs in the script.
+"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from tests.docs.pages import ROOT, Page
+from tests.docs.test_commands import KAFKA, run_page, run_script
+from tests.install.conftest import Install, done
+
+pytestmark = pytest.mark.long(part="install")
+OFFICER = """
+hearsay survey new survey.yaml --example mobility-week
+hearsay survey check survey.yaml
+hearsay plan survey.yaml --json > plan.json
+hearsay audit survey.yaml --devices 500 --periods 2 --html audit.html --fail-above epsilon=+0
+"""
+NOTEBOOK = """
+import doctest, sys
+flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+outcome = doctest.testfile("page.txt", module_relative=False, optionflags=flags)
+sys.exit(outcome.failed or not outcome.attempted)
+"""
+APP = """
+hearsay serve lunch.yaml --port 8095 --data data >serve.log 2>&1 &
+npm install --offline --no-audit --no-fund --silent {dist}/hearsay-device-*.tgz
+curl --silent --fail --output ready --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:8095/ready
+{python} -c '
+from hearsay_device import Device
+with Device("python.device") as device:
+    print(device.send("http://127.0.0.1:8095", "lunch", {{"dish": "soup"}}).status)'
+node --input-type=module --eval '
+import {{ Device }} from "hearsay-device";
+console.log((await new Device("js").send("http://127.0.0.1:8095", "lunch", {{ dish: "soup" }})).status);'
+kill %1; wait
+"""
+LUNCH = """
+id: lunch
+start: {start}
+period: 1d
+eps_inf: 3
+eps_1: 1
+minimum: 20
+attributes: [{{name: dish, values: [soup, pasta]}}]
+"""
+
+
+def workplace(directory: Path, environment: Path) -> Path:
+    """A directory with nothing of the clone in it but the examples and pages that people are shown."""
+    for name in ("examples", "docs", "clients"):
+        (directory / name).symlink_to(ROOT / name)
+    (directory / ".venv").symlink_to(environment)
+    return directory
+
+
+def test_a_city_counts_its_events_and_its_devices(install: Install, tmp_path: Path) -> None:
+    place = workplace(tmp_path, install("run"))
+    run_page(Page(ROOT / "docs/first-hour.md"), place, outputs(place))
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, marks=KAFKA)])
+def test_an_operator_runs_a_cluster(install: Install, tmp_path: Path, _: None) -> None:
+    place = workplace(tmp_path, install("all"))
+    try:
+        run_page(Page(ROOT / "docs/collecting.md"), place, outputs(place))
+    finally:
+        done(place / ".venv/bin/hearsay", "stack", "down", directory=place)
+
+
+def test_an_officer_plans_and_audits(install: Install, tmp_path: Path) -> None:
+    place = workplace(tmp_path, install("lab"))
+    assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n{OFFICER}", place) == 0
+    assert "age" in (place / "plan.json").read_text() and (place / "audit.html").stat().st_size > 100_000
+
+
+def test_a_notebook_computes_what_the_page_shows(install: Install, tmp_path: Path) -> None:
+    place = workplace(tmp_path, install("run"))
+    (place / "page.txt").write_text((ROOT / "docs/library.md").read_text().replace("```", ""))
+    done(place / ".venv/bin/python", "-c", NOTEBOOK, directory=place)
+
+
+def test_an_app_sends_with_both_libraries_to_a_collector(
+    install: Install, uv: Path, dist: Path, tmp_path: Path
+) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm here")
+    place, app = workplace(tmp_path, install("run")), tmp_path / "app"
+    done(uv, "venv", "--quiet", app)
+    (wheel,) = dist.glob("hearsay_device-*.whl")
+    done(uv, "pip", "install", "--quiet", "--python", app / "bin/python", wheel)
+    (place / "lunch.yaml").write_text(LUNCH.format(start=datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")))
+    script = APP.format(dist=dist, python=app / "bin/python")
+    assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n{{\n{script}\n}} >app.log", place) == 0
+    assert (place / "app.log").read_text().split() == ["reported", "reported"]
+
+
+def outputs(place: Path) -> Path:
+    made = place / "outputs"
+    made.mkdir()
+    return made
