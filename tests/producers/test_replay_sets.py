@@ -10,8 +10,9 @@ import pytest
 
 from hearsay import read_results
 from hearsay.running.replaying import replay_events
+from producers.events import Options, Rule
 from producers.files import ColumnMapping
-from producers.replay import Options, Rule, Summary
+from producers.replay import Summary
 from protocols.errors import ReplayError
 from protocols.survey_text import parse_survey
 
