@@ -52,14 +52,16 @@ def visitors_table(report: MobilityReport) -> Table:
         columns["returning"] = lambda window: _count(window.returning)
     if len(since) > 1:
         columns["unique so far"] = lambda window: _count(since[window.last].visitors) if window.last in since else ""
+    cells = {column: [cell(window) for window in periods] for column, cell in columns.items()}
+    nowhere = [column for column, entries in cells.items() if set(entries) == {NOTHING}]
+    lacking = {column for column, entries in cells.items() if NOTHING in entries and column not in nowhere}
+    shown = {column: entries for column, entries in cells.items() if column not in nowhere}
     table = Table(title=many.capitalize(), title_justify="left", box=None, pad_edge=False, caption_justify="left")
-    for column in ("period", *columns):
+    for column in ("period", *shown):
         table.add_column(column, justify="left" if column == "period" else "right")
-    rows = [[cell(window) for cell in columns.values()] for window in periods]
-    for window, row in zip(periods, rows, strict=True):
+    for window, *row in zip(periods, *shown.values(), strict=True):
         table.add_row(when(report.calendar, window.first, window.last), *row)
-    lacking = {column for row in rows for column, cell in zip(columns, row, strict=True) if cell == NOTHING}
-    table.caption = "\n".join(_footnotes(report, lacking)) or None
+    table.caption = "\n".join(_footnotes(report, lacking, nowhere)) or None
     return table
 
 
@@ -84,8 +86,10 @@ def _units(report: MobilityReport) -> list[WindowReport]:
     return [window for window in report.windows if report.horizon == 1 and window.unit in units]
 
 
-def _footnotes(report: MobilityReport, lacking: set[str]) -> Iterator[str]:
-    """What explains the table; `lacking` are the columns in which something is not known."""
+def _footnotes(report: MobilityReport, lacking: set[str], nowhere: Sequence[str]) -> Iterator[str]:
+    """What explains the table: in some columns something is `lacking`, others are left out as it is known `nowhere`."""
+    if nowhere:
+        yield f"not published for any period: {', '.join(nowhere)}"
     if lacking - {"vs baseline"}:
         yield f"{NOTHING} is not published: it would show a number of {_too_few(report)}"
     if "vs baseline" in lacking:

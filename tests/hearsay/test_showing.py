@@ -130,3 +130,5 @@ def test_the_table_of_visitors_explains_what_is_not_there() -> None:
     assert "–" not in shown
     alone = printed(visitors_table(DAYS.model_copy(update={"windows": both[:1], "horizon": 1})))
     assert "returning" not in alone, "with a horizon of one period, nobody is known to return"
+    never = printed(visitors_table(DAYS.model_copy(update={"windows": (window(0, 0, visitors=EXACT),)})))
+    assert "–" not in never and "not published for any period: new, returning" in never
