@@ -20,6 +20,8 @@ OFFICER = """
 hearsay survey new survey.yaml --example mobility-week
 hearsay survey check survey.yaml
 hearsay plan survey.yaml --json > plan.json
+hearsay dossier survey.yaml --html dossier.html
+hearsay dossier survey.yaml --verify dossier.html
 hearsay audit survey.yaml --devices 500 --periods 2 --html audit.html --fail-above epsilon=+0
 """
 NOTEBOOK = """
@@ -74,7 +76,7 @@ def test_an_operator_runs_a_cluster(install: Install, tmp_path: Path, _: None) -
         done(place / ".venv/bin/hearsay", "stack", "down", directory=place)
 
 
-def test_an_officer_plans_and_audits(install: Install, tmp_path: Path) -> None:
+def test_an_officer_plans_audits_and_signs_a_dossier(install: Install, tmp_path: Path) -> None:
     place = workplace(tmp_path, install("lab"))
     assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n{OFFICER}", place) == 0
     assert "age" in (place / "plan.json").read_text() and (place / "audit.html").stat().st_size > 100_000
