@@ -119,7 +119,7 @@ def backtest(
     """
     first = len(series) - periods
     training = series[:first]
-    fitted = fit(training.values, training.fresh, structure, training.first)
+    fitted = fit(training, structure)
     stretch, _ = calibration(training, fitted)
     mean, variance = from_all_origins(series, fitted, first, max(steps))
     scale = _error_of_repeating(training.values, structure.main)

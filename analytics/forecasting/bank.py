@@ -7,7 +7,7 @@ The same history and the same periods give the same bits.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -60,7 +60,7 @@ class Bank:
     def __init__(self, structure: Structure, history: Sequence[Series]) -> None:
         self.structure = structure
         self.trained = len(history[0])
-        self._next = history[0].first + len(history[0])
+        self._newest = history[0][-1:]
         needed = max([FEWEST_VALUES, *(CYCLES * season for season in structure.seasons)])
         self._series = [Tracked.of(one, structure) if one.known >= needed else None for one in history]
         self.stretch = np.array([np.nan if one is None else one.stretch for one in self._series])
@@ -70,22 +70,22 @@ class Bank:
 
     def update(self, values: Floats, fresh: Floats, memo: Floats) -> Mask:
         """Take in the next period; returns which of the values left the 99 % interval of their forecast."""
-        regressors, far = self.structure.regressors(self._next, 1), np.zeros(len(values), dtype=np.bool_)
+        number, far = self._newest.numbers(1, 2), np.zeros(len(values), dtype=np.bool_)
         for place, one in enumerate(self._series):
             if one is not None:
-                (mean,), (model,) = one.ahead(regressors)
+                (mean,), (model,) = one.ahead(number)
                 far[place] = abs(values[place] - mean) > quantile(ALERT) * sqrt(model + fresh[place])
-                one.take(values[place], fresh[place], regressors[0])
+                one.take(values[place], fresh[place], number)
         self._noise = np.concatenate([self._noise[:, :, 1:], np.stack([fresh, memo])[:, :, None]], axis=2)
-        self._next += 1
+        self._newest = replace(self._newest, first=self._newest.first + 1)
         return far
 
     def forecast(self, ahead: int) -> BankForecast:
         """The next periods of all series."""
-        regressors = self.structure.regressors(self._next, ahead)
+        numbers = self._newest.numbers(1, 1 + ahead)
         mean, model = np.full((2, len(self._series), ahead), np.nan)
         for place, one in enumerate(self._series):
             if one is not None:
-                mean[place], model[place] = one.ahead(regressors)
+                mean[place], model[place] = one.ahead(numbers)
         fresh, memo = future_noise(self._noise, self.structure.main, ahead)
         return BankForecast(mean, np.sqrt(model + memo), np.sqrt(model + fresh), self.stretch)

@@ -21,7 +21,7 @@ from analytics.forecasting.filtering import log_likelihood, move, predict, rolli
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import Series, future_noise
 from analytics.forecasting.structure import Structure
-from protocols.arrays import Floats
+from protocols.arrays import Floats, Whole
 
 MODEL = "level + AR(1) + harmonics, Kalman"
 CALIBRATED_OVER, FEWEST_CALIBRATED = 200, 50
@@ -74,23 +74,24 @@ class Tracked:
     @classmethod
     def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> Tracked:
         """Without `fitted`, the parameters are fitted to the series."""
-        fitted = fitted or fit(series.values, series.fresh, structure, series.first)
-        q, phi, irregular = fitted.parameters.noise(structure)
+        fitted = fitted or fit(series, structure)
+        q, phi, irregular = fitted.noise()
         x, p = fitted.first_state()
-        regressors = structure.regressors(series.first, len(series))
+        regressors = fitted.structure.regressors(series.numbers(0, len(series)))
         log_likelihood(series.values, series.fresh + irregular, regressors, x, p, q, phi)
         return cls(fitted, *calibration(series, fitted), x, p, q, phi, irregular)
 
-    def ahead(self, regressors: Floats) -> tuple[Floats, Floats]:
-        """The mean of the next periods, a row of regressors for each, and the calibrated variance of the model."""
-        mean, variance = np.empty((2, len(regressors)))
-        predict(self.x, self.p, self.q, self.phi, regressors, mean, variance)
+    def ahead(self, numbers: Whole) -> tuple[Floats, Floats]:
+        """The mean of the next periods, which have these numbers, and the calibrated variance of the model."""
+        mean, variance = np.empty((2, len(numbers)))
+        predict(self.x, self.p, self.q, self.phi, self.fit.structure.regressors(numbers), mean, variance)
         return mean, (variance + self.irregular) * self.stretch**2
 
-    def take(self, value: float, fresh: float, regressors: Floats) -> None:
-        """Take in the next period; NaN: nothing was published."""
+    def take(self, value: float, fresh: float, numbers: Whole) -> None:
+        """Take in the next period, which has this one number; NaN: nothing was published."""
         move(self.x, self.p, self.q, self.phi)
         if not np.isnan(value):
+            (regressors,) = self.fit.structure.regressors(numbers)
             update(self.x, self.p, regressors, value, fresh + self.irregular, np.empty(len(self.x)))
 
 
@@ -102,7 +103,7 @@ def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | Non
     [91.0, 90.0, 91.0, 95.0]
     """
     tracked = Tracked.of(series, structure, fitted)
-    mean, model = tracked.ahead(structure.regressors(series.first + len(series), ahead))
+    mean, model = tracked.ahead(series.numbers(len(series), len(series) + ahead))
     memo, fresh = (future_noise(noise, structure.main, ahead) for noise in (series.memo, series.fresh))
     return Forecast(mean, model, memo, fresh, tracked.stretch, tracked.calibrated, series.known, tracked.fit)
 
@@ -116,9 +117,9 @@ def adding_up(forecasts: Sequence[Forecast]) -> list[Forecast]:
 
 def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tuple[Floats, Floats]:
     """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
-    q, phi, irregular = fitted.parameters.noise(fitted.structure)
+    q, phi, irregular = fitted.noise()
     x, p = fitted.first_state()
-    regressors = fitted.structure.regressors(series.first, len(series) + ahead)
+    regressors = fitted.structure.regressors(series.numbers(0, len(series) + ahead))
     mean, variance = np.empty((2, len(series) - first, ahead))
     rolling(series.values, series.fresh + irregular, regressors, x, p, q, phi, first, ahead, mean, variance)
     return mean, variance + irregular

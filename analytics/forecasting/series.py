@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from protocols.arrays import Floats
+from protocols.arrays import Floats, Whole
 
 CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
+Clock = Callable[[Whole], Whole]
+
+
+def even(periods: Whole) -> Whole:
+    """The clock of periods that all follow each other."""
+    return periods
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +30,9 @@ class Series:
     values: Floats
     fresh: Floats
     memo: Floats
-    first: int = 0  # the number of the first period, for the phase of the seasons
+    first: int = 0  # the number of the first period
+    clock: Clock = even
+    """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts."""
 
     @staticmethod
     def exact(name: str, values: Floats, first: int = 0) -> Series:
@@ -37,7 +46,12 @@ class Series:
         """A part of consecutive periods."""
         begin, _, step = periods.indices(len(self))
         assert step == 1
-        return Series(self.name, self.values[periods], self.fresh[periods], self.memo[periods], self.first + begin)
+        parts = {part: getattr(self, part)[periods] for part in ("values", "fresh", "memo")}
+        return replace(self, **parts, first=self.first + begin)
+
+    def numbers(self, begin: int, end: int) -> Whole:
+        """Of the periods at these places, from which seasons have their phases; also of those to come."""
+        return self.clock(np.arange(self.first + begin, self.first + end))
 
     @property
     def known(self) -> int:

@@ -18,11 +18,11 @@ If nobody says which seasons a series has, they are days, weeks and years, as fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from math import cos, pi, sin
 
 import numpy as np
@@ -31,7 +31,7 @@ from protocols.arrays import Floats, Whole
 from protocols.errors import ResultsError, SettingsError
 
 LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
-SHORTEST_HARMONICS, LONGER_HARMONICS, MODULATED = 8, 3, 2
+SHORTEST_HARMONICS, LONGER_HARMONICS, MOST_SIDES = 8, 3, 3
 MOST_SEASONS, LONGEST_SEASON = 3, 100_000
 GRAIN = 2.0**40  # regressors are rounded to this grain, so that every machine has the same
 
@@ -47,6 +47,8 @@ class Structure:
     """
 
     seasons: tuple[int, ...] = ()
+    sides: int = 0
+    """Side bands around each harmonic of the shortest season: how many courses it has within the next longer one."""
 
     @staticmethod
     def of(seasons: Sequence[int]) -> Structure:
@@ -58,19 +60,24 @@ class Structure:
             raise SettingsError(f"{len(set(seasons))} seasons", f"at most {MOST_SEASONS}")
         return Structure(tuple(sorted(set(seasons))))
 
+    @property
+    def modulated(self) -> bool:
+        """Whether the next longer season consists of whole shortest ones, as weeks do of days."""
+        return len(self.seasons) > 1 and self.seasons[1] % self.main == 0
+
     @cached_property
     def waves(self) -> tuple[tuple[int, int], ...]:
         """The harmonics (place of the season, number), without those that a shorter season has already.
 
-        Where days make up weeks, a day of the weekend has another course than one of the week. So the first harmonics
-        of the shortest season are modulated by the longer one: if it is k times as long, with numbers around k and 2k.
+        Where days make up weeks, a day of the weekend may have another course than one of the week: each harmonic of
+        the day is then modulated by those of the week. If a week has 7 days, these are numbers around 7, 14, ...
         """
         found: dict[Fraction, tuple[int, int]] = {}
         for place, season in enumerate(self.seasons):
             numbers = set(range(1, (LONGER_HARMONICS if place else SHORTEST_HARMONICS) + 1))
-            cycles, rest = divmod(season, self.main)
-            if place and not rest:
-                numbers |= {cycles * m + side for m in range(1, MODULATED + 1) for side in (-1, 1)}
+            if place == 1 and self.modulated:
+                middles = range(season // self.main, season, season // self.main)[:SHORTEST_HARMONICS]
+                numbers |= {middle + side for middle in middles for side in range(-self.sides, self.sides + 1)}
             for number in sorted(numbers):
                 if 2 * number <= season:
                     found.setdefault(Fraction(number, season), (place, number))
@@ -92,21 +99,25 @@ class Structure:
         """The number of states."""
         return FIRST_HARMONIC + len(self.groups)
 
-    def regressors(self, first: int, periods: int) -> Floats:
-        """How the states make up the series, `[period, state]`, from period number `first` on."""
-        table = np.ones((periods, self.size))
+    def regressors(self, numbers: Whole) -> Floats:
+        """How the states make up the series, `[period, state]`, in periods with these numbers."""
+        table = np.ones((len(numbers), self.size))
         column = FIRST_HARMONIC
         for place, number in self.waves:
             season = self.seasons[place]
-            phases = np.arange(first, first + periods) % season
             for turn in (cos, sin)[: self._columns(place, number)]:
-                wave = np.array([turn(2 * pi * (number * phase % season) / season) for phase in range(season)])
-                table[:, column] = (np.round(wave * GRAIN) / GRAIN)[phases]
+                table[:, column] = _wave(turn, number, season)[numbers % season]
                 column += 1
         return table
 
     def _columns(self, place: int, number: int) -> int:
         return 1 if 2 * number == self.seasons[place] else 2  # the sine of half a turn is 0 in every period
+
+
+@lru_cache(maxsize=512)
+def _wave(turn: Callable[[float], float], number: int, season: int) -> Floats:
+    wave = np.array([turn(2 * pi * (number * phase % season) / season) for phase in range(season)])
+    return np.asarray(np.round(wave * GRAIN) / GRAIN)
 
 
 CYCLES = 2  # how often a season must have been seen
