@@ -6,6 +6,7 @@ A loop adds in a fixed order, and nothing is compiled with fast-math: the same s
 from __future__ import annotations
 
 from math import log, pi
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,6 +15,16 @@ from protocols.arrays import Floats
 from protocols.arrays.compiling import compiled
 
 LOG_TWO_PI = log(2 * pi)
+
+
+class Filter(NamedTuple):
+    """Mean and covariance of the state, which change in place, and what it moves by."""
+
+    x: Floats
+    p: Floats
+    q: Floats
+    phi: float
+    irregular: float
 
 
 @compiled
@@ -52,22 +63,26 @@ def update(x: Floats, p: Floats, h: Floats, y: float, noise: float, ph: Floats) 
 
 
 @compiled
-def log_likelihood(y: Floats, noise: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float) -> float:
-    """Of the values `y[period]` (NaN: missing), seen with `noise[period]`. Changes `x` and `p` to the last state."""
+def log_likelihood(
+    y: Floats, fresh: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float, irregular: float
+) -> float:
+    """Of the values `y[period]` (NaN: missing), seen with fresh noise. Changes `x` and `p` to the last state."""
     ph = np.empty(len(x))
     total = 0.0
     for t in range(len(y)):
         if t:
             move(x, p, q, phi)
         if not np.isnan(y[t]):
-            surprise, variance = update(x, p, regressors[t], y[t], noise[t], ph)
+            surprise, variance = update(x, p, regressors[t], y[t], fresh[t] + irregular, ph)
             total -= 0.5 * (LOG_TWO_PI + log(variance) + surprise * surprise / variance)
     return total
 
 
 @compiled
-def predict(x: Floats, p: Floats, q: Floats, phi: float, regressors: Floats, mean: Floats, variance: Floats) -> None:
-    """Mean and variance of the regular part, one row of `regressors` for each step ahead.
+def predict(
+    x: Floats, p: Floats, q: Floats, phi: float, irregular: float, regressors: Floats, mean: Floats, variance: Floats
+) -> None:
+    """Mean and variance, without noise, one row of `regressors` for each step ahead.
 
     After k steps the variance of each state has grown by k q; that of the deviation decays to that of an AR(1).
     """
@@ -83,7 +98,7 @@ def predict(x: Floats, p: Floats, q: Floats, phi: float, regressors: Floats, mea
         for i in range(size):
             for j in range(size):
                 pw[j] += p[i, j] * weight[i]
-        m, v = 0.0, grown
+        m, v = 0.0, grown + irregular
         for i in range(size):
             m += weight[i] * x[i]
             v += weight[i] * pw[i]
@@ -94,10 +109,10 @@ def predict(x: Floats, p: Floats, q: Floats, phi: float, regressors: Floats, mea
 
 @compiled
 def rolling(
-    y: Floats, noise: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float,
+    y: Floats, fresh: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float, irregular: float,
     first: int, ahead: int, mean: Floats, variance: Floats,
 ) -> None:  # fmt: skip
-    """Forecasts from every origin: `mean[origin, step]` and `variance` of the regular part.
+    """Forecasts from every origin: `mean[origin, step]` and `variance`, without noise.
 
     Origin 0 has seen the values before period `first`, the next one also that of period `first`, and so on.
     `regressors` has a row for each period and for `ahead` more.
@@ -105,8 +120,8 @@ def rolling(
     ph = np.empty(len(x))
     for t in range(len(y)):
         if t >= first:
-            predict(x, p, q, phi, regressors[t : t + ahead], mean[t - first], variance[t - first])
+            predict(x, p, q, phi, irregular, regressors[t : t + ahead], mean[t - first], variance[t - first])
         if t:
             move(x, p, q, phi)
         if not np.isnan(y[t]):
-            update(x, p, regressors[t], y[t], noise[t], ph)
+            update(x, p, regressors[t], y[t], fresh[t] + irregular, ph)

@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import log_likelihood, move, predict, rolling, update
+from analytics.forecasting.filtering import Filter, log_likelihood, move, predict, rolling, update
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import Series, future_noise
 from analytics.forecasting.structure import Structure
@@ -65,34 +65,33 @@ class Tracked:
     fit: Fit
     stretch: float
     calibrated: int
-    x: Floats
-    p: Floats
-    q: Floats
-    phi: float
-    irregular: float
+    filters: tuple[Filter, Filter]  # of the likeliest parameters, for means, and of cautious ones, for variances
 
     @classmethod
     def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> Tracked:
         """Without `fitted`, the parameters are fitted to the series."""
         fitted = fitted or fit(series, structure)
-        q, phi, irregular = fitted.noise()
-        x, p = fitted.first_state()
+        filters = fitted.filter(), fitted.filter(fitted.cautious)
         regressors = fitted.structure.regressors(series.numbers(0, len(series)))
-        log_likelihood(series.values, series.fresh + irregular, regressors, x, p, q, phi)
-        return cls(fitted, *calibration(series, fitted), x, p, q, phi, irregular)
+        for one in filters:
+            log_likelihood(series.values, series.fresh, regressors, *one)
+        return cls(fitted, *calibration(series, fitted), filters)
 
     def ahead(self, numbers: Whole) -> tuple[Floats, Floats]:
         """The mean of the next periods, which have these numbers, and the calibrated variance of the model."""
-        mean, variance = np.empty((2, len(numbers)))
-        predict(self.x, self.p, self.q, self.phi, self.fit.structure.regressors(numbers), mean, variance)
-        return mean, (variance + self.irregular) * self.stretch**2
+        regressors = self.fit.structure.regressors(numbers)
+        found = np.empty((2, 2, len(numbers)))
+        for one, (mean, variance) in zip(self.filters, found, strict=True):
+            predict(*one, regressors, mean, variance)
+        return found[0, 0], found[1, 1] * self.stretch**2
 
     def take(self, value: float, fresh: float, numbers: Whole) -> None:
         """Take in the next period, which has this one number; NaN: nothing was published."""
-        move(self.x, self.p, self.q, self.phi)
-        if not np.isnan(value):
-            (regressors,) = self.fit.structure.regressors(numbers)
-            update(self.x, self.p, regressors, value, fresh + self.irregular, np.empty(len(self.x)))
+        (regressors,) = self.fit.structure.regressors(numbers)
+        for x, p, q, phi, irregular in self.filters:
+            move(x, p, q, phi)
+            if not np.isnan(value):
+                update(x, p, regressors, value, fresh + irregular, np.empty(len(x)))
 
 
 def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | None = None) -> Forecast:
@@ -117,12 +116,11 @@ def adding_up(forecasts: Sequence[Forecast]) -> list[Forecast]:
 
 def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tuple[Floats, Floats]:
     """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
-    q, phi, irregular = fitted.noise()
-    x, p = fitted.first_state()
     regressors = fitted.structure.regressors(series.numbers(0, len(series) + ahead))
-    mean, variance = np.empty((2, len(series) - first, ahead))
-    rolling(series.values, series.fresh + irregular, regressors, x, p, q, phi, first, ahead, mean, variance)
-    return mean, variance + irregular
+    found = np.empty((2, 2, len(series) - first, ahead))
+    for point, (mean, variance) in zip((fitted.likeliest, fitted.cautious), found, strict=True):
+        rolling(series.values, series.fresh, regressors, *fitted.filter(point), first, ahead, mean, variance)
+    return found[0, 0], found[1, 1]
 
 
 def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
