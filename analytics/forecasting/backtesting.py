@@ -19,7 +19,7 @@ from scipy.stats import kstest, norm
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import calibration, from_all_origins
-from analytics.forecasting.series import Series
+from analytics.forecasting.series import Series, mean_of_known
 from analytics.forecasting.structure import Structure
 from protocols.arrays import Floats
 
@@ -94,6 +94,7 @@ def interval_score(y: Floats, mean: Floats, deviation: Floats, confidence: float
 
 
 OURS, SEASONAL, MEAN, LAST = "hearsay", "seasonal naive", "seasonal mean", "last value"
+LONGEST, LAST_FOUR = "longest season naive", "mean of the last four"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def backtest(
         known = None if truth is None else truth[first:][target]
         model = variance[rows, step - 1] * stretch**2
         distributions = {OURS: (mean[rows, step - 1], np.sqrt(model + fresh[target]), np.sqrt(model + memo[target]))}
-        for name, points in simple_rules(series.values, structure.main, step).items():
+        for name, points in simple_rules(series.values, structure, step).items():
             spread = np.full(len(rows), _deviation(training.values - points[:first]))
             distributions[name] = points[first + target], spread, spread
         for name, (point, published, true) in distributions.items():
@@ -141,22 +142,33 @@ def backtest(
     return found
 
 
-def simple_rules(values: Floats, season: int, step: int) -> dict[str, Floats]:
+def simple_rules(values: Floats, structure: Structure, step: int) -> dict[str, Floats]:
     """What simple rules say about each period, `step` periods before it.
 
-    Repeat the last season; the mean of all earlier periods of the same phase; repeat the last value.
+    Repeat the last season, and the longest one; the mean of the last four of the longest, and of all earlier periods
+    of the same phase; repeat the last value.
     """
-    back = -(-step // season) * season
-    rules = {SEASONAL: _shifted(values, back)} if season > 1 else {}
-    means = np.full(len(values), np.nan)
+    season, longest = structure.main, structure.longest
+    rules = {SEASONAL: _repeated(values, season, step)} if season > 1 else {}
+    if longest > season:
+        rules[LONGEST] = _repeated(values, longest, step)
+    rules[LAST_FOUR] = mean_of_known(
+        np.stack([_repeated(values, longest, step + back * longest) for back in range(4)]), axis=0
+    )
+    phases = np.full(len(values), np.nan)
     for phase in range(season):
         column = values[phase::season]
         known = np.isfinite(column)
         count, total = np.cumsum(known), np.cumsum(np.where(known, column, 0.0))
-        means[phase::season] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    rules[MEAN] = _shifted(means, back)
+        phases[phase::season] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    rules[MEAN] = _repeated(phases, season, step)
     rules[LAST] = _shifted(values, step)
     return rules
+
+
+def _repeated(values: Floats, season: int, step: int) -> Floats:
+    """Values of whole seasons ago, at least `step` periods."""
+    return _shifted(values, -(-step // season) * season)
 
 
 def _shifted(values: Floats, by: int) -> Floats:

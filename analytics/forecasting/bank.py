@@ -29,18 +29,18 @@ def refit_after(period: int, structure: Structure) -> bool:
     >>> [period for period in range(600) if refit_after(period, Structure.of([7, 60]))]
     [59, 119, 179, 239, 479]
     """
-    cycles, rest = divmod(period + 1, max([FEWEST_BETWEEN, *structure.seasons]))
+    cycles, rest = divmod(period + 1, max(FEWEST_BETWEEN, structure.longest))
     return rest == 0 and (cycles <= OFTEN_AT_FIRST or cycles % LATER_EVERY == 0)
 
 
 def longest_between(structure: Structure) -> int:
     """How many periods may lie between two fits."""
-    return LATER_EVERY * max([FEWEST_BETWEEN, *structure.seasons])
+    return LATER_EVERY * max(FEWEST_BETWEEN, structure.longest)
 
 
 def history_length(structure: Structure) -> int:
     """How many periods parameters are fitted to, at most."""
-    longest = max(structure.seasons, default=1)
+    longest = structure.longest
     return max(min(max(FEWEST_HISTORY, HISTORY_CYCLES * longest), MOST_HISTORY), CYCLES * longest)
 
 
@@ -61,7 +61,7 @@ class Bank:
         self.structure = structure
         self.trained = len(history[0])
         self._newest = history[0][-1:]
-        needed = max([FEWEST_VALUES, *(CYCLES * season for season in structure.seasons)])
+        needed = max(FEWEST_VALUES, CYCLES * structure.longest)
         self._series = [Tracked.of(one, structure) if one.known >= needed else None for one in history]
         self.stretch = np.array([np.nan if one is None else one.stretch for one in self._series])
         # [kind, series, period]: as much as the size of future noise is averaged over

@@ -28,8 +28,8 @@ LEVEL_STEP = (-30, 8, -14, -18, 5)
 DEVIATION_STEP = (-30, 8, -8, -16, 5)
 MEMORY = (0, 10, 5, 3, 3)  # the deviation decays by 1 - 2^-memory
 IRREGULAR = (-30, 8, -4, -4, 8)
-SIZE = (-24, 2, -3, -12, 4)  # variance of the first harmonics of a season
-DRIFT = (-30, 8, -18, -18, 8)  # variance of their steps
+SIZE = (-24, 2, -3, -16, 3)  # variance of the first harmonics of a season
+DRIFT = (-30, 8, -18, -24, 4)  # variance of their steps
 PLAIN = (LEVEL_STEP, DEVIATION_STEP, MEMORY, IRREGULAR)
 
 STEPS = (4, 2, 1)
@@ -83,7 +83,7 @@ def fit(series: Series, structure: Structure) -> Fit:
     for sides in range(1, MOST_SIDES + 1 if structure.modulated else 1):
         wider = replace(best, structure=replace(structure, sides=sides))
         loss_of_wider = _loss(series, wider)
-        found = _descend(loss_of_wider, best.likeliest, STEPS[1:])
+        found = _descend(loss_of_wider, best.likeliest, STEPS[1:2])
         if loss_of_wider(found) + SIDE_PENALTY > loss(best.likeliest):
             break
         best, loss = replace(wider, likeliest=found), loss_of_wider

@@ -73,12 +73,12 @@ def future_noise(variances: Floats, season: int, ahead: int) -> Floats:
     recent = variances[..., -CYCLES * phases :] if season > 1 else variances[..., -UNSEASONAL:]
     missing = np.full((*recent.shape[:-1], -recent.shape[-1] % phases), np.nan)
     cycles = np.concatenate([missing, recent], axis=-1).reshape(*recent.shape[:-1], -1, phases)
-    expected, overall = _mean(cycles, axis=-2), _mean(recent, axis=-1)[..., None]
+    expected, overall = mean_of_known(cycles, axis=-2), mean_of_known(recent, axis=-1)[..., None]
     expected = np.where(np.isnan(expected), np.where(np.isnan(overall), 0.0, overall), expected)
     return expected[..., np.arange(ahead) % phases]
 
 
-def _mean(variances: Floats, axis: int) -> Floats:
+def mean_of_known(variances: Floats, axis: int) -> Floats:
     """The mean of those that are known; NaN if none is."""
     known = np.isfinite(variances)
     count = known.sum(axis=axis)

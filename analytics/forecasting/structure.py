@@ -42,8 +42,8 @@ class Structure:
 
     >>> Structure.of([168, 24]).seasons
     (24, 168)
-    >>> Structure.of([7]).size, Structure.of([24, 168]).size
-    (8, 32)
+    >>> Structure.of([7]).size, Structure.of([24, 168]).size, Structure((24, 168), sides=3).size
+    (8, 24, 120)
     """
 
     seasons: tuple[int, ...] = ()
@@ -93,6 +93,11 @@ class Structure:
     def main(self) -> int:
         """The shortest season; 1 without seasons."""
         return self.seasons[0] if self.seasons else 1
+
+    @property
+    def longest(self) -> int:
+        """The longest season; 1 without seasons."""
+        return self.seasons[-1] if self.seasons else 1
 
     @property
     def size(self) -> int:
@@ -145,7 +150,7 @@ def usual_seasons(step: timedelta, periods: int) -> Structure:
 
 def check_enough(what: str, known: int, structure: Structure) -> None:
     """Refuse to forecast from too little."""
-    needed = max([FEWEST_VALUES, *(CYCLES * season for season in structure.seasons)])
+    needed = max(FEWEST_VALUES, CYCLES * structure.longest)
     if known < needed:
         seasons = f" with seasons of {' and '.join(map(str, structure.seasons))} periods" if structure.seasons else ""
         hint = "collect for longer, or leave out the longest season" if structure.seasons else "collect for longer"

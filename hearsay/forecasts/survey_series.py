@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -43,6 +44,7 @@ def survey_series(
         series = _visitors(results, survey, measure, window)
     else:
         series = _cells(results, survey, measure, attribute, value)
+    series = [replace(one, clock=survey.calendar.on_the_wall) for one in series]
     first = series[0].first
     begin = survey.bounds(first)[0].replace(tzinfo=None)
     names = {s.name for s in series}

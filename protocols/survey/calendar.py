@@ -181,6 +181,19 @@ class Calendar:
         begin = self.begin(period)
         return begin - self._clock.local(begin) % _HOUR
 
+    def on_the_wall(self, period: Numbers) -> Numbers:
+        """The number of a period as clocks on the wall count: what they skip in spring is counted, too.
+
+        >>> start = datetime.fromisoformat("2026-03-29T00:00:00+01:00")
+        >>> hours = Calendar(start, HOUR, resolve("Europe/Paris", start))
+        >>> [hours.on_the_wall(period) for period in (0, 1, 2, 3)]
+        [0, 1, 3, 4]
+        """
+        if not self.uniform:
+            return period
+        shown = self._clock.local(self.begin(period)) - self._clock.local(self._origin)
+        return (shown + self._length // 2) // self._length
+
     def begins_day(self, period: int) -> bool:
         """Whether a period begins at the first instant of a local day."""
         return self._clock.reached(self.begin(period) - 1) // _DAY < self.day(period)

@@ -77,11 +77,9 @@ class Forecaster:
         values, fresh, memo = (
             np.stack([getattr(o, part) for o in self._history]).T for part in ("values", "fresh", "memo")
         )
-        first = self._history[0].period
-        bank = Bank(
-            self._structure,
-            [Series(str(cell), values[i], fresh[i], memo[i], first) for i, cell in enumerate(self._cells)],
-        )
+        since = self._history[0].period, self._scheme.survey.calendar.on_the_wall
+        history = [Series(str(cell), values[i], fresh[i], memo[i], *since) for i, cell in enumerate(self._cells)]
+        bank = Bank(self._structure, history)
         # Never keep an earlier fit: after a restart, it would not be known.
         self._bank, self._fitted_after = (bank if np.isfinite(bank.stretch).any() else None), self.through
 

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 
-from analytics.forecasting.fitting import Fit, first_state
+from analytics.forecasting.fitting import Fit
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC
 from protocols.arrays import Floats
 
@@ -20,7 +20,7 @@ class Oracle(MLEModel):
 
     def __init__(self, values: Floats, noise: Floats, fit: Fit) -> None:
         structure = fit.structure
-        q, phi, irregular = fit.parameters.noise(structure)
+        x, p, q, phi, irregular = fit.filter()
         super().__init__(values, k_states=structure.size, k_posdef=structure.size)
         rotation = np.eye(structure.size)
         rotation[DEVIATION, DEVIATION] = phi
@@ -39,5 +39,5 @@ class Oracle(MLEModel):
         self.ssm["design"], self.ssm["transition"] = design, rotation
         self.ssm["selection"], self.ssm["state_cov"] = np.eye(structure.size), np.diag(q)
         self.ssm["obs_cov"] = (noise + irregular)[None, None, :]
-        self.ssm.initialize_known(*first_state(structure, fit.start, fit.spread, q, phi))
+        self.ssm.initialize_known(x, p)
         self.ssm.tolerance = 0  # never take the filter for converged

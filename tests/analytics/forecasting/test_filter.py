@@ -6,27 +6,27 @@ import numpy as np
 import pytest
 
 from analytics.forecasting.filtering import log_likelihood, predict
-from analytics.forecasting.fitting import Fit, Parameters
+from analytics.forecasting.fitting import Fit
 from analytics.forecasting.predicting import Tracked
 from analytics.forecasting.series import Series
 from analytics.forecasting.structure import FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 
 pytestmark = pytest.mark.xdist_group("statsmodels")  # whose imports take two CPU seconds
-STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure.of([24, 168])]
+STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure((24, 168), sides=1)]
 PERIODS = 260
 
 
 def a_fit(structure: Structure) -> Fit:
-    seasons = tuple(-40 - place for place in range(len(structure.seasons)))
-    return Fit(structure, Parameters(3, -30, -8, 9, -12, seasons), 50.0, 64.0)
+    point = (-3.75, -1.0, 2.25, -1.5, *(log for place in range(len(structure.seasons)) for log in (0.0, -5.0 - place)))
+    return Fit(structure, 50.0, 6, point, point)
 
 
 def a_series(structure: Structure, seed: int = 3) -> tuple[Floats, Floats]:
     """Values with missing ones, and known noise that is different in every period."""
     random = np.random.default_rng(seed)
     noise = random.uniform(0, 30, PERIODS)
-    values = 50 + 8 * structure.regressors(0, PERIODS)[:, FIRST_HARMONIC:].sum(axis=1) + random.normal(0, 8, PERIODS)
+    values = 50 + 8 * structure.regressors(np.arange(PERIODS))[:, FIRST_HARMONIC:].sum(axis=1) + random.normal(0, 8, PERIODS)
     values[random.random(PERIODS) < 0.1] = np.nan
     return values, noise
 
@@ -36,9 +36,7 @@ def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
     from tests.analytics.forecasting.oracle import Oracle
 
     fit, (values, noise) = a_fit(structure), a_series(structure)
-    q, phi, irregular = fit.parameters.noise(structure)
-    x, p = fit.first_state()
-    ours = log_likelihood(values, noise + irregular, structure.regressors(0, PERIODS), x, p, q, phi)
+    ours = log_likelihood(values, noise, structure.regressors(np.arange(PERIODS)), *fit.filter())
     theirs = Oracle(values, noise, fit).ssm.loglike()
     assert ours == pytest.approx(theirs, abs=1e-6)
 
@@ -49,16 +47,15 @@ def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
     from tests.analytics.forecasting.oracle import Oracle
 
     fit, (values, noise) = a_fit(structure), a_series(structure)
-    q, phi, irregular = fit.parameters.noise(structure)
-    x, p = fit.first_state()
-    regressors = structure.regressors(0, PERIODS + 30)
-    log_likelihood(values, noise + irregular, regressors, x, p, q, phi)
+    last = fit.filter()
+    regressors = structure.regressors(np.arange(PERIODS + 30))
+    log_likelihood(values, noise, regressors, *last)
     mean, variance = np.empty((2, 30))
-    predict(x, p, q, phi, regressors[PERIODS:], mean, variance)
+    predict(*last, regressors[PERIODS:], mean, variance)
     future = Oracle(np.concatenate([values, np.full(30, np.nan)]), np.concatenate([noise, np.zeros(30)]), fit)
     theirs = future.ssm.filter()
     np.testing.assert_allclose(mean, theirs.forecasts[0, PERIODS:], rtol=1e-8)
-    np.testing.assert_allclose(variance + irregular, theirs.forecasts_error_cov[0, 0, PERIODS:], rtol=1e-8)
+    np.testing.assert_allclose(variance, theirs.forecasts_error_cov[0, 0, PERIODS:], rtol=1e-8)
 
 
 def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
@@ -68,6 +65,7 @@ def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
     fit = a_fit(structure)
     known, later = (Tracked.of(whole[:end], structure, fit) for end in (PERIODS, PERIODS - 9))
     for t in range(PERIODS - 9, PERIODS):
-        later.take(values[t], noise[t], structure.regressors(t, 1)[0])
-    assert known.x.tobytes() == later.x.tobytes() and known.p.tobytes() == later.p.tobytes()
-    assert (known.p == known.p.T).all()
+        later.take(values[t], noise[t], np.array([t]))
+    for one, other in zip(known.filters, later.filters, strict=True):
+        assert one.x.tobytes() == other.x.tobytes() and one.p.tobytes() == other.p.tobytes()
+        assert (one.p == one.p.T).all()
