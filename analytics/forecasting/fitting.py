@@ -37,7 +37,7 @@ ENOUGH = 0.1  # what a round of steps must gain for another one
 SIDE_PENALTY = 3.0  # what one more side band must gain
 BANK = np.array([-6, -4, -2, 0, 2, 4, 6])
 CAUTIOUS = (0, 1, 3)  # level, deviation, irregular
-CAUTION = 1.0  # power of a variance in the bank's prior. With 0, 95 % intervals of short noisy series cover 88 %.
+CAUTION = 1.5  # power of a variance in the bank's prior. With 0, 95 % intervals of short noisy series cover 88 %.
 GRAIN = 8  # grid points of cautious variances for each doubling
 LEVEL_PRIOR = 100.0  # variance of the first level
 
@@ -84,6 +84,8 @@ def fit(series: Series, structure: Structure) -> Fit:
         wider = replace(best, structure=replace(structure, sides=sides))
         loss_of_wider = _loss(series, wider)
         found = _descend(loss_of_wider, best.likeliest, STEPS[1:2])
+        # A new search gains a little without side bands, too.
+        best = replace(best, likeliest=min(best.likeliest, _descend(loss, found, STEPS), key=loss))
         if loss_of_wider(found) + SIDE_PENALTY > loss(best.likeliest):
             break
         best, loss = replace(wider, likeliest=found), loss_of_wider

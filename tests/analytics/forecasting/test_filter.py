@@ -26,7 +26,9 @@ def a_series(structure: Structure, seed: int = 3) -> tuple[Floats, Floats]:
     """Values with missing ones, and known noise that is different in every period."""
     random = np.random.default_rng(seed)
     noise = random.uniform(0, 30, PERIODS)
-    values = 50 + 8 * structure.regressors(np.arange(PERIODS))[:, FIRST_HARMONIC:].sum(axis=1) + random.normal(0, 8, PERIODS)
+    values = (
+        50 + 8 * structure.regressors(np.arange(PERIODS))[:, FIRST_HARMONIC:].sum(axis=1) + random.normal(0, 8, PERIODS)
+    )
     values[random.random(PERIODS) < 0.1] = np.nan
     return values, noise
 
