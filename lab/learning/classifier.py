@@ -1,11 +1,14 @@
 """Naive Bayes from counts of pairs, a classifier that needs no records; and how good a classifier is.
 
-    score of y = ln P(y) + sum over attributes of ln (1 + s R),     R = r / (P(x) P(y))
+    score of y = b(y) + t sum over attributes of ln (1 + s R),     R = r / (P(x) P(y))
 
 R is by how much the pair (x, y) is more frequent than if both were independent, from the unbiased table (`contrast`).
 It is shrunk by its signal share s = signal / (signal + noise): the noise is the variance of R, which is known, and the
-signal what the squares of R have beyond it, on average over the table. An attribute that cannot be told from an
-independent one says nothing.
+signal what the squares of R have beyond it, on average over the table. An attribute without signal says nothing.
+
+Attributes that depend on each other say the same thing several times, and what noise is left is counted as if it were
+known: with t = 1 and b = ln P(y), ranks are right, but far too many rare labels are predicted. So t and b are fitted to
+what is published: over the records to classify, each label has its share, and the mean score is that of the tables.
 """
 
 from __future__ import annotations
@@ -15,33 +18,51 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.learning.model import Model, contrast
+from lab.learning.model import contrast
 from lab.learning.tables import Measured, Records, Shares, agree
 from protocols.arrays import Floats, Mask, Values
 
 FLOOR = 1e-4  # of P(x | y) times the number of values: no single answer decides alone
 RATIO = 0.02  # of P(x | y) / P(x), for the same reason
+BISECTIONS, ROUNDS = 20, 30
 FEWEST = 30  # people of a group: fewer say nothing about a rate
 
 
 @dataclass(frozen=True, eq=False)
 class NaiveBayes:
-    """`prior[y]` and `ratios[attribute][x, y]` are logarithms; `dropped` attributes say nothing."""
+    """`prior[y]` are shares, `ratios[attribute][x, y]` logarithms; `dropped` attributes say nothing.
+
+    `expected` is the mean of the sum of logarithms for the label that a person has.
+    """
 
     prior: Floats
     ratios: Mapping[str, Floats]
+    expected: float
     dropped: tuple[str, ...]
 
     def scores(self, records: Records) -> Floats:
-        """The score `[record, y]` of each label."""
-        found = np.tile(self.prior, (len(next(iter(records.values()))), 1))
+        """The score `[record, y]` of each label, fitted to these records."""
+        sums = np.zeros((len(next(iter(records.values()))), len(self.prior)))
         for name, ratio in self.ratios.items():
-            found += ratio[records[name]]
-        return found
+            sums += ratio[records[name]]
+        low, high = 0.0, 1.0
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            scores = self._with_shares(middle * sums)
+            mean = float((np.exp(scores) * sums).sum(axis=1).mean())
+            low, high = (middle, high) if mean < self.expected else (low, middle)
+        return scores
+
+    def _with_shares(self, scores: Floats) -> Floats:
+        """Logarithms of probabilities, so that each label has its share over all records."""
+        for _ in range(ROUNDS):
+            scores = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
+            scores = scores + np.log(self.prior / np.exp(scores).mean(axis=0))
+        return np.asarray(scores - np.logaddexp.reduce(scores, axis=1)[:, None])
 
 
-def naive_bayes(measured: Measured, label: str, model: Model | None = None) -> NaiveBayes:
-    """The classifier of `label`, from the pairs that have it. Its `model` says which attributes to drop.
+def naive_bayes(measured: Measured, label: str) -> NaiveBayes:
+    """The classifier of `label`, from the pairs that have it.
 
     >>> from lab.learning.tables import counted
     >>> people = {"x": np.repeat([0, 1], 500), "y": np.repeat([0, 1, 0, 1], [400, 100, 100, 400])}
@@ -49,18 +70,17 @@ def naive_bayes(measured: Measured, label: str, model: Model | None = None) -> N
     >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
     [0, 1]
     """
-    ones = (model.tables if model else agree(measured)).ones
+    ones = agree(measured).ones
     prior = np.maximum(ones[label], FLOOR)
-    ratios, dropped = {}, []
+    ratios, expected = {}, 0.0
     for pair, shares in measured.pairs.items():
-        if label not in pair:
-            continue
-        name, table = (pair[0], shares) if pair[1] == label else (pair[1], shares.T)
-        if model is not None and not model.associations[pair].dependent:
-            dropped.append(name)
-        else:
-            ratios[name] = _log_ratios(table, np.maximum(ones[name], FLOOR / len(ones[name])), prior)
-    return NaiveBayes(np.log(prior), ratios, tuple(dropped))
+        if label in pair:
+            name, table = (pair[0], shares) if pair[1] == label else (pair[1], shares.T)
+            values = np.maximum(ones[name], FLOOR / len(ones[name]))
+            ratios[name] = _log_ratios(table, values, prior)
+            expected += float((np.outer(values, prior) * np.exp(ratios[name]) * ratios[name]).sum())
+    dropped = tuple(name for name, ratio in ratios.items() if not ratio.any())
+    return NaiveBayes(prior / prior.sum(), ratios, expected, dropped)
 
 
 def _log_ratios(shares: Shares, values: Floats, prior: Floats) -> Floats:

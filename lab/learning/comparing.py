@@ -125,7 +125,7 @@ def _learn(
 ) -> Iterator[tuple[str, dict[str, float]]]:
     measured = _collected(people, pairs, respondent)
     model = fit(measured)
-    own = naive_bayes(measured, people.label, model)
+    own = naive_bayes(measured, people.label)
     yield CROSSES, _figures(people, own.scores(people.test)) | {"dropped": float(len(own.dropped))}
     records = draw_records(model, len(people.train[people.label]), seed)
     from_records = naive_bayes(counted(people.sizes, records, pairs), people.label)
