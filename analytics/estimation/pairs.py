@@ -5,8 +5,9 @@ same people. Two tables are made of them:
 
     adjusted      the least squares fit to all three with their known variances. It is linear in the counts, so it is
                   unbiased, too, and has the smaller errors.
-    consistent    Norm-Sub in both directions: the table nearest to the adjusted one that is non-negative and whose rows
-                  and columns sum to the consistent histograms of the attributes.
+    consistent    the adjusted table, shrunk towards the product of its sums by signal / (signal + noise): the noise is
+                  known, and the signal is what the squares of its differences have beyond it. Then Norm-Sub in both
+                  directions: the nearest table that is non-negative and has the sums of the adjusted one.
 """
 
 from __future__ import annotations
@@ -57,14 +58,6 @@ class Table:
 
 
 @dataclass(frozen=True, eq=False)
-class Margin:
-    """One attribute of a cross: its table, and its consistent histogram."""
-
-    table: Table
-    consistent: Floats
-
-
-@dataclass(frozen=True, eq=False)
 class Pairs:
     """Shares of all pairs, row by row: adjusted with errors and intervals, and consistent with intervals."""
 
@@ -76,8 +69,8 @@ def fitted_pairs(
     estimates: Estimates,
     table: Table,
     shape: tuple[int, int],
-    rows: Margin | None,
-    columns: Margin | None,
+    rows: Table | None,
+    columns: Table | None,
     population: float = np.inf,
 ) -> Pairs:
     """The tables of a cross from its estimates and their table. An absent margin is not used.
@@ -85,18 +78,17 @@ def fitted_pairs(
     The interval of an adjusted share is that of the estimate, moved to it, and narrower as its error is smaller: it is
     as lopsided near 0. Of a consistent share it is the same one, cut to what a share can be.
 
-    >>> rows = Margin(Table(np.array([0.5, 0.5]), 1e-6, np.full(2, 1e-6), np.zeros(2)), np.array([0.5, 0.5]))
+    >>> rows = Table(np.array([0.5, 0.5]), 1e-6, np.full(2, 1e-6), np.zeros(2))
     >>> shares = Estimates(*np.array([[0.4, 0.2, 0.5, -0.1], [0.1] * 4, [0.2, 0, 0.3, -0.3], [0.6, 0.4, 0.7, 0.1]]))
     >>> found = fitted_pairs(shares, Table(shares.value, 0.01, np.full(4, 0.01), np.zeros(4)), (2, 2), rows, None)
     >>> found.adjusted.value.round(3).tolist(), found.adjusted.error.round(3).tolist()
     ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071])
     >>> found.adjusted.low.round(3).tolist(), found.consistent.value.round(3).tolist()
-    ([0.209, 0.009, 0.409, -0.191], [0.35, 0.15, 0.5, 0.0])
+    ([0.209, 0.009, 0.409, -0.191], [0.4, 0.1, 0.5, 0.0])
     """
-    tables = None if rows is None else rows.table, None if columns is None else columns.table
-    value, variance = _adjusted(table, shape, *tables)
+    value, variance = _adjusted(table, shape, rows, columns)
     possible = np.clip(value, 0, 1)
-    known = _even(shape, table, *tables)
+    known = _even(shape, table, rows, columns)
     error = np.sqrt(np.maximum(variance - possible * (1 - possible) / population, LEAST * known)).ravel()
     narrower = np.divide(error, estimates.error, out=np.ones_like(error), where=estimates.error > 0)
     adjusted = Estimates(
@@ -105,10 +97,20 @@ def fitted_pairs(
         value.ravel() - (estimates.value - estimates.low) * narrower,
         value.ravel() + (estimates.high - estimates.value) * narrower,
     )
-    sums = (None if margin is None else margin.consistent for margin in (rows, columns))
-    consistent = two_way_norm_sub(value, *sums).ravel()
+    consistent = _shrunk(value, table.even).ravel()
     low, high = np.minimum(adjusted.low, consistent), np.maximum(adjusted.high, consistent)
     return Pairs(adjusted, ConsistentShares(consistent, np.clip(low, 0, 1), np.clip(high, 0, 1)))
+
+
+def _shrunk(value: Floats, variance: float) -> Floats:
+    """The consistent table of an adjusted one; `variance` is that of a cell if all are alike."""
+    m, k = value.shape
+    rows, columns = norm_sub(value.sum(axis=1)), norm_sub(value.sum(axis=0))
+    even = np.outer(rows, columns)
+    noise = variance * (1 - 1 / m) * (1 - 1 / k)  # of what only the cross knows
+    signal = max(float(((value - even) ** 2).mean()) - noise, 0.0)
+    kept = signal / (signal + noise) if noise > 0 else 1.0
+    return two_way_norm_sub(even + kept * (value - even), rows, columns)
 
 
 def _precisions(shape: tuple[int, int], table: Table, rows: Table | None, columns: Table | None) -> Floats:
@@ -162,8 +164,8 @@ def _adjusted(table: Table, shape: tuple[int, int], rows: Table | None, columns:
     return value, variance
 
 
-def two_way_norm_sub(table: Floats, rows: Floats | None, columns: Floats | None) -> Floats:
-    """The nearest non-negative table that sums to 1, with these sums of rows and of columns as far as they are given.
+def two_way_norm_sub(table: Floats, rows: Floats, columns: Floats) -> Floats:
+    """The nearest non-negative table with these sums of rows and of columns.
 
     An amount is subtracted from each row and one from each column, and what is below 0 is cut. The amounts of rows are
     found for given ones of columns, then the other way round, until the sums are right.
@@ -171,19 +173,13 @@ def two_way_norm_sub(table: Floats, rows: Floats | None, columns: Floats | None)
     >>> table = np.array([[0.5, 0.2], [-0.1, 0.4]])
     >>> two_way_norm_sub(table, np.array([0.6, 0.4]), np.array([0.5, 0.5])).round(3).tolist()
     [[0.5, 0.1], [0.0, 0.4]]
-    >>> two_way_norm_sub(table, np.array([0.6, 0.4]), None).round(3).tolist()
-    [[0.45, 0.15], [0.0, 0.4]]
     """
-    if rows is None and columns is None:
-        return norm_sub(table.ravel()).reshape(table.shape)
     of_rows, of_columns = np.zeros(len(table)), np.zeros(table.shape[1])
     for _ in range(ROUNDS):
-        if rows is not None:
-            of_rows = _amounts(table - of_columns[None, :], rows)
-        if columns is not None:
-            of_columns = _amounts((table - of_rows[:, None]).T, columns)
+        of_rows = _amounts(table - of_columns[None, :], rows)
+        of_columns = _amounts((table - of_rows[:, None]).T, columns)
         found = np.maximum(table - of_rows[:, None] - of_columns[None, :], 0)
-        if rows is None or columns is None or np.abs(found.sum(axis=1) - rows).max() < EXACT:
+        if np.abs(found.sum(axis=1) - rows).max() < EXACT:
             break
     return found
 

@@ -19,7 +19,7 @@ from analytics.estimation.consistent_shares import (
 )
 from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
-from analytics.estimation.pairs import Margin, Table, fitted_pairs
+from analytics.estimation.pairs import Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
 from analytics.estimation.sets import set_sizes
 from analytics.estimation.votes import covariance, nearest
@@ -95,7 +95,7 @@ class Answers:
         if not axes:
             return self._fitted_alone
         first, second = axes
-        rows, columns = (None if answers is None else answers._margin for answers in margins)
+        rows, columns = (None if answers is None else answers._table for answers in margins)
         people = max(float(self.visitors.value), 1.0)
         pairs = fitted_pairs(self.shares, self._table, (first.k, second.k), rows, columns, people)
         adjusted = shortened(pairs.adjusted)
@@ -117,10 +117,6 @@ class Answers:
             return {"consistent": np.round(shares, places_of(self.shares.error))}
         found = shortened_consistent(self.consistent, self.shares.error)
         return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
-
-    @property
-    def _margin(self) -> Margin:
-        return Margin(self._table, self.consistent.value)
 
     @property
     def _table(self) -> Table:

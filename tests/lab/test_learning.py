@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import numpy as np
 import pytest
 
 from analytics.estimation import estimate
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
+from lab.learning.comparing import CROSSES, MAJORITY, People, compare
 from lab.learning.model import LEVEL, Model, association, fit, mutual_information
 from lab.learning.records import distances, draw_records
 from lab.learning.tables import Measured, Shares, agree, counted, nearest
@@ -134,7 +137,7 @@ def test_what_noise_says_is_dropped_and_the_rest_is_shrunk() -> None:
     random = np.random.default_rng(8)
     true = counted(SIZES, labelled(60_000, random), [(name, "label") for name in SIZES if name != "label"])
     measured = Measured(SIZES, {}, {pair: noisy(s.value, 0.01, random) for pair, s in true.pairs.items()})
-    found, exact = naive_bayes(measured, "label", fit(measured)), naive_bayes(true, "label")
+    found, exact = naive_bayes(measured, "label"), naive_bayes(true, "label")
     assert {"noise", "more"} >= set(found.dropped) and not {"near", "far"} & set(found.dropped)
     assert np.ptp(found.ratios["far"]) < np.ptp(exact.ratios["far"]) * 1.1
     people = labelled(20_000, random)
@@ -147,3 +150,38 @@ def test_gaps_are_differences_between_groups() -> None:
     assert gaps(scores, labels, groups, positive=1) == {"parity": 1.0, "opportunity": 1.0, "accuracy": 0.0}
     assert np.isnan(gaps(scores, labels, groups * 0, positive=1)["parity"]), "one group has no gap"
     assert accuracy(scores, labels) == 0.5
+
+
+PUBLIC = {
+    "fair": ("affairs", ["rate_marriage", "age", "yrs_married", "children", "religious", "educ", "occupation"]),
+    "anes96": ("vote", ["TVnews", "selfLR", "ClinLR", "DoleLR", "PID", "age", "educ", "income"]),
+}
+"""Tables that come with statsmodels: the label (above 0 or not), and the columns that it is learnt from."""
+
+
+def public(name: str, devices: int, seed: int) -> People:
+    """Devices that hold records of a table, drawn with replacement from seven tenths of it; the rest is tried on."""
+    label, columns = PUBLIC[name]
+    frame = import_module(f"statsmodels.datasets.{name}").load_pandas().data
+    random, sizes, records = np.random.default_rng(seed), {}, {}
+    for column in columns:
+        cuts = np.unique(np.quantile(frame[column], np.linspace(0, 1, 7)[1:-1]))
+        records[column], sizes[column] = np.searchsorted(cuts, frame[column], side="right"), len(cuts) + 1
+    records[label], sizes[label] = (frame[label] > 0).to_numpy().astype(np.int64), 2
+    order = random.permutation(len(frame))
+    answering = random.choice(order[len(order) * 3 // 10 :], devices)
+    trained, tried = (
+        {name: column[rows] for name, column in records.items()} for rows in (answering, order[: len(order) * 3 // 10])
+    )
+    return People(sizes, label, trained, tried)
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.xdist_group("statsmodels")
+@pytest.mark.filterwarnings("ignore")  # of the imports of statsmodels and pandas
+@pytest.mark.parametrize("name", PUBLIC)
+def test_naive_bayes_from_crosses_is_above_the_majority_on_public_tables(name: str) -> None:
+    found = compare(public(name, 100_000, seed=1), [1.0, 2.0], alpha=None, runs=4)
+    accuracies = {(one.source, one.eps): one.figures["accuracy"].value for one in found}
+    for eps in (1.0, 2.0):
+        assert accuracies[CROSSES, eps] > accuracies[MAJORITY, None], accuracies
