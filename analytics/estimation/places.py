@@ -2,8 +2,9 @@
 
 Inverting the displacement would amplify its noise beyond use, and the likeliest shares are spikes that are not in the
 truth. A few steps of expectation-maximisation from the even histogram are far closer. Their number is chosen by
-binomial thinning: a tenth of the reports is held out at random, and the steps are taken that make it likeliest. The
-division is seeded by the counts, so the same counts give the same shares.
+binomial thinning: a tenth of the reports is held out at random, and the steps are taken that make it likeliest, over
+several divisions: a single one may stop so early that errors double. They are seeded by the counts, so the same counts
+give the same shares.
 
 Stopping early smooths, so the estimate is biased: it takes from peaks and gives to what is around them. The half width
 of an interval is z times the root of
@@ -76,7 +77,7 @@ def _products(cells: Floats, area: Area) -> Floats:
     return np.asarray(np.fft.irfft2(np.abs(np.fft.rfft2(plane)) ** 2, size))
 
 
-HELD_OUT = 0.1
+HELD_OUT, DIVISIONS = 0.1, 5
 MOST_STEPS = 600
 PATIENCE = 10  # steps without a better likelihood of the held-out reports, plus as many as were taken
 FURTHER = 12  # times as many steps show what stopping early has removed
@@ -129,17 +130,17 @@ def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
 
 
 def best_steps(counts: Whole, channel: PlanarChannel, random: np.random.Generator) -> int:
-    """How many steps make a tenth of the reports likeliest, fitted to the others."""
-    held = random.binomial(counts, HELD_OUT)
+    """How many steps make a tenth of the reports likeliest, fitted to the others; over all divisions."""
+    held = random.binomial(counts, HELD_OUT, size=(DIVISIONS, channel.k))
     kept = counts - held
-    observed = kept / max(int(kept.sum()), 1)
-    shares = np.full(channel.k, 1 / channel.k)
+    observed = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1)
+    shares = np.full(held.shape, 1 / channel.k)
     expected = channel.support(shares)
     best, highest = 1, -np.inf
     for step in range(1, MOST_STEPS + 1):
         shares = shares * channel.back(observed / np.maximum(expected, TINY))
         expected = channel.support(shares)
-        likelihood = float(held @ np.log(np.maximum(expected, TINY)))
+        likelihood = float((held * np.log(np.maximum(expected, TINY))).sum())
         if likelihood > highest:
             best, highest = step, likelihood
         elif step >= 2 * best + PATIENCE:
