@@ -34,7 +34,8 @@ PLAIN = (LEVEL_STEP, DEVIATION_STEP, MEMORY, IRREGULAR)
 
 STEPS = (4, 2, 1)
 ENOUGH = 0.1  # what a round of steps must gain for another one
-SIDE_PENALTY = 3.0  # what one more side band must gain
+SECOND_SIZE, SIDE_SIZE = 6, -9  # side bands are looked for where they would be seen, also beside a week of no size
+SIDE_PENALTY = 0.5  # what one more side band must gain
 BANK = np.array([-6, -4, -2, 0, 2, 4, 6])
 CAUTIOUS = (0, 1, 3)  # level, deviation, irregular
 CAUTION = 1.5  # power of a variance in the bank's prior. With 0, 95 % intervals of short noisy series cover 88 %.
@@ -83,7 +84,8 @@ def fit(series: Series, structure: Structure) -> Fit:
     for sides in range(1, MOST_SIDES + 1 if structure.modulated else 1):
         wider = replace(best, structure=replace(structure, sides=sides))
         loss_of_wider = _loss(series, wider)
-        found = _descend(loss_of_wider, best.likeliest, STEPS[1:2])
+        seen = _moved(best.likeliest, SECOND_SIZE, max(SIDE_SIZE - best.likeliest[SECOND_SIZE], 0))
+        found = _descend(loss_of_wider, seen, STEPS[1:2])
         # A new search gains a little without side bands, too.
         best = replace(best, likeliest=min(best.likeliest, _descend(loss, found, STEPS), key=loss))
         if loss_of_wider(found) + SIDE_PENALTY > loss(best.likeliest):
