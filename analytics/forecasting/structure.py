@@ -32,6 +32,7 @@ from protocols.errors import ResultsError, SettingsError
 
 LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
 SHORTEST_HARMONICS, LONGER_HARMONICS, MOST_SIDES = 8, 3, 3
+ALWAYS_MODULATED = 2  # that many first harmonics of the day have a side band on each side in any case
 MOST_SEASONS, LONGEST_SEASON = 3, 100_000
 GRAIN = 2.0**40  # regressors are rounded to this grain, so that every machine has the same
 
@@ -76,8 +77,9 @@ class Structure:
         for place, season in enumerate(self.seasons):
             numbers = set(range(1, (LONGER_HARMONICS if place else SHORTEST_HARMONICS) + 1))
             if place == 1 and self.modulated:
-                middles = range(season // self.main, season, season // self.main)[:SHORTEST_HARMONICS]
-                numbers |= {middle + side for middle in middles for side in range(-self.sides, self.sides + 1)}
+                middles = range(season // self.main, season, season // self.main)
+                for sides, most in ((1, ALWAYS_MODULATED), (self.sides, SHORTEST_HARMONICS)):
+                    numbers |= {middle + side for middle in middles[:most] for side in range(-sides, sides + 1)}
             for number in sorted(numbers):
                 if 2 * number <= season:
                     found.setdefault(Fraction(number, season), (place, number))
