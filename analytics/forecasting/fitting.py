@@ -32,7 +32,8 @@ SIZE = (-24, 2, -3, -16, 3)  # variance of the first harmonics of a season
 DRIFT = (-30, 8, -18, -24, 4)  # variance of their steps
 PLAIN = (LEVEL_STEP, DEVIATION_STEP, MEMORY, IRREGULAR)
 
-STEPS = (4, 2, 1)
+STEPS = (2, 1)
+STARTS = ((-14.0, -8.0, 5.0), (-18.0, -6.0, 4.0))  # level, deviation, memory: from one start, one is taken for another
 ENOUGH = 0.1  # what a round of steps must gain for another one
 SECOND_SIZE, SIDE_SIZE = 6, -9  # side bands are looked for where they would be seen, also beside a week of no size
 SIDE_PENALTY = 0.5  # what one more side band must gain
@@ -80,17 +81,18 @@ def fit(series: Series, structure: Structure) -> Fit:
     begin = tuple(float(parameter[2]) for parameter in _parameters(structure))
     best = Fit(structure, float(np.median(values)), scale, begin, begin)
     loss = _loss(series, best)
-    best = replace(best, likeliest=_descend(loss, begin, STEPS))
+    found = [_descend(loss, (*start, *begin[len(start) :]), STEPS) for start in STARTS]
+    best = replace(best, likeliest=min(found, key=loss))
     for sides in range(1, MOST_SIDES + 1 if structure.modulated else 1):
         wider = replace(best, structure=replace(structure, sides=sides))
         loss_of_wider = _loss(series, wider)
         seen = _moved(best.likeliest, SECOND_SIZE, max(SIDE_SIZE - best.likeliest[SECOND_SIZE], 0))
-        found = _descend(loss_of_wider, seen, STEPS[1:2])
+        wide = _descend(loss_of_wider, seen, STEPS[:1])
         # A new search gains a little without side bands, too.
-        best = replace(best, likeliest=min(best.likeliest, _descend(loss, found, STEPS), key=loss))
-        if loss_of_wider(found) + SIDE_PENALTY > loss(best.likeliest):
+        best = replace(best, likeliest=min(best.likeliest, _descend(loss, wide, STEPS), key=loss))
+        if loss_of_wider(wide) + SIDE_PENALTY > loss(best.likeliest):
             break
-        best, loss = replace(wider, likeliest=found), loss_of_wider
+        best, loss = replace(wider, likeliest=wide), loss_of_wider
     cautious = list(best.likeliest)
     for place in CAUTIOUS:
         losses = np.array([loss(_moved(best.likeliest, place, by)) for by in BANK])
