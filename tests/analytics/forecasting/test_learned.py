@@ -84,9 +84,9 @@ def simulated(kind: str, days: int, noise: float, seed: int, ahead: int) -> tupl
 
 
 def coverage(kind: str, days: int, noise: float, cautious: bool = True) -> float:
-    """How often 95 % intervals hold the truth, over 200 series and 7 days."""
+    """How often 95 % intervals hold the truth, over 800 series and 7 days."""
     structure, inside = WEEK if kind == WEEKLY else Structure(), []
-    for seed in range(200):
+    for seed in range(800):
         series, truth = simulated(kind, days, noise, seed, 7)
         found: Fit = fit(series, structure)
         made = forecast(series, structure, 7, found if cautious else replace(found, cautious=found.likeliest))
