@@ -39,7 +39,7 @@ SECOND_SIZE, SIDE_SIZE = 6, -9  # side bands are looked for where they would be 
 SIDE_PENALTY = 0.5  # what one more side band must gain
 BANK = np.array([-6, -4, -2, 0, 2, 4, 6])
 CAUTIOUS = (0, 1, 3)  # level, deviation, irregular
-CAUTION = 1.5  # power of a variance in the bank's prior. With 0, 95 % intervals of short noisy series cover 88 %.
+CAUTION = 1.25  # power of a variance in the bank's prior. With 0, 95 % intervals of short noisy series cover 88 %.
 GRAIN = 8  # grid points of cautious variances for each doubling
 LEVEL_PRIOR = 100.0  # variance of the first level
 
