@@ -44,7 +44,7 @@ class Structure:
     >>> Structure.of([168, 24]).seasons
     (24, 168)
     >>> Structure.of([7]).size, Structure.of([24, 168]).size, Structure((24, 168), sides=3).size
-    (8, 24, 120)
+    (8, 32, 120)
     """
 
     seasons: tuple[int, ...] = ()
