@@ -71,7 +71,18 @@ def test_every_mechanism_is_in_a_vector() -> None:
 
 
 def test_devices_in_python_know_every_key_of_a_survey() -> None:
-    shown = {"title", "description", "forecast", "nowcast", "areas", "signature", "groups", "role"}
+    shown = {
+        "title",
+        "description",
+        "contact",
+        "forecast",
+        "nowcast",
+        "areas",
+        "signature",
+        "groups",
+        "role",
+        "quantiles",
+    }
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
     assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
     assert (MOST_HASHES, tuple(PRIMES)) == (questions.MOST_HASHES, questions.FRESH_PRIMES)

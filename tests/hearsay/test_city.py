@@ -69,7 +69,7 @@ def test_a_survey_with_a_map_is_collected_in_a_fresh_directory_and_its_page_has_
 
 
 def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_anybody(city: Path) -> None:
-    """The repeated hour of such times is read as the first one."""
+    """Which of the repeated hours is meant is not proposed: the operator chooses."""
     dirty, words = city / "dirty.csv", ["--survey", str(city / "city.yaml"), "--check"]
     lines = [
         "msisdn;heure;cellule;sexe",
@@ -81,7 +81,9 @@ def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_a
     refused = hearsay("replay", str(dirty), *words)
     assert refused.returncode == 1 and "+336" not in refused.stderr
     proposed = shlex.split(refused.stderr.partition("right of: ")[2])
-    shown = hearsay("replay", str(dirty), *words, *proposed)
+    unclear = hearsay("replay", str(dirty), *words, *proposed)
+    assert unclear.returncode == 1 and "--repeated first or second" in " ".join(unclear.stdout.split())
+    shown = hearsay("replay", str(dirty), *words, *proposed, "--repeated", "first")
     assert shown.returncode == 0, shown.stderr
     said = " ".join(shown.stdout.split())
     assert "of 28, nobody in Sun 2026-10-25 02:00 +01:00" in said

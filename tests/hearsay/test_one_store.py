@@ -130,7 +130,7 @@ def marked() -> set[tuple[int, int]]:
     """The windows that are marked, in the report, the page and the library alike."""
     shown = json.loads(type_in("report", "--data", "data", "--json").stdout)
     found = {(window["first"], window["last"]) for window in shown["windows"] if window["presence_lost"]}
-    listed = read_results("data")["visitors"].to_pylist()
+    listed = read_results("data").everything["visitors"].to_pylist()
     assert {(row["first"], row["last"]) for row in listed if row["presence_lost"]} == found
     assert type_in("report", "--data", "data", "--html", "page.html").exit_code == 0
     printed = " ".join(type_in("report", "--data", "data").output.split())

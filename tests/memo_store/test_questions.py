@@ -122,12 +122,12 @@ def test_what_stands_for_an_unlisted_food_is_the_same_food_in_surveys_that_ask_t
     stands = []
     for people in (asking("one", FOODS), asking("other", FOODS[::-1], terms="eps_inf: 2, eps_1: 0.5")):
         (question,) = people.scheme.questions
-        values = people.values(question, EVERYONE, {"food": nobody})
+        values = people.values(question, EVERYONE, {"food": nobody}, 0)
         stands.append([question.attribute.values[value] for value in values])
-        assert (people.values(question, EVERYONE, {"food": SAID}) == SAID).all()
+        assert (people.values(question, EVERYONE, {"food": SAID}, 0) == SAID).all()
     assert stands[0] == stands[1] and set(stands[0]) == set(FOODS)
     stranger = asking("wider", FOODS, terms="eps_inf: 2.5, eps_1: 1")
-    drawn = stranger.values(stranger.scheme.questions[0], EVERYONE, {"food": nobody})
+    drawn = stranger.values(stranger.scheme.questions[0], EVERYONE, {"food": nobody}, 0)
     assert [FOODS[value] for value in drawn] != stands[0]
 
 
@@ -136,9 +136,9 @@ def test_what_stands_for_an_unlisted_value_of_a_cross_is_drawn_for_the_cross() -
     people = asking("one", FOODS, terms=crossing, more=", {name: plan, values: [free, paid]}")
     alone, crossed = people.scheme.question("food"), people.scheme.questions[-1]
     values = {"food": np.full(len(EVERYONE), UNKNOWN), "plan": np.ones(len(EVERYONE), dtype=np.int64)}
-    drawn = people.values(crossed, EVERYONE, values)
+    drawn = people.values(crossed, EVERYONE, values, 0)
     assert set((drawn % 2).tolist()) == {1} and set((drawn // 2).tolist()) == set(range(len(FOODS)))
-    assert (drawn // 2 != people.values(alone, EVERYONE, values)).any()
+    assert (drawn // 2 != people.values(alone, EVERYONE, values, 0)).any()
 
 
 def test_among_fakes_the_question_is_the_whole_tuple(store: MemoStore) -> None:
