@@ -1,7 +1,8 @@
 """Guesses of values and of the true attribute, carried out (docs/audit.md, sections 2 and 3).
 
-Published attackers look for the true attribute with devices whose attribute they know. They learn how true and fake
-answers are spread from these, where the best attacker computes it, and guess the others' from one report:
+Published attackers look for the true attribute with devices whose attribute they know, and train classifiers on these.
+Ours know the same and use it best: they learn how true and fake answers are spread, where the best attacker computes
+it, and guess the others' attribute from one report by the ratio of both:
 
     partial knowledge    two histograms of each attribute, with one added to every count; of bits one for each bit
     hybrid               the same, on top of what the survey's own estimate says, with as much weight
@@ -21,7 +22,10 @@ from protocols.mechanisms import Flip
 from protocols.question import Question
 
 KNOWN = 0.1  # the share of devices whose attribute the attacker knows
-KINDS = {"partial": f"{KNOWN:.0%} of the devices (published attacker)", "hybrid": "both (published attacker)"}
+KINDS = {
+    "partial": f"{KNOWN:.0%} of the devices (same knowledge, best use of it)",
+    "hybrid": "estimates and devices (same knowledge, best use of it)",
+}
 
 
 def guess_trials(observed: Observed, question: Question, periods: range, prior: Floats | None = None) -> Trials:
@@ -100,8 +104,8 @@ def credits(scores: Floats, truth: Whole) -> Floats:
     return np.asarray(top[np.arange(len(scores)), truth] / top.sum(axis=1))
 
 
-def published_trials(observed: Observed, estimates: Mapping[str, Floats]) -> dict[str, Trials]:
-    """How often each kind of published attacker is right."""
+def same_knowledge_trials(observed: Observed, estimates: Mapping[str, Floats]) -> dict[str, Trials]:
+    """How often somebody is right who knows what each kind of published attacker knows."""
     assert observed.sampled is not None, "all attributes are true"
     rows, found = np.flatnonzero(observed.answered[0]), {}
     known = np.random.default_rng(0).random(len(rows)) < KNOWN

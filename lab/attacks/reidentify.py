@@ -1,18 +1,22 @@
 """Finding people of another table by their answers to several surveys (docs/audit.md, section 4).
 
 Every record of the background is scored by how likely it makes all that was seen of a device. The published attacker
-guesses a value from each answer instead, and counts how many of them a record has.
+guesses a value from each answer instead, and counts how many of them a record has. Among fakes it first guesses the
+true attribute, by the shares of values that the survey itself estimates, and uses no other answer of the report.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Literal
 
 import numpy as np
 
+from analytics.estimation import norm_sub
+from lab.attacks.forging import estimated
 from lab.attacks.likelihoods import SAME, chunks, linked
 from lab.attacks.trials import Trials
 from lab.audit.report import Attacker, Figure, Finding
@@ -27,6 +31,7 @@ TOPS = (1, 10)
 SURVEYS = 5
 RUNS = 5
 TARGETS = 1000  # of all runs together
+ANSWERING = 10_000  # people from whose answers a survey estimates shares: more would take longer than all attacks
 
 Choice = Literal["uniform", "non-uniform"]
 Table = Mapping[str, Whole]  # a value of every question for every record
@@ -38,13 +43,15 @@ class Seen:
     """What one or more linked answers say about a value: of some targets, [target, value] of one attribute.
 
     Parts with the same `group` (0 or more) are answers of one report of which only one is true: likelihood ratios of
-    true to fake add up before the logarithm is taken.
+    true to fake add up before the logarithm is taken. `shares` are those of values, as the survey
+    estimates them: only the published attacker needs them.
     """
 
     name: str
     targets: Places
     scores: Floats
     group: int | None = None
+    shares: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -67,24 +74,24 @@ class Search:
         choices: tuple[Choice, ...] = ("uniform", "non-uniform") if self.survey.solution == "smp" else ("uniform",)
         ways = [(choice, full) for choice in choices for full in (True, False)]
         records = len(next(iter(self.background.values())))
-        score = "counts equal values" if self.attacker == "published" else "likelihoods"
+        scores = {"best": "likelihoods", "published": "guesses values, counts equal ones (published attacker)"}
         for place, (choice, full) in enumerate(ways):
             runs, known = [], "all" if full else "some"
             for run in range(RUNS):
                 step(place * RUNS + run, len(ways) * RUNS, "re-identifying")
                 runs.append(self._one(keyring, choice, full, run))
             hits, crowds, limits = zip(*runs, strict=True)
-            for top in TOPS:
+            for attacker, top in product(hits[0], TOPS):
                 luck, best = min(1.0, top / records), float(np.mean([limit[top] for limit in limits]))
-                trials = sum((found[top] for found in hits), Trials())
+                trials = sum((found[attacker][top] for found in hits), Trials())
                 figures.append(
                     trials.figure(
                         self.alpha, attack="reidentify", target=f"the first {top} of {records:,} records",
-                        knows=f"{known} columns; {choice} choice; {score}", reports=SURVEYS, luck=luck, histogram=luck,
-                        best=best, exact=False,
+                        knows=f"{known} columns; {choice} choice; {scores[attacker]}", reports=SURVEYS, luck=luck,
+                        histogram=luck, best=best, exact=False,
                     )
                 )  # fmt: skip
-            shares, crowd = [found[1].share or 0.0 for found in hits], float(np.median(np.concatenate(crowds)))
+            shares, crowd = [found["best"][1].share or 0.0 for found in hits], float(np.median(np.concatenate(crowds)))
             text = (
                 f"{choice} choice of attributes, {known} columns known: the median target hides among {crowd:,.0f} "
                 f"records; from run to run the first candidate is right in {min(shares):.2%} to {max(shares):.2%}."
@@ -92,8 +99,10 @@ class Search:
             findings.append(Finding(code="anonymity-sets", text=text))
         return figures, findings
 
-    def _one(self, keyring: Keyring, choice: Choice, full: bool, run: int) -> tuple[Hits, Floats, dict[int, float]]:
-        """What one run finds, and what somebody finds who knows the true values."""
+    def _one(
+        self, keyring: Keyring, choice: Choice, full: bool, run: int
+    ) -> tuple[dict[Attacker, Hits], Floats, dict[int, float]]:
+        """What each attacker finds in one run, among how many, and what somebody finds who knows the true values."""
         random = np.random.default_rng([self.seed, run, full])
         names = [attribute.name for attribute in self.survey.attributes]
         size = len(next(iter(self.people.values())))
@@ -114,11 +123,22 @@ class Search:
                 if len(subset) == 1:
                     part = part.model_copy(update={"solution": "smp"})
                 respondent = own_respondent(part, f"audit.people.{run}.{number}", keyring)
-                seen += seen_of_tuples(respondent, number, devices, targets)
-        if self.attacker == "published":
-            seen = guessed(seen, random)
+                tuples = seen_of_tuples(respondent, number, devices, targets)
+                if self.attacker == "published" and tuples[0].group is not None:
+                    tuples = [replace(part, shares=self.estimated_shares(respondent, part.name)) for part in tuples]
+                seen += tuples
         limits = {top: without_noise(targets, self.background, known, top) for top in TOPS}
-        return *rank(seen, targets, self.background, known), limits
+        best, crowds = rank(seen, targets, self.background, known)
+        hits: dict[Attacker, Hits] = {"best": best}
+        if self.attacker == "published":
+            hits["published"] = rank(guessed(seen, random), targets, self.background, known)[0]
+        return hits, crowds, limits
+
+    def estimated_shares(self, respondent: Respondent, name: str) -> Floats:
+        """The shares of values, as a survey that all people answer would publish them."""
+        values, question = np.asarray(self.people[name])[:ANSWERING], respondent.scheme.question(name)
+        reports = respondent.answers(question, np.arange(len(values), dtype=np.uint64), 0, values)
+        return norm_sub(estimated(question, reports))
 
 
 def own_scheme(survey: Survey, name: str) -> Scheme:
@@ -195,7 +215,7 @@ def guessed(seen: Sequence[Seen], random: np.random.Generator) -> list[Seen]:
         else:
             found.append(_one_guess(part, random, np.ones(len(part.targets), dtype=bool)))
     for parts in whole.values():
-        evidence = np.array([np.log(np.exp(part.scores).mean(axis=1)) for part in parts])
+        evidence = np.array([np.exp(part.scores) @ part.shares for part in parts])
         likeliest = (evidence + 1e-9 * random.random(evidence.shape)).argmax(axis=0)
         found += [_one_guess(part, random, likeliest == place) for place, part in enumerate(parts)]
     return found

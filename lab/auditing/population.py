@@ -11,7 +11,7 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated, forged_figures
-from lab.attacks.guessing import KINDS, guess_trials, published_trials, tuple_trials, which_trials
+from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, tuple_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
@@ -98,7 +98,7 @@ class Population:
             for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
                 self._which[what, reports] += which_trials(observed, spread, periods)
             if self.attacker == "published" and reports == 1:
-                for kind, trials in published_trials(observed, self._estimates).items():
+                for kind, trials in same_knowledge_trials(observed, self._estimates).items():
                     self._which[kind, 1] += trials
 
     def _guessed(self, name: str, reports: int, trials: Trials) -> Figure:

@@ -63,7 +63,7 @@ def audit(
         str, typer.Option(help="Only these attacks: guess, which, link, reidentify, epsilon, read, forge.")
     ] = "",
     attacker: Annotated[
-        Literal["best", "published"], typer.Option(help="best, or the weaker attackers of the literature beside it.")
+        Literal["best", "published"], typer.Option(help="best, or also what the literature's attackers reach or know.")
     ] = "best",
     prior: Annotated[
         str, typer.Option(help="What the attacker knows of the shares: even, published, or a JSON file of shares.")

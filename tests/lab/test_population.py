@@ -109,11 +109,11 @@ def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
 
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", ["grr", "oue-z", "oue-r"])
-def test_published_attackers_find_the_true_attribute_less_often(name: str) -> None:
+def test_who_knows_what_published_attackers_know_finds_the_true_attribute_less_often(name: str) -> None:
     attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((5, 9, 4))]
     scheme = scheme_with(*attributes, solution="rs+fd", eps=2.0)
     figures = [figure for figure in measured(scheme, 10_000, 1, attacker="published") if figure.attack == "which"]
-    best, _, *weaker = sorted(figures, key=lambda figure: "published" in figure.knows)
+    best, _, *weaker = sorted(figures, key=lambda figure: "same knowledge" in figure.knows)
     assert len(weaker) == 2
     for figure in weaker:
         assert figure.measured is not None and best.measured is not None and figure.luck is not None
