@@ -40,8 +40,9 @@ def audit_event(report: AuditReport, limited: bool = False) -> Event:
         "breaches": list(report.breaches),
         "findings": [finding.model_dump() for finding in report.findings if not finding.defect],
         "attacks": attacks,
-        "terms": f"Intervals are exact (Clopper and Pearson) and hold with {1 - report.alpha:.3g} each. Ties are "
-        f"shared. Attacker: {report.attacker}. Seed {report.seed}. Fingerprint of the survey: {report.fingerprint}.",
+        "terms": f"Intervals are exact (Clopper and Pearson) and hold with {1 - report.alpha:.3g} each; of people in "
+        f"another table, they follow from the spread between runs. Ties are shared. Attacker: "
+        f"{report.attacker}. Seed {report.seed}. Fingerprint of the survey: {report.fingerprint}.",
     }
     return event("audit", report.survey, record)
 

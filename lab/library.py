@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from hearsay.reports.files import chosen, latest, mobility_of, narrowed, open_results
 from hearsay.terminal.console import no_step
+from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
 from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
@@ -129,14 +130,17 @@ def audit(
     prior: str = "even",
     alpha: float = 0.01,
     seed: int = 0,
+    targets: int = TARGETS,
+    surveys: int = SURVEYS,
 ) -> AuditReport:
     """Attack a survey as well as anybody can: what `hearsay audit` shows, as a model.
 
     All figures are computed. With `devices`, or with `values` (a table with one row per person), the attacks are also
     carried out, on devices that the audit makes itself, which report in `periods` periods; people are looked for in the
-    table `background`, by default in their own. `crowd` is the number of devices that hide one.
+    table `background`, by default in their own: `targets` of them, by their answers to so many `surveys`. `crowd` is
+    the number of devices that hide one.
     """
-    auditing = Auditing(survey, crowd, only, attacker, prior, alpha, seed, "")
+    auditing = Auditing(survey, crowd, only, attacker, prior, alpha, seed, "", targets, surveys)
     if devices is None and values is None:
         return auditing.computed()
     with ways_of_reports(None, None, seed) as (way, twin):

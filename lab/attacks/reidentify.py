@@ -29,7 +29,7 @@ from protocols.survey import Survey
 
 TOPS = (1, 10)
 SURVEYS = 5
-RUNS = 5
+RUNS = 10  # intervals follow from the spread of runs: those of five runs would be 1.4 times as wide
 TARGETS = 1000  # of all runs together
 ANSWERING = 10_000  # people from whose answers a survey estimates shares: more would take longer than all attacks
 
@@ -67,27 +67,29 @@ class Search:
     attacker: Attacker
     alpha: float
     seed: int
+    targets: int = TARGETS
+    surveys: int = SURVEYS
 
     def run(self, keyring: Keyring, step: Callable[[int, int, str], None]) -> tuple[list[Figure], list[Finding]]:
         """Both ways to choose attributes, with all columns known and with half of them."""
         figures, findings = [], []
         choices: tuple[Choice, ...] = ("uniform", "non-uniform") if self.survey.solution == "smp" else ("uniform",)
         ways = [(choice, full) for choice in choices for full in (True, False)]
-        records = len(next(iter(self.background.values())))
+        records, times = len(next(iter(self.background.values()))), min(RUNS, self.targets)
         scores = {"best": "likelihoods", "published": "guesses values, counts equal ones (published attacker)"}
         for place, (choice, full) in enumerate(ways):
             runs, known = [], "all" if full else "some"
-            for run in range(RUNS):
-                step(place * RUNS + run, len(ways) * RUNS, "re-identifying")
+            for run in range(times):
+                step(place * times + run, len(ways) * times, "re-identifying")
                 runs.append(self._one(keyring, choice, full, run))
             hits, crowds, limits = zip(*runs, strict=True)
             for attacker, top in product(hits[0], TOPS):
                 luck, best = min(1.0, top / records), float(np.mean([limit[top] for limit in limits]))
-                trials = sum((found[attacker][top] for found in hits), Trials())
+                each = [found[attacker][top] for found in hits]
                 figures.append(
-                    trials.figure(
-                        self.alpha, attack="reidentify", target=f"the first {top} of {records:,} records",
-                        knows=f"{known} columns; {choice} choice; {scores[attacker]}", reports=SURVEYS, luck=luck,
+                    sum(each, Trials()).figure(
+                        self.alpha, each, attack="reidentify", target=f"the first {top} of {records:,} records",
+                        knows=f"{known} columns; {choice} choice; {scores[attacker]}", reports=self.surveys, luck=luck,
                         histogram=luck, best=best, exact=False,
                     )
                 )  # fmt: skip
@@ -106,12 +108,12 @@ class Search:
         random = np.random.default_rng([self.seed, run, full])
         names = [attribute.name for attribute in self.survey.attributes]
         size = len(next(iter(self.people.values())))
-        some = np.sort(random.choice(size, min(size, TARGETS // RUNS), replace=False))
+        some = np.sort(random.choice(size, min(size, self._targets_of(run)), replace=False))
         targets = {question.name: np.asarray(self.people[question.name])[some] for question in self.survey.asked}
         least = max(1, len(names) // 2)
         known = names if full else list(random.permutation(names)[: int(random.integers(least, len(names) + 1))])
         known = [*known, *(cross.name for cross in self.survey.crosses if set(cross.of) <= set(known))]
-        picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), choice)
+        picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), choice, self.surveys)
         devices = some.astype(np.uint64)
         if self.survey.solution == "smp":
             respondent = own_respondent(self.survey, f"audit.people.{run}.{choice}", keyring)
@@ -134,6 +136,10 @@ class Search:
             hits["published"] = rank(guessed(seen, random), targets, self.background, known)[0]
         return hits, crowds, limits
 
+    def _targets_of(self, run: int) -> int:
+        """As many in every run, up to one."""
+        return len(range(run, self.targets, RUNS))
+
     def estimated_shares(self, respondent: Respondent, name: str) -> Floats:
         """The shares of values, as a survey that all people answer would publish them."""
         values, question = np.asarray(self.people[name])[:ANSWERING], respondent.scheme.question(name)
@@ -152,7 +158,7 @@ def own_respondent(survey: Survey, name: str, keyring: Keyring) -> Respondent:
 
 
 def chosen_attributes(
-    random: np.random.Generator, targets: int, attributes: int, choice: Choice
+    random: np.random.Generator, targets: int, attributes: int, choice: Choice, surveys: int
 ) -> tuple[Whole, list[Places]]:
     """The attribute that each target answers in each survey, `[survey, target]`, and what each survey asks.
 
@@ -161,7 +167,7 @@ def chosen_attributes(
     """
     answered = np.zeros((targets, attributes), dtype=bool)
     rows, asked, picks = np.arange(targets), [], []
-    for _ in range(SURVEYS):
+    for _ in range(surveys):
         most = max(1, attributes - 1)
         size = int(random.integers(min(max(1, attributes // 2), most), most + 1))
         subset = np.sort(random.choice(attributes, size, replace=False))

@@ -40,7 +40,7 @@ class Figure(_Model):
     luck: float | None = Field(description="the figure of somebody who sees nothing")
     histogram: float | None = Field(None, description="the figure of somebody who sees only the published histogram")
     measured: float | None = Field(None, description="what the attack reached; null: not measured")
-    low: float | None = Field(None, description="lower end of the exact interval of `measured`, at 1 - alpha")
+    low: float | None = Field(None, description="lower end of the interval of `measured`, at 1 - alpha")
     high: float | None = Field(None, description="upper end; null: no upper end")
     trials: int | None = Field(None, description="how many independent trials were measured")
     best: float | None = Field(None, description="the best possible figure, computed; null: it has no closed form")

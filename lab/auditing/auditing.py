@@ -17,7 +17,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.beside import Beside
 from lab.attacks.coins import Experiment, experiments
 from lab.attacks.observed import Observed
-from lab.attacks.reidentify import Search, Table
+from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
 from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
 from lab.audit.computed import Priors, computed, findings
@@ -50,6 +50,8 @@ class Auditing:
     alpha: float
     seed: int
     fail_above: str
+    targets: int = TARGETS
+    surveys: int = SURVEYS
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -99,7 +101,7 @@ class Auditing:
         if "read" in self.only and way.keyring is not None:
             figures += Reading(self.survey, table, self.alpha, self.seed).run(way.keyring, each, step)
         if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
-            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed)
+            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed, self.targets, self.surveys)
             again, crowds = search.run(way.keyring, step)
             figures, hidden = [*figures, *again], [*hidden, *crowds]
         told = [*findings(self.scheme, self.devices), *hidden, *defects(figures, self.alpha)]

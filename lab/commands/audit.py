@@ -46,6 +46,8 @@ def audit(
         Path | None,
         typer.Option(help="The table in which people are looked for; by default that of the devices themselves."),
     ] = None,
+    targets: Annotated[int, typer.Option(min=1, help="How many people are looked for in it,")] = 1000,
+    surveys: Annotated[int, typer.Option(min=1, max=100, help="... by their answers to so many surveys.")] = 5,
     kafka: Annotated[
         str | None,
         typer.Option(
@@ -143,7 +145,8 @@ def audit(
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
         wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
-        auditing = Auditing(read_survey(Path(survey)), crowd, wanted, attacker, prior, alpha, seed, fail_above)
+        terms = (crowd, wanted, attacker, prior, alpha, seed, fail_above, targets, surveys)
+        auditing = Auditing(read_survey(Path(survey)), *terms)
         if measures:
             with console.progress("measuring") as step, ways_of_reports(kafka, device, seed) as (way, twin):
                 if csv is not None:

@@ -19,6 +19,7 @@ from lab.attacks.reidentify import (
     seen_of_tuples,
     without_noise,
 )
+from lab.attacks.trials import Trials, effective
 from lab.audit.report import Attacker
 from lab.seeded_keyrings import seeded_keyring
 from protocols.respondent import Respondent
@@ -128,3 +129,20 @@ def test_without_noise_everybody_who_is_unique_is_found() -> None:
 def test_a_target_that_the_background_lacks_is_never_found() -> None:
     table, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
     assert rank([], strangers, table, ["a0"])[0][10].right == 0
+
+
+def test_as_many_people_are_looked_for_as_are_asked_for_by_as_many_surveys() -> None:
+    table = people(500)
+    search = Search(survey().survey, table, table, "best", 0.01, 1, targets=23, surveys=2)
+    assert {(figure.trials, figure.reports) for figure in search.run(seeded_keyring(3), no_step)[0]} == {(23, 2)}
+
+
+def test_intervals_hold_the_mean_of_runs_whose_chances_differ() -> None:
+    """Control: intervals of all trials together, as if they were independent, miss it far too often."""
+    random, held, pooled = np.random.default_rng(2), 0, 0
+    for _ in range(400):
+        runs = [Trials(float(random.binomial(100, chance)), 100) for chance in random.beta(4, 12, size=10)]
+        for trials, counts in ((effective(runs, 0.05), True), (sum(runs, Trials()), False)):
+            low, high = trials.interval(0.05)
+            held, pooled = held + (counts and low <= 0.25 <= high), pooled + (not counts and low <= 0.25 <= high)
+    assert pooled < 0.8 * 400 and held > 0.92 * 400
