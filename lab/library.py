@@ -13,7 +13,7 @@ from hearsay.terminal.console import no_step
 from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
-from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
+from lab.auditing.devices import STEADY, named, periods_for, rows_of, ways_of_reports
 from lab.evaluation.measuring import CORRECTIONS, USUAL
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
@@ -127,7 +127,7 @@ def audit(
     crowd: int | None = None,
     only: Sequence[Attack] = ATTACKS,
     attacker: Attacker = "best",
-    prior: str = "even",
+    prior: str | None = None,
     alpha: float = 0.01,
     seed: int = 0,
     targets: int = TARGETS,
@@ -136,18 +136,19 @@ def audit(
     """Attack a survey as well as anybody can: what `hearsay audit` shows, as a model.
 
     All figures are computed. With `devices`, or with `values` (a table with one row per person), the attacks are also
-    carried out, on devices that the audit makes itself, which report in `periods` periods; people are looked for in the
-    table `background`, by default in their own: `targets` of them, by their answers to so many `surveys`. `crowd` is
-    the number of devices that hide one.
+    carried out, on devices that the audit makes itself, which report in `periods` periods (by default 10, or as many as
+    `only` needs). People are looked for in the table `background`, by default in their own: `targets` of them, by their
+    answers to so many `surveys`. `crowd` is the number of devices that hide one. `prior` is what attackers know of the
+    shares of values: even, exact (the default with `values`), published, or the name of a file.
     """
+    prior = prior or ("even" if values is None else "exact")
     auditing = Auditing(survey, crowd, only, attacker, prior, alpha, seed, "", targets, surveys)
     if devices is None and values is None:
         return auditing.computed()
     with ways_of_reports(None, None, seed) as (way, twin):
+        needed = periods or periods_for(survey, only)
         people: Scenario = (
-            named(survey, scenario, devices, periods or PERIODS, seed)
-            if values is None
-            else rows_of(survey, values, periods or PERIODS)
+            named(survey, scenario, devices, needed, seed) if values is None else rows_of(survey, values, needed)
         )
         known = None if background is None else survey_values(background, survey)
         return auditing.measured(people, way, no_step, known, twin)

@@ -40,7 +40,7 @@ MOST_RECORDS = 50_000  # among which people are looked for, unless there is a ba
 
 @dataclass(frozen=True)
 class Auditing:
-    """What is audited, and how. `prior` is even, published, or a file of shares by attribute and value."""
+    """What is audited, and how. `prior` is even, exact, published, or a file of shares."""
 
     survey: Survey
     crowd: int | None
@@ -74,7 +74,7 @@ class Auditing:
         People are looked for in `background`, by default among the people themselves. `twin` is the same way for
         devices with another secret.
         """
-        priors = None if self.prior == "published" else self._priors()
+        priors = None if self.prior == "published" else self._priors(people)
         beside, figures, hidden = Beside(), list[Figure](), list[Finding]()
 
         def observe(some: Scenario) -> Observed:
@@ -137,16 +137,20 @@ class Auditing:
         size = max(1, min(MOST_DEVICES, BLOCK_BYTES // row))
         return [range(first, min(first + size, people.devices)) for first in range(0, people.devices, size)]
 
-    def _priors(self) -> Priors:
+    def _priors(self, people: Scenario | None = None) -> Priors:
         """The shares that the attacker knows; empty: all values are alike."""
         if self.prior == "even":
             return {}
-        if self.prior != "published":
+        if self.prior == "exact" and people is not None:
+            values = people.presences(0).values
+            columns = {q.name: np.bincount(q.places(values), minlength=q.k) for q in self.scheme.questions}
+            return {name: counts / max(1, counts.sum()) for name, counts in columns.items()}
+        if self.prior not in ("exact", "published"):
             return read_shares(Path(self.prior), self.survey)
         known = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
-        if not known:
+        if not known or self.prior == "exact":
             raise SettingsError(
-                "--prior published: nothing is published, and the survey has no priors",
+                f"--prior {self.prior}: there are no people whose shares are known, and no priors of the survey to use",
                 "measure devices (--devices), or give a file of shares",
             )
         return known

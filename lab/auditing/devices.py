@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +23,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_respondent
+from lab.audit.report import Attack
 from lab.auditing.programs import Program
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
@@ -44,6 +45,7 @@ from servers.settings import Settings, load
 from stream_app.kafka import ends, existing, publish, read_topic
 
 PERIODS = 10
+NEEDED: dict[Attack, int] = {"reidentify": 1, "read": 1, "forge": 1}
 STEADY = "steady"
 """The population of an audit if none is named: values never change and all devices report, which helps attackers."""
 
@@ -57,6 +59,12 @@ class People:
     periods: int
     attributes: dict[str, tuple[str, ...]]
     presences: Callable[[int], Presences]
+
+
+def periods_for(survey: Survey, only: Collection[Attack]) -> int:
+    """As many as these attacks need: two answers to link, one where more show nothing new; the others take ten."""
+    needed = {**NEEDED, "link": 1 + survey.one_in}
+    return max((needed.get(attack, PERIODS) for attack in only), default=1)
 
 
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:

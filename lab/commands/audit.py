@@ -32,7 +32,14 @@ def audit(
     devices: Annotated[
         int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
     ] = None,
-    periods: Annotated[int | None, typer.Option(min=1, help="... that report in so many periods. [10]")] = None,
+    periods: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="... that report in so many periods; by default 10, or as many as --only needs.",
+            show_default=False,
+        ),
+    ] = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -68,8 +75,11 @@ def audit(
         Literal["best", "published"], typer.Option(help="best, or also what the literature's attackers reach or know.")
     ] = "best",
     prior: Annotated[
-        str, typer.Option(help="What the attacker knows of the shares: even, published, or a JSON file of shares.")
-    ] = "even",
+        str | None,
+        typer.Option(
+            help="What the attacker knows of shares: even, exact (the default with --csv), published, or a JSON file."
+        ),
+    ] = None,
     fail_above: Annotated[
         str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
     ] = "",
@@ -112,7 +122,7 @@ def audit(
         from hearsay.survey_files import read_survey
         from lab.audit.report import ATTACKS
         from lab.auditing.auditing import Auditing, audit_collected
-        from lab.auditing.devices import PERIODS, STEADY, named, rows_of, ways_of_reports
+        from lab.auditing.devices import STEADY, named, periods_for, rows_of, ways_of_reports
         from lab.populations import survey_values
 
     measures = devices is not None or scenario is not None or csv is not None
@@ -145,14 +155,25 @@ def audit(
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
         wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
-        terms = (crowd, wanted, attacker, prior, alpha, seed, fail_above, targets, surveys)
+        terms = (
+            crowd,
+            wanted,
+            attacker,
+            prior or ("even" if csv is None else "exact"),
+            alpha,
+            seed,
+            fail_above,
+            targets,
+            surveys,
+        )
         auditing = Auditing(read_survey(Path(survey)), *terms)
         if measures:
             with console.progress("measuring") as step, ways_of_reports(kafka, device, seed) as (way, twin):
+                needed = periods or periods_for(auditing.survey, wanted)
                 if csv is not None:
-                    people: Scenario = rows_of(auditing.survey, csv, periods or PERIODS)
+                    people: Scenario = rows_of(auditing.survey, csv, needed)
                 else:
-                    lived = periods if scenario not in (None, STEADY) else periods or PERIODS
+                    lived = periods if scenario not in (None, STEADY) else needed
                     people = named(auditing.survey, scenario or STEADY, devices, lived, seed)
                 known = None if background is None else survey_values(background, auditing.survey)
                 report = auditing.measured(people, way, step, known, twin)

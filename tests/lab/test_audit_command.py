@@ -132,6 +132,9 @@ def test_a_table_of_people_is_audited_against_another_one(survey: Path, tmp_path
     people = tmp_path / "people.csv"
     report = reported(survey, f"--periods 2 --csv {people} --background {tmp_path}/background.csv")
     assert report.devices == 400 and any("of 900 records" in figure.target for figure in report.figures)
+    commonest = max(people.read_text().count(f"\n{value},") for value in "abc") / 400
+    few = next(f for f in report.figures if (f.attack, f.target, f.reports) == ("guess", "few", None))
+    assert few.knows == "the shares of all values" and few.histogram == pytest.approx(commonest), "they are exact"
     people.write_text("few,many\na,1\n")
     assert reported(survey, f"--periods 2 --csv {people}").devices == 1, "nobody has the history of another one"
     people.write_text("few,many\na,none\n")
@@ -176,7 +179,7 @@ def test_shares_come_from_a_file(survey: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_usage_is_refused(survey: Path) -> None:
-    for options in ("--only luck", "--periods 3", "--csv x.csv --devices 3"):
+    for options in ("--only luck", "--periods 3", "--targets 0", "--csv x.csv --devices 3"):
         assert call(f"audit {survey} {options}").exit_code == 2
 
 
@@ -188,3 +191,9 @@ def test_the_page_has_every_figure_as_it_was_reported(survey: Path, tmp_path: Pa
     figures = [figure for attack in told["record"]["attacks"] for figure in attack["figures"]]
     assert {figure["attack"] for figure in figures} == {figure.attack for figure in reported(survey).figures}
     assert len(figures) == len(reported(survey).figures) and told["record"]["breaches"]
+
+
+@pytest.mark.parametrize(("only", "periods"), [("reidentify,forge", 1), ("link", 2), ("link,guess", 10)])
+def test_devices_report_in_as_many_periods_as_the_attacks_need(survey: Path, only: str, periods: int) -> None:
+    report = reported(survey, f"--devices 100 --targets 10 --only {only}")
+    assert report.periods == periods and attacked(report) == set(only.split(","))
