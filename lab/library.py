@@ -13,7 +13,7 @@ from hearsay.terminal.console import no_step
 from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
-from lab.auditing.devices import STEADY, named, periods_for, rows_of, ways_of_reports
+from lab.auditing.devices import STEADY, people_of, ways_of_reports
 from lab.evaluation.measuring import CORRECTIONS, USUAL
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
@@ -25,7 +25,6 @@ from lab.people.published import published_aggregates
 from lab.people.tables import table_aggregates
 from lab.populations import labelled, of_places, of_table, only_places, survey_values, with_crosses, with_places
 from producers.files import TableSource, read_table
-from producers.scenarios import Scenario
 from protocols.errors import ResultsError, ScenarioError, SettingsError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -146,10 +145,7 @@ def audit(
     if devices is None and values is None:
         return auditing.computed()
     with ways_of_reports(None, None, seed) as (way, twin):
-        needed = periods or periods_for(survey, only)
-        people: Scenario = (
-            named(survey, scenario, devices, needed, seed) if values is None else rows_of(survey, values, needed)
-        )
+        people = people_of(survey, values, scenario, devices, periods, only, seed)
         known = None if background is None else survey_values(background, survey)
         return auditing.measured(people, way, no_step, known, twin)
 

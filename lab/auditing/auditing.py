@@ -30,6 +30,7 @@ from protocols.errors import ResultsError, SettingsError
 from protocols.planning import DEVICES
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
+from protocols.survey_text import parse_survey
 from views.results import Histogram
 
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
@@ -158,6 +159,22 @@ class Auditing:
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
         return report_of(self.scheme, figures, found, self.fail_above, **facts)
+
+
+def budgets(survey: Survey, text: str) -> dict[str, Survey]:
+    """The survey with each of these budgets: eps, or eps_inf, to which eps_1 keeps its ratio. Without text, itself."""
+    if not text:
+        return {"": survey}
+    name = "eps_inf" if survey.eps is None else "eps"
+    found, now = {}, getattr(survey, name)
+    for word in filter(None, map(str.strip, text.split(","))):
+        try:
+            scaled = {name: float(word), "eps_1": survey.eps_1 and survey.eps_1 * float(word) / now}
+        except (ValueError, TypeError):  # no number, or places alone, which have budgets of their own
+            hint = "write numbers, such as 1,2,4, for a survey with eps or eps_inf"
+            raise SettingsError(f"--eps {word}: the survey cannot have this budget", hint) from None
+        found[word] = parse_survey(json.dumps(survey.model_dump(mode="json") | scaled), f"--eps {word}")
+    return found
 
 
 def read_shares(path: Path, survey: Survey) -> Priors:

@@ -61,12 +61,6 @@ class People:
     presences: Callable[[int], Presences]
 
 
-def periods_for(survey: Survey, only: Collection[Attack]) -> int:
-    """As many as these attacks need: two answers to link, one where more show nothing new; the others take ten."""
-    needed = {**NEEDED, "link": 1 + survey.one_in}
-    return max((needed.get(attack, PERIODS) for attack in only), default=1)
-
-
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
     """A scenario that fits a survey."""
     if any(attribute.several is not None for attribute in survey.attributes):
@@ -80,6 +74,23 @@ def named(survey: Survey, name: str, devices: int | None, periods: int | None, s
         people = populate(survey, name, devices, periods, seed)
     check_scenario(survey, people)
     return people
+
+
+def people_of(
+    survey: Survey,
+    table: TableSource | None,
+    name: str,
+    devices: int | None,
+    periods: int | None,
+    only: Collection[Attack],
+    seed: int,
+) -> Scenario:
+    """Of a table or a scenario; in as many periods as the attacks need, if neither tells: two to link, one or ten."""
+    needed = {**NEEDED, "link": 1 + survey.one_in}
+    most = periods or max((needed.get(attack, PERIODS) for attack in only), default=1)
+    if table is not None:
+        return rows_of(survey, table, most)
+    return named(survey, name, devices, most if name == STEADY else periods, seed)
 
 
 def rows_of(survey: Survey, source: TableSource, periods: int) -> People:

@@ -14,7 +14,6 @@ from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
     from lab.audit.report import Attack, AuditReport, Figure
-    from producers.scenarios import Scenario
 
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
@@ -32,14 +31,7 @@ def audit(
     devices: Annotated[
         int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
     ] = None,
-    periods: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="... that report in so many periods; by default 10, or as many as --only needs.",
-            show_default=False,
-        ),
-    ] = None,
+    periods: Annotated[int | None, typer.Option(min=1, help="... in so many periods. [10, or what is needed]")] = None,
     scenario: Annotated[
         str | None,
         typer.Option(
@@ -62,6 +54,9 @@ def audit(
             help="With devices: send their reports through this cluster. Without: audit what was collected there.",
         ),
     ] = None,
+    eps: Annotated[
+        str, typer.Option(help="Audit at several budgets, such as 1,2,4: of the memo (eps_1 keeps its ratio), or eps.")
+    ] = "",
     crowd: Annotated[
         int | None,
         typer.Option(
@@ -76,9 +71,7 @@ def audit(
     ] = "best",
     prior: Annotated[
         str | None,
-        typer.Option(
-            help="What the attacker knows of shares: even, exact (the default with --csv), published, or a JSON file."
-        ),
+        typer.Option(help="Shares that attackers know: even, published, a JSON file, or exact (--csv's)."),
     ] = None,
     fail_above: Annotated[
         str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
@@ -121,10 +114,13 @@ def audit(
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.survey_files import read_survey
         from lab.audit.report import ATTACKS
-        from lab.auditing.auditing import Auditing, audit_collected
-        from lab.auditing.devices import STEADY, named, periods_for, rows_of, ways_of_reports
+        from lab.auditing.auditing import Auditing, audit_collected, budgets
+        from lab.auditing.devices import STEADY, people_of, ways_of_reports
         from lab.populations import survey_values
 
+    reports: dict[str, AuditReport] = {}  # by budget
+    if eps and (html is not None or survey is None or not Path(survey).exists()):
+        raise typer.BadParameter("several budgets are tried on a survey file, and have no page", param_hint="--eps")
     measures = devices is not None or scenario is not None or csv is not None
     if function is not None:
         if any((survey, data, kafka, device, periods, scenario, csv, background, crowd, only, fail_above)):
@@ -135,7 +131,7 @@ def audit(
 
         make = function_named(function)
         with console.progress("calling") as step:
-            report = audit_function(function, make, values, promise, devices or CALLS, alpha, seed, step)
+            reports[""] = audit_function(function, make, values, promise, devices or CALLS, alpha, seed, step)
     elif device is not None and (data is not None or kafka is not None or not measures):
         raise typer.BadParameter("a program has devices of its own: add --devices, leave out --data and --kafka")
     elif data is not None or (kafka is not None and not measures):
@@ -146,7 +142,7 @@ def audit(
         if kafka is not None and survey is not None and Path(survey).exists():
             raise typer.BadParameter("without devices nothing is measured: add --devices", param_hint="--devices")
         with console.progress("reading what was collected") as step:
-            report = audit_collected(data, kafka, survey, fail_above, step)
+            reports[""] = audit_collected(data, kafka, survey, fail_above, step)
     elif survey is None:
         raise typer.BadParameter("name a survey file, or --data and --kafka for what was collected")
     elif periods is not None and not measures:
@@ -155,32 +151,25 @@ def audit(
         raise typer.BadParameter("a table has its own people; leave out --devices and --scenario", param_hint="--csv")
     else:
         wanted = attacks(only, ATTACKS if device is None else OF_PROGRAMS)
-        terms = (
-            crowd,
-            wanted,
-            attacker,
-            prior or ("even" if csv is None else "exact"),
-            alpha,
-            seed,
-            fail_above,
-            targets,
-            surveys,
-        )
-        auditing = Auditing(read_survey(Path(survey)), *terms)
-        if measures:
-            with console.progress("measuring") as step, ways_of_reports(kafka, device, seed) as (way, twin):
-                needed = periods or periods_for(auditing.survey, wanted)
-                if csv is not None:
-                    people: Scenario = rows_of(auditing.survey, csv, needed)
-                else:
-                    lived = periods if scenario not in (None, STEADY) else needed
-                    people = named(auditing.survey, scenario or STEADY, devices, lived, seed)
-                known = None if background is None else survey_values(background, auditing.survey)
-                report = auditing.measured(people, way, step, known, twin)
-        else:
-            with console.progress("computing"):
-                report = auditing.computed()
-    _show(report, as_json, fail_above)
+        shares, read = prior or ("even" if csv is None else "exact"), read_survey(Path(survey))
+        terms = (crowd, wanted, attacker, shares, alpha, seed, fail_above, targets, surveys)
+        for budget, one in budgets(read, eps).items():
+            auditing, doing = Auditing(one, *terms), f" at eps {budget}" if budget else ""
+            if not measures:
+                with console.progress(f"computing{doing}"):
+                    reports[budget] = auditing.computed()
+                continue
+            with console.progress(f"measuring{doing}") as step, ways_of_reports(kafka, device, seed) as (way, twin):
+                people = people_of(one, csv, scenario or STEADY, devices, periods, wanted, seed)
+                known = None if background is None else survey_values(background, one)
+                reports[budget] = auditing.measured(people, way, step, known, twin)
+    if eps and as_json:
+        console.print_json({budget: report.model_dump(mode="json") for budget, report in reports.items()})
+    elif eps:
+        _compare(reports)
+    else:
+        (report,) = reports.values()
+        _show(report, as_json, fail_above)
     if html is not None:  # last: the figures are shown even if the file cannot be written
         from lab.documents import audit_event
         from pages.static import static_page
@@ -190,7 +179,7 @@ def audit(
         )
         if not as_json:
             console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
-    _leave(report)
+    _leave(reports)
 
 
 def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
@@ -202,20 +191,46 @@ def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
     return tuple(attack for attack in possible if not wanted or attack in wanted)
 
 
-def _leave(report: AuditReport) -> None:
-    for sentence in report.breaches:
-        console.err.print(f"[red]not accepted:[/] {escape(sentence)}", soft_wrap=True)
-    for defect in report.defects:
-        console.err.print(f"[red bold]defect:[/] {escape(defect.text)}", soft_wrap=True)
-    if report.defects:
+def _leave(reports: dict[str, AuditReport]) -> None:
+    for budget, report in reports.items():
+        at = f"eps {budget}: " if budget else ""
+        for sentence in report.breaches:
+            console.err.print(f"[red]not accepted:[/] {at}{escape(sentence)}", soft_wrap=True)
+        for defect in report.defects:
+            console.err.print(f"[red bold]defect:[/] {at}{escape(defect.text)}", soft_wrap=True)
+    if any(report.defects for report in reports.values()):
+        alpha = next(iter(reports.values())).alpha
         console.err.print(
-            f"Without any fault this happens in at most {report.alpha:g} of all audits: repeat it with another --seed, "
+            f"Without any fault this happens in at most {alpha:g} of all audits: repeat it with another --seed, "
             "or with more devices.",
             soft_wrap=True,
         )
         raise typer.Exit(BROKEN)
-    if report.breaches:
+    if any(report.breaches for report in reports.values()):
         raise typer.Exit(REFUSED)
+
+
+def _compare(reports: dict[str, AuditReport]) -> None:
+    """One table: a row for each attack, and a column for each budget; measured where it was, else computed."""
+    from lab.audit.wording import EXPLAINED, shown
+
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for column in ("", "reports", "luck", *(f"eps {budget}" for budget in reports)):
+        table.add_column(column, justify="right" if column else "left")
+    rows: dict[tuple[str, str, str, int | None], dict[str, Figure]] = {}
+    for budget, report in reports.items():
+        for figure in report.figures:
+            rows.setdefault((figure.attack, figure.target, figure.knows, figure.reports), {})[budget] = figure
+    for attack, (heading, _) in EXPLAINED.items():
+        some = [(key, found) for key, found in rows.items() if key[0] == attack]
+        if some:
+            table.add_row(f"[bold]{heading}[/]")
+        for (_, target, knows, seen), found in some:
+            one = next(iter(found.values()))
+            cells = [shown(found[budget], found[budget].value) if budget in found else "" for budget in reports]
+            told = f"{escape(target)}\n[dim]{escape(knows)}[/]"
+            table.add_row(told, "all" if seen is None else str(seen), shown(one, one.luck), *cells)
+    console.out.print(table)
 
 
 def _show(report: AuditReport, as_json: bool, limits: str) -> None:
