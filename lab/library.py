@@ -13,7 +13,7 @@ from hearsay.terminal.console import no_step
 from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
-from lab.auditing.devices import STEADY, people_of, ways_of_reports
+from lab.auditing.devices import STEADY, ways_of_reports
 from lab.evaluation.measuring import CORRECTIONS, USUAL
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
@@ -145,7 +145,7 @@ def audit(
     if devices is None and values is None:
         return auditing.computed()
     with ways_of_reports(None, None, seed) as (way, twin):
-        people = people_of(survey, values, scenario, devices, periods, only, seed)
+        people = auditing.people(values, scenario, devices, periods)
         known = None if background is None else survey_values(background, survey)
         return auditing.measured(people, way, no_step, known, twin)
 

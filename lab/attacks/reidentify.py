@@ -108,7 +108,7 @@ class Search:
         random = np.random.default_rng([self.seed, run, full])
         names = [attribute.name for attribute in self.survey.attributes]
         size = len(next(iter(self.people.values())))
-        some = np.sort(random.choice(size, min(size, self._targets_of(run)), replace=False))
+        some = np.sort(random.choice(size, min(size, len(range(run, self.targets, RUNS))), replace=False))
         targets = {question.name: np.asarray(self.people[question.name])[some] for question in self.survey.asked}
         least = max(1, len(names) // 2)
         known = names if full else list(random.permutation(names)[: int(random.integers(least, len(names) + 1))])
@@ -135,10 +135,6 @@ class Search:
         if self.attacker == "published":
             hits["published"] = rank(guessed(seen, random), targets, self.background, known)[0]
         return hits, crowds, limits
-
-    def _targets_of(self, run: int) -> int:
-        """As many in every run, up to one."""
-        return len(range(run, self.targets, RUNS))
 
     def estimated_shares(self, respondent: Respondent, name: str) -> Floats:
         """The shares of values, as a survey that all people answer would publish them."""

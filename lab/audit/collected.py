@@ -48,11 +48,9 @@ def collected_figures(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[
         share = None if found is None else unnoticed(found)
         if share is not None:
             target, nobody = np.array([cheapest(question)]), np.zeros(question.k)
-            knows, gain = (
-                "of the last period's reports: may stay unnoticed",
-                moved(question, target, "best", share, nobody),
-            )
-            yield plain("forge", question.name, f"just under {share:.1%} {knows}", 1, "share", gain, exact=False)
+            gain = moved(question, target, "best", share, nobody)
+            knows = f"just under {share:.1%} of the last period's reports: may stay unnoticed"
+            yield plain("forge", question.name, knows, 1, "share", gain, exact=False)
 
 
 def unnoticed(found: AttributeIntegrity) -> float | None:

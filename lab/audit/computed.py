@@ -214,19 +214,11 @@ def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
     for question, local in zip(scheme.questions, scheme.guarantees.per_attribute(1), strict=True):
         if question.attribute.placed:
             continue
-        loss, delta, knows, answers = (
-            local,
-            0.0,
-            "tables by gap, or live: a single report",
-            answering(scheme, question, devices),
-        )
+        loss, delta, knows = local, 0.0, "tables by gap, or live: a single report"
         if promise is not None:
-            found = central_loss(scheme, {question.name: [answers]}, delta=promise.delta)
-            loss, delta, knows = (
-                found.by_attribute.get(question.name, local),
-                promise.delta,
-                f"tables of {answers:,} answers",
-            )
+            answers, delta = answering(scheme, question, devices), promise.delta
+            found = central_loss(scheme, {question.name: [answers]}, delta=delta)
+            loss, knows = found.by_attribute.get(question.name, local), f"tables of {answers:,} answers"
         chance = 1 / (1 + exp(-loss)) + delta
         yield plain(
             "read", question.name, f"everybody else's memos; {knows}", 1, "chance", chance, luck=0.5, exact=False

@@ -22,9 +22,10 @@ from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
 from lab.audit.computed import Priors, computed, findings
 from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
-from lab.auditing.devices import Way, block, of_coins
+from lab.auditing.devices import STEADY, Way, block, named, of_coins, rows_of
 from lab.auditing.population import Population
 from lab.auditing.reading import Reading
+from producers.files import TableSource
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SettingsError
 from protocols.planning import DEVICES
@@ -33,6 +34,8 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from views.results import Histogram
 
+PERIODS = 10
+NEEDED: dict[Attack, int] = {"reidentify": 1, "read": 1, "forge": 1}  # periods: more show these nothing new
 BLOCK_BYTES = 128 << 20  # of reports that are kept at once
 MOST_DEVICES = 1 << 18
 TWINS = 200  # devices whose first reports are made again under another secret
@@ -61,6 +64,14 @@ class Auditing:
     @property
     def devices(self) -> int:
         return self.crowd or self.survey.devices or DEVICES
+
+    def people(self, table: TableSource | None, name: str, devices: int | None, periods: int | None) -> Scenario:
+        """Of a table or a scenario, in as many periods as the attacks need if neither tells: two answers are linked."""
+        needed = {**NEEDED, "link": 1 + self.survey.one_in}
+        most = periods or max((needed.get(attack, PERIODS) for attack in self.only), default=1)
+        if table is not None:
+            return rows_of(self.survey, table, most)
+        return named(self.survey, name, devices, most if name == STEADY else periods, self.seed)
 
     def computed(self) -> AuditReport:
         """The closed forms alone."""

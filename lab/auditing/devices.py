@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +23,6 @@ from hearsay.terminal.console import Step
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_respondent
-from lab.audit.report import Attack
 from lab.auditing.programs import Program
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
@@ -44,8 +43,6 @@ from servers.redis_server import RedisServer
 from servers.settings import Settings, load
 from stream_app.kafka import ends, existing, publish, read_topic
 
-PERIODS = 10
-NEEDED: dict[Attack, int] = {"reidentify": 1, "read": 1, "forge": 1}
 STEADY = "steady"
 """The population of an audit if none is named: values never change and all devices report, which helps attackers."""
 
@@ -74,23 +71,6 @@ def named(survey: Survey, name: str, devices: int | None, periods: int | None, s
         people = populate(survey, name, devices, periods, seed)
     check_scenario(survey, people)
     return people
-
-
-def people_of(
-    survey: Survey,
-    table: TableSource | None,
-    name: str,
-    devices: int | None,
-    periods: int | None,
-    only: Collection[Attack],
-    seed: int,
-) -> Scenario:
-    """Of a table or a scenario; in as many periods as the attacks need, if neither tells: two to link, one or ten."""
-    needed = {**NEEDED, "link": 1 + survey.one_in}
-    most = periods or max((needed.get(attack, PERIODS) for attack in only), default=1)
-    if table is not None:
-        return rows_of(survey, table, most)
-    return named(survey, name, devices, most if name == STEADY else periods, seed)
 
 
 def rows_of(survey: Survey, source: TableSource, periods: int) -> People:

@@ -115,7 +115,7 @@ def audit(
         from hearsay.survey_files import read_survey
         from lab.audit.report import ATTACKS
         from lab.auditing.auditing import Auditing, audit_collected, budgets
-        from lab.auditing.devices import STEADY, people_of, ways_of_reports
+        from lab.auditing.devices import STEADY, ways_of_reports
         from lab.populations import survey_values
 
     reports: dict[str, AuditReport] = {}  # by budget
@@ -160,7 +160,7 @@ def audit(
                     reports[budget] = auditing.computed()
                 continue
             with console.progress(f"measuring{doing}") as step, ways_of_reports(kafka, device, seed) as (way, twin):
-                people = people_of(one, csv, scenario or STEADY, devices, periods, wanted, seed)
+                people = auditing.people(csv, scenario or STEADY, devices, periods)
                 known = None if background is None else survey_values(background, one)
                 reports[budget] = auditing.measured(people, way, step, known, twin)
     if eps and as_json:
