@@ -231,6 +231,8 @@ def _compare(reports: dict[str, AuditReport]) -> None:
             told = f"{escape(target)}\n[dim]{escape(knows)}[/]"
             table.add_row(told, "all" if seen is None else str(seen), shown(one, one.luck), *cells)
     console.out.print(table)
+    for budget, report in reports.items():
+        _show_findings(report, f"eps {budget}: ")
 
 
 def _show(report: AuditReport, as_json: bool, limits: str) -> None:
@@ -254,8 +256,12 @@ def _show(report: AuditReport, as_json: bool, limits: str) -> None:
     if report.integrity:
         console.out.print()
         console.out.print(_verdicts(report))
+    _show_findings(report)
+
+
+def _show_findings(report: AuditReport, at: str = "") -> None:
     for finding in report.findings:
-        console.out.print(f"\n[yellow]![/] [bold]{finding.code}[/]  {escape(finding.text)}", soft_wrap=False)
+        console.out.print(f"\n[yellow]![/] [bold]{at}{finding.code}[/]  {escape(finding.text)}", soft_wrap=False)
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:

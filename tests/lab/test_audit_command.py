@@ -209,7 +209,11 @@ def test_several_budgets_are_one_table(survey: Path) -> None:
     chances = [next(f.best or 0.0 for f in report.figures if f.target == "few") for report in found.values()]
     assert chances == sorted(chances) and chances[0] < chances[2]
     shown = call(asked).output
-    assert shown.count("Guessing a value") == 1 and all(f"{100 * chance:.2f} %" in shown for chance in chances)
+    assert (
+        "eps 4: link-by-answer" in shown
+        and shown.count("Guessing a value") == 1
+        and all(f"{100 * chance:.2f} %" in shown for chance in chances)
+    )
     failed = call(f"{asked} --fail-above guess=0.8")
     assert failed.exit_code == REFUSED and "eps 4: guess" in failed.stderr and "eps 1: guess" not in failed.stderr
     for wrong in ("x", "0", "1,100"):
