@@ -200,22 +200,19 @@ def test_devices_report_in_as_many_periods_as_the_attacks_need(survey: Path, onl
 
 
 def test_several_budgets_are_one_table(survey: Path) -> None:
-    asked = f"audit {survey} --eps 1,2,4 --only guess,epsilon"
+    asked = f"audit {survey} --eps 0.2,2,4 --only guess,epsilon"
     found = {
         eps: AuditReport.model_validate(report) for eps, report in json.loads(call(f"{asked} --json").stdout).items()
     }
     alone = reported(survey, "--only guess,epsilon")
-    assert list(found) == ["1", "2", "4"] and found["2"].figures == alone.figures, "the survey's own budget"
+    assert list(found) == ["0.2", "2", "4"] and found["2"].figures == alone.figures, "the survey's own budget"
     chances = [next(f.best or 0.0 for f in report.figures if f.target == "few") for report in found.values()]
     assert chances == sorted(chances) and chances[0] < chances[2]
     shown = call(asked).output
-    assert (
-        "eps 4: link-by-answer" in shown
-        and shown.count("Guessing a value") == 1
-        and all(f"{100 * chance:.2f} %" in shown for chance in chances)
-    )
+    assert shown.count("Guessing a value") == 1 and all(f"{100 * chance:.2f} %" in shown for chance in chances)
+    assert "eps 0.2: cheap-to-poison" in shown and "eps 4: cheap" not in shown
     failed = call(f"{asked} --fail-above guess=0.8")
-    assert failed.exit_code == REFUSED and "eps 4: guess" in failed.stderr and "eps 1: guess" not in failed.stderr
+    assert failed.exit_code == REFUSED and "eps 4: guess" in failed.stderr and "eps 0.2: guess" not in failed.stderr
     for wrong in ("x", "0", "1,100"):
         assert isinstance(call(f"audit {survey} --eps {wrong}").exception, HearsayError)
     assert call(f"audit {survey} --eps 1,2 --html page.html").exit_code == 2
