@@ -71,7 +71,7 @@ def audit(
     ] = "best",
     prior: Annotated[
         str | None,
-        typer.Option(help="Shares that attackers know: even, published, a JSON file, or exact (--csv's)."),
+        typer.Option(help="Shares that attackers know: even, published, a JSON file, or exact (default with --csv)."),
     ] = None,
     fail_above: Annotated[
         str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
@@ -119,7 +119,7 @@ def audit(
         from lab.populations import survey_values
 
     reports: dict[str, AuditReport] = {}  # by budget
-    if eps and (html is not None or survey is None or not Path(survey).exists()):
+    if eps and (html or data or survey is None or not Path(survey).exists()):
         raise typer.BadParameter("several budgets are tried on a survey file, and have no page", param_hint="--eps")
     measures = devices is not None or scenario is not None or csv is not None
     if function is not None:
@@ -211,7 +211,7 @@ def _leave(reports: dict[str, AuditReport]) -> None:
 
 
 def _compare(reports: dict[str, AuditReport]) -> None:
-    """One table: a row for each attack, and a column for each budget; measured where it was, else computed."""
+    """One table: a row for each attack, and a column for each budget, with the figures that limits apply to."""
     from lab.audit.wording import EXPLAINED, shown
 
     table = Table(box=None, padding=(0, 2, 0, 0))

@@ -213,6 +213,6 @@ def test_several_budgets_are_one_table(survey: Path) -> None:
     assert "eps 0.2: cheap-to-poison" in shown and "eps 4: cheap" not in shown
     failed = call(f"{asked} --fail-above guess=0.8")
     assert failed.exit_code == REFUSED and "eps 4: guess" in failed.stderr and "eps 0.2: guess" not in failed.stderr
-    for wrong in ("x", "0", "1,100"):
+    for wrong in ("x", ",", "0", "1,100"):
         assert isinstance(call(f"audit {survey} --eps {wrong}").exception, HearsayError)
     assert call(f"audit {survey} --eps 1,2 --html page.html").exit_code == 2
