@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from fcntl import LOCK_EX, flock
 from functools import cache
 from pathlib import Path
 
@@ -45,8 +46,15 @@ def uv(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def dist(uv: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("dist")
-    done("make", "--old-file=.venv/bin/python", f"DIST={made}", "dist", PATH=f"{uv.parent}:{os.environ['PATH']}")
+    """Made once for all processes of the tests: two at a time would build in the same directory."""
+    root = tmp_path_factory.getbasetemp()
+    shared = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    made, path = shared / "dist", f"{uv.parent}:{os.environ['PATH']}"
+    with (shared / "dist.lock").open("w") as lock:
+        flock(lock, LOCK_EX)  # whoever has it is bounded by the limit of `done`
+        if not made.exists():
+            done("make", "--old-file=.venv/bin/python", f"DIST={made}.new", "dist", PATH=path)
+            Path(f"{made}.new").rename(made)
     return made
 
 
