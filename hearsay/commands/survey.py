@@ -153,7 +153,6 @@ def new(
 
     Example: hearsay survey new survey.yaml
     """
-    from hearsay.library.proposing import survey_from
     from hearsay.survey_files import example_text
     from hearsay.terminal.asking import ask_for_survey
     from protocols.survey_text import format_survey
@@ -162,7 +161,12 @@ def new(
         raise SurveyError(f"{file} exists already", "choose another name, or remove it first")
     if example and table:
         raise typer.BadParameter("choose one of --example and --from")
-    text = example_text(example) if example else format_survey(survey_from(table) if table else ask_for_survey())
+    if table:
+        from hearsay.library.proposing import survey_from  # reading tables is an extra
+
+        text = format_survey(survey_from(table))
+    else:
+        text = example_text(example) if example else format_survey(ask_for_survey())
     file.write_text(text, "utf-8")
     console.out.print(f"Wrote {file}.", soft_wrap=True, markup=False)
     console.print_next("plan", file)
