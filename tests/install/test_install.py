@@ -56,11 +56,11 @@ def test_an_installation_is_as_large_as_the_page_says(extra: str, install: Insta
 @long
 def test_alone_it_plans_and_reads_and_names_the_extras_of_everything_else(install: Install, tmp_path: Path) -> None:
     alone, whole = (install(extra) / "bin" / "hearsay" for extra in ("", "run"))
-    done(alone, "survey", "new", "survey.yaml", "--example", "telemetry", directory=tmp_path)
+    done(alone, "survey", "new", "survey.yaml", "--example", "demand-year", directory=tmp_path)
     done(alone, "survey", "check", "survey.yaml", directory=tmp_path)
-    assert "feature" in done(alone, "plan", "survey.yaml", directory=tmp_path)
+    assert "area" in done(alone, "plan", "survey.yaml", directory=tmp_path)
     run = ("run", "survey.yaml", "--devices", "500", "--periods", "2", "--data", "data")
-    report = ("report", "app-telemetry", "--data", "data")
+    report = ("report", "demand-year", "--data", "data")
     wanted = {
         run: "run",
         ("audit", "survey.yaml", "--devices", "100"): "lab",
