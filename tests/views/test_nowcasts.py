@@ -127,7 +127,7 @@ def test_with_one_in_30_errors_are_a_part_of_those_of_single_periods(truth: Trut
 
 @pytest.mark.long(part="statistics")
 def test_nowcasts_of_devices_that_take_turns_come_through_collecting_and_reading() -> None:
-    found = run(parse_survey(TERMS % TURNS), devices=DEVICES, periods=60)["values"].to_pylist()
+    found = run(parse_survey(TERMS % TURNS), devices=DEVICES, periods=60).everything["values"].to_pylist()
     later = [row for row in found if row["first"] == row["last"] >= 40]
     raw, now = (np.std([row[name] - row["truth"] / DEVICES for row in later]) for name in ("share", "nowcast"))
     assert now < raw / 2, (now, raw)
