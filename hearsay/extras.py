@@ -18,8 +18,8 @@ from protocols.errors import HearsayError
 EXTRAS = {
     "dashboard": ["dashboard"],
     "gateway": ["gateway"],
-    "lab": ["audit", "evaluate", "synthesize"],
-    "replay": ["replay", "send"],
+    "lab": ["audit", "dossier", "evaluate", "people", "synthesize"],
+    "replay": ["edge", "replay", "send"],
     "run": ["demo", "forecast", "run", "serve", "stack"],
     "worker": ["close", "deadletters", "recover", "sinks", "topics", "views", "worker"],
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from hearsay.forecasts.forecasting import Outlooks, look_ahead, structure_of
@@ -10,6 +10,7 @@ from hearsay.forecasts.series_files import read_series
 from hearsay.forecasts.survey_series import Measure, survey_series
 from hearsay.reports.files import chosen, open_results
 from producers.files import TableSource, shown
+from protocols.errors import SettingsError
 from protocols.survey import Unit
 
 
@@ -49,7 +50,8 @@ def forecast(
     if kafka is None and path is not None and not (isinstance(path, Path) and path.is_dir()):
         loaded = read_series(path, time, columns, variance, memo_variance, truth)
         return look_ahead(shown(path), loaded, structure_of(season, loaded), ahead, backtest)
-    assert not isinstance(path, Mapping)
+    if not (path is None or isinstance(path, Path)):
+        raise SettingsError("a table and a cluster are both named", "give one of them")
     with open_results(survey, path, kafka) as (results, _):
         found = chosen(results, survey)
         loaded = survey_series(results, found, measure, attribute, value, window, unit)

@@ -87,9 +87,12 @@ def _asked(found: Counter[str]) -> dict[str, Any] | None:
 
 
 def _range(texts: dict[str, int]) -> dict[str, Any] | None:
-    """A range of whole numbers. Its ends are those of all but the lowest and the highest hundredth of the rows."""
+    """A range of whole numbers. Its ends leave out the lowest and the highest hundredth of the rows, or nine rows."""
     ordered = sorted((float(text), rows) for text, rows in texts.items())
-    low, high = (_beyond(part, sum(texts.values()) // 100) for part in (ordered, ordered[::-1]))
+    rows = max(sum(texts.values()) // 100, FEWEST_EACH - 1)
+    if sum(texts.values()) <= 2 * rows:
+        return None  # the ends would be single rows
+    low, high = (_beyond(part, rows) for part in (ordered, ordered[::-1]))
     step = next(step for step in _steps() if (high - low) / step < MOST_STEPS - 1)
     first, last = (int(end // step) * step for end in (low, high))
     return {"range": {"first": first, "last": max(last, first + step) + step - 1, "step": step}}

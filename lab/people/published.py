@@ -39,12 +39,8 @@ def published_aggregates(
     if all(ranges is None for ranges in history.ranges):
         flows, uncounted = _by_gap(history)
         unique = unique_people(flows)
-        bounds = (
-            np.argwhere(
-                np.triu(np.ones((len(history.periods),) * 2)) - np.triu(np.ones((len(unique) - 1,) * 2), horizon)
-            )
-            + 1
-        )
+        shorter = np.tril(np.triu(np.ones((len(history.periods),) * 2)), horizon - 1)
+        bounds = np.argwhere(shorter) + 1
         windows = Windows(bounds, unique[tuple(bounds.T)].astype(np.float64), np.zeros(len(bounds)))
         if uncounted:
             notes.append(f"{uncounted:,} reports refer to earlier ones that came late: these people count as new")
@@ -118,8 +114,7 @@ def _windows(history: CountHistory, horizon: int) -> Windows:
 def _by_value(history: CountHistory, name: str, horizon: int) -> ByValue:
     """The people of periods by value, and of windows by their first value: a lasting one is the same on all days."""
     first, last = history.periods[0], history.periods[-1]
-    lengths = sorted({1, horizon, *(2**power for power in range(horizon.bit_length()) if history.by_gap)})
-    lengths = lengths if history.by_gap else [1]
+    lengths = sorted({horizon, *(2**power for power in range(horizon.bit_length()))}) if history.by_gap else [1]
     bounds, people, error = [], [], []
     for length in lengths:
         for begin in range(first, last - length + 2):

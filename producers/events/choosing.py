@@ -134,7 +134,9 @@ def choose(
         column = np.ascontiguousarray(events["values"][:, i])
         if rule is Rule.EVERY:
             known = column != UNKNOWN
-            chosen[name] = table_of_sets(np.searchsorted(devices, device[known]), column[known], len(devices))
+            # Each value once: otherwise all rows of the table were as long as the events of the busiest device.
+            pairs = np.unique(np.stack([np.searchsorted(devices, device[known]), column[known]]), axis=1)
+            chosen[name] = table_of_sets(*pairs, len(devices))
         elif rule is Rule.TRANSITION:
             origin, destination = picked(column, Rule.FIRST), picked(column, Rule.LAST)
             known = origin != UNKNOWN
