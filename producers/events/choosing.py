@@ -135,8 +135,8 @@ def choose(
         if rule is Rule.EVERY:
             known = column != UNKNOWN
             # Each value once: otherwise all rows of the table were as long as the events of the busiest device.
-            pairs = np.unique(np.stack([np.searchsorted(devices, device[known]), column[known]]), axis=1)
-            chosen[name] = table_of_sets(*pairs, len(devices))
+            owners, items = np.unique(np.stack([np.searchsorted(devices, device[known]), column[known]]), axis=1)
+            chosen[name] = table_of_sets(owners, items, len(devices))
         elif rule is Rule.TRANSITION:
             origin, destination = picked(column, Rule.FIRST), picked(column, Rule.LAST)
             known = origin != UNKNOWN
