@@ -3,8 +3,6 @@
 A column is an array in the program and a list in JSON, with no object for each number.
 """
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 import numpy as np

@@ -13,8 +13,6 @@ the level last jumped, and how large its steps are. A hypothesis has weight by h
 published is the mean of this mixture, and its quantiles. Nothing later is used: a nowcast never changes.
 """
 
-from __future__ import annotations
-
 from math import pi
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Run benchmarks by name, or all of them, and print what they found."""
 
-from __future__ import annotations
-
 import sys
 import time
 from importlib import import_module

@@ -4,8 +4,6 @@
 periods are not the first one, in which tables of tokens grow.
 """
 
-from __future__ import annotations
-
 import resource
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The same server with a bare handler: it parses the same JSON and answers 201. `python -m bench._bare PORT`."""
 
-from __future__ import annotations
-
 import asyncio
 import sys
 

@@ -1,7 +1,5 @@
 """Faust as its documentation shows it: a record type, an agent, a tumbling table."""
 
-from __future__ import annotations
-
 import os
 import time
 from datetime import timedelta

@@ -3,8 +3,6 @@
 Every connection sends a request, waits for its answer, and sends the next. Prints a line of JSON.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import secrets

@@ -3,8 +3,6 @@
 Pieces of work are measured in turns: what slows this machine down for a while slows all of them down.
 """
 
-from __future__ import annotations
-
 import gc
 import resource
 import tempfile
@@ -79,7 +77,7 @@ class Goes(NamedTuple):
         """Other programs only add to a cost: the least is nearest to what the work itself costs."""
         return tuple(map(min, zip(*self.turns, strict=True)))
 
-    def times(self, one: int, other: int) -> Figure:
+    def times(self, one: int, other: int) -> "Figure":
         """How many times what one work cost the other one did: the median over turns, in which speed hardly changed.
 
         The works should take about as long: a short one is more often done in a moment in which the machine is fast.
@@ -90,7 +88,7 @@ class Goes(NamedTuple):
         each = [turn[other] / turn[one] for turn in self.turns]
         return Figure(median(each), min(each), max(each))
 
-    def figure(self, of: Callable[[Sequence[float]], float]) -> Figure:
+    def figure(self, of: Callable[[Sequence[float]], float]) -> "Figure":
         """A figure of the least costs, and how far it depends on a single turn.
 
         >>> Goes(((1.0, 3.0), (1.0, 2.0), (1.0, 2.0))).figure(lambda costs: costs[1] / costs[0])

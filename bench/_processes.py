@@ -1,7 +1,5 @@
 """A server as a child process: one that can be killed, paused, resumed, asked to leave, and looked at; and workers."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Whole commands in CPU seconds: `hearsay run` and `hearsay replay`, with all their processes, at growing sizes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -11,8 +11,6 @@ both use the packages of this environment. They take turns, after one that does 
 Decides whether code that is longer for the sake of speed stays: it does if a whole command is slower without it.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import subprocess

@@ -7,8 +7,6 @@ Decides how many viewers docs/dashboard.md promises to one core. Run it when eve
 of topics change.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os
@@ -110,7 +108,7 @@ async def _measure(
         await asyncio.to_thread(_browse, table, dashboard, topics, producer, live)
 
 
-def _browse(table: Table, dashboard: Dashboard, topics: Topics, producer: KafkaProducer, live: Live) -> None:
+def _browse(table: Table, dashboard: "Dashboard", topics: Topics, producer: KafkaProducer, live: Live) -> None:
     """The same in a browser, if there is one."""
     from playwright.sync_api import sync_playwright
 

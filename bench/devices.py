@@ -3,8 +3,6 @@
 Decides whether somebody who does not trust us can read it, and an app can afford it. Run it when a device changes.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

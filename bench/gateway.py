@@ -8,8 +8,6 @@ Decides whether the gateway keeps an HTTP server of its own. Run it when the ser
 writing to Kafka change.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -11,8 +11,6 @@ Decides whether large surveys can be run, or need another design. Run it when so
 value, period, attribute or survey that was not kept before, or when a loop goes through them.
 """
 
-from __future__ import annotations
-
 import time
 from functools import partial
 from math import log

@@ -10,8 +10,6 @@ Decides whether records per device in Redis are quick enough beside what Redis i
 the layout of keys or the number of commands in a batch change.
 """
 
-from __future__ import annotations
-
 import tempfile
 import time
 from collections import defaultdict

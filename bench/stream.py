@@ -16,8 +16,6 @@ Decides whether what we changed in Faust is worth its upkeep (docs/decisions/000
 with a new version of Faust or aiokafka, or when the worker's path from a fetched batch to its counters changes.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import os

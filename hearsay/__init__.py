@@ -20,8 +20,6 @@ Results are Arrow tables. Every error raised on purpose is a `HearsayError`. A n
 so that `import hearsay` itself costs nothing.
 """
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

@@ -1,7 +1,5 @@
 """The command line: the table of all commands. It is quick to import, and so is `hearsay --help`."""
 
-from __future__ import annotations
-
 import gc
 import os
 import sys

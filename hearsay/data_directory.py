@@ -3,8 +3,6 @@
 Secrets are made once, readable by their owner only, and never leave the directory.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path

@@ -4,8 +4,6 @@
 started again with its extra.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

@@ -1,7 +1,5 @@
 """Signing the terms of surveys with an author's key: Ed25519 over the fingerprint (docs/device-protocol.md)."""
 
-from __future__ import annotations
-
 import re
 from base64 import b64encode
 from pathlib import Path

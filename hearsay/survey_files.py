@@ -1,7 +1,5 @@
 """Survey files: those of users, and the annotated examples."""
 
-from __future__ import annotations
-
 from importlib.resources import files
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Documents that are pages of their own, as events: an audit, and evaluations."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What `import hearsay` offers of the lab: methods compared, audits, synthetic records, and virtual people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any

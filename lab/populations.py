@@ -3,8 +3,6 @@
 A table has one row per person, and the names of the columns in its first line.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isfinite

@@ -3,8 +3,6 @@
 They are in this room because no other room may import from it: the secrets of real devices are never seeded.
 """
 
-from __future__ import annotations
-
 import hashlib
 
 from protocols.randomness import Keyring

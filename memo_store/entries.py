@@ -9,8 +9,6 @@ The script that creates entries also finds those that exist. So entries are read
 where they have none, as in a fleet's first period, all but the first batch are proposed at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

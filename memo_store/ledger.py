@@ -3,8 +3,6 @@
 The statistics of a whole store need no key: how much was spent, by how many devices, and how large it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain

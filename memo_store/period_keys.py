@@ -10,8 +10,6 @@ replaced by compare-and-set, and only by a later key of the chain. So all proces
 none. If a survey was begun without, `first` is FLEET, and stays so: with two keys, a period would have two reports.
 """
 
-from __future__ import annotations
-
 import secrets
 from datetime import timedelta
 

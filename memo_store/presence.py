@@ -4,8 +4,6 @@
 a sealed column, which costs Redis far less; a fleet has one writer at a time.
 """
 
-from __future__ import annotations
-
 import secrets
 from dataclasses import dataclass
 from typing import Protocol

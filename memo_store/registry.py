@@ -4,8 +4,6 @@ hearsay:surveys   survey id -> SurveyRecord
 hearsay:tables    table -> TableRecord; of memos, a table and a survey, with a space between them -> TableRecord
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
@@ -63,7 +61,7 @@ class SurveyRecord(_Record):
     attributes: tuple[AttributeRecord, ...]
 
     @classmethod
-    def read(cls, text: bytes) -> SurveyRecord:
+    def read(cls, text: bytes) -> "SurveyRecord":
         try:
             return cls.model_validate_json(text)
         except ValidationError:
@@ -117,7 +115,7 @@ class AttributeTables:
     commits: str
 
     @classmethod
-    def of(cls, sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> AttributeTables:
+    def of(cls, sealer: Sealer, record: SurveyRecord, attribute: AttributeRecord) -> "AttributeTables":
         """`sealer` is the survey's."""
         own = sealer.of_question(attribute.question)
         used = None if record.cap is None else MemoTable(sealer.table("used", attribute.name), 0, record.cap)

@@ -14,8 +14,6 @@ every device. Memos are sealed because with a large budget the memo nearly alway
 thing for ever; content that is rewritten is sealed under a new nonce each time (`seal`).
 """
 
-from __future__ import annotations
-
 import secrets
 
 import numpy as np
@@ -39,7 +37,7 @@ class Sealer:
         self._survey = survey_id
         self._fingerprint = fingerprint
 
-    def of_question(self, question: str) -> Sealer:
+    def of_question(self, question: str) -> "Sealer":
         """Of a question, by its id. No survey's id has a space."""
         return Sealer(self._keyring, f"question {question}", question)
 

@@ -1,7 +1,5 @@
 """The memo store: a Redis, and the surveys in it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self

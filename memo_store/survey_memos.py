@@ -5,8 +5,6 @@ which memo is reported, then finds or creates it), the sink's confirmation, `pre
 repeated, so a crash between two of them is repaired by starting again.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

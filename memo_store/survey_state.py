@@ -5,8 +5,6 @@ repeats work after the store has lost data. The watermark says which periods are
 lost.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar

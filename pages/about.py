@@ -1,7 +1,5 @@
 """What a page must know of a survey to show its results: words, names of values, what it cost, and how to read it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """What a survey costs those who answer it, and what it takes to be precise: in words and numbers, for the page."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from protocols.planning import AttributePlan, Plan, PrecisionPlan, chances, plan

@@ -7,8 +7,6 @@ Values are in braces, as `str.format` takes them. A line after [name] is left ou
 if it is not.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import SequenceMatcher

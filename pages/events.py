@@ -12,8 +12,6 @@ results of a survey have in common (names of values, guarantees) is left out of 
     status      how a survey is doing, for the page of all surveys (`pages.dashboard.overview`)
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any, TypedDict, TypeVar

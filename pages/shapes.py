@@ -1,7 +1,5 @@
 """The shapes of a survey's areas, from a GeoJSON file: checked, and cut to what a map needs."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from math import isfinite

@@ -5,8 +5,6 @@ imports, without the words that make them modules. All modules share one scope t
 and imports have the form `import { name, other } from "./file.js";`.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from base64 import b64encode

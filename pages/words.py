@@ -1,7 +1,5 @@
 """What to call those who answer a survey."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 PLACES = {"area", "transition"}  # roles of attributes whose values are places

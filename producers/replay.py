@@ -6,8 +6,6 @@ An event that is read after the end of its period plus the tolerance is late: it
 a function of the files alone, so a second run makes the same reports.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Sequence

@@ -8,8 +8,6 @@ period makes the same reports. It leaves out devices whose delivery was recorded
 collector refuses as a repeat. So a crash at any moment neither loses nor doubles a device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
@@ -70,7 +68,7 @@ class _Portion:
     ineligible: int
 
     @classmethod
-    def empty(cls) -> _Portion:
+    def empty(cls) -> "_Portion":
         return cls(np.empty(0, dtype=np.uint64), [], 0, 0)
 
     @property

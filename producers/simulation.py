@@ -1,7 +1,5 @@
 """A simulation: many devices of one keyring report what a scenario gives, period by period."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from memo_store.survey_memos import SurveyMemos

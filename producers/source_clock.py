@@ -1,7 +1,5 @@
 """Clock records for surveys with `clock: source`, whose time is simulated or replayed."""
 
-from __future__ import annotations
-
 from producers.sinks.base import Sink
 from protocols.errors import DeliveryError, SettingsError, SurveyError
 from protocols.survey import Survey

@@ -1,7 +1,5 @@
 """Stopping on Ctrl-C: work ends between two frames, with an error that names where to resume."""
 
-from __future__ import annotations
-
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

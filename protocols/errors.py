@@ -26,8 +26,6 @@
 `message` is what was wrong and where; `hint` is what to do.
 """
 
-from __future__ import annotations
-
 # A device is a package of its own, and has the root of the tree: it needs nothing of the others.
 from hearsay_device.errors import DeviceError as DeviceError
 from hearsay_device.errors import HearsayError as HearsayError

@@ -1,7 +1,5 @@
 """One attribute as a survey asks it: a mechanism, and how often its answer is about the truth."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -8,8 +8,6 @@ from a key of the period instead.
 Round 1 is drawn in the question's own order of values: cells and memos are in that order, answers in the survey's.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import cached_property
 

@@ -3,8 +3,6 @@
 A browser of this machine takes them, 1100 pixels wide: the top of the report, one of its questions, and the audit.
 """
 
-from __future__ import annotations
-
 import shutil
 import sys
 from pathlib import Path

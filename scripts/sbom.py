@@ -6,8 +6,6 @@ DIRECTORY holds the files of the image (`podman image mount hearsay`, or an unpa
 cyclonedx-py, which `pip install 'hearsay[deploy]'` installs.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A real Kafka broker on this machine, without containers: one combined KRaft node."""
 
-from __future__ import annotations
-
 import re
 import secrets
 import socket

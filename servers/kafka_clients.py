@@ -9,8 +9,6 @@ those over which it tried to connect; and it waits without a limit for the answe
 makes the client's event loop itself, and closes it.
 """
 
-from __future__ import annotations
-
 import logging
 import selectors
 from collections.abc import Callable, Iterator

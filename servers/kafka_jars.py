@@ -1,7 +1,5 @@
 """Kafka's program files: fetched once by Maven from deploy/kafka/pom.xml, kept in a cache, shared by every broker."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -5,8 +5,6 @@ A lost secret means lost memos, so it is on disk before it is first used. A new 
 second memo for the same value, so rotating keys requires a new survey.
 """
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Structured logs: one JSON object a line, or readable lines on a terminal. Never the contents of records."""
 
-from __future__ import annotations
-
 import logging
 import sys
 import time

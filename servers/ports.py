@@ -1,7 +1,5 @@
 """Addresses of this machine, and free ports for local servers."""
 
-from __future__ import annotations
-
 import random
 import socket
 from ipaddress import ip_address

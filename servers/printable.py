@@ -1,7 +1,5 @@
 """Text from files, servers and surveys that is safe to show on a terminal."""
 
-from __future__ import annotations
-
 import re
 
 UNSAFE = re.compile(

@@ -3,8 +3,6 @@
 Small files that others may have written are read up to a limit.
 """
 
-from __future__ import annotations
-
 import errno
 import fcntl
 import os

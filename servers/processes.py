@@ -4,8 +4,6 @@ The server inherits an exclusive lock on its pid file, and the operating system 
 however it ends. So stale files and recycled pids do not matter, and of two starts at once one fails.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import resource

@@ -7,8 +7,6 @@ A server reads the files of older ones and writes its own, which the older ones 
 of what wrote it last, and is refused by a server that cannot read it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib.util
 import os
@@ -50,7 +48,7 @@ class Release(NamedTuple):
         return f"{self.name} {'.'.join(map(str, self.version))}"
 
     @staticmethod
-    def read(text: str) -> Release | None:
+    def read(text: str) -> "Release | None":
         """The release that a text names, as in notes and in what programs say.
 
         >>> Release.read("Valkey server v=9.1.2 sha=0"), Release.read("Valkey nine")
@@ -59,7 +57,7 @@ class Release(NamedTuple):
         found = re.match(r"(Redis|Valkey) (?:server v=)?(\d+)\.(\d+)\.(\d+)\s", text)
         return None if found is None else Release(found[1], tuple(map(int, found.groups()[1:])))
 
-    def reads(self, other: Release) -> bool:
+    def reads(self, other: "Release") -> bool:
         """Whether it reads what the other has written.
 
         >>> Release("Valkey", (9, 1, 2)).reads(Release("Redis", (7, 0, 15)))

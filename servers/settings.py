@@ -9,8 +9,6 @@ Nothing is read until `load()` is called. A variable wins over the file (named b
 A secret may be in a file of its own (`..._FILE`), and is never printed. A variable for one of the two wins over both.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re
@@ -115,7 +113,7 @@ class KafkaSettings(_Section):
     max_batch_bytes: int = Field(16 << 20, ge=1 << 20, description="The most that a batch may take in memory.")
 
     @model_validator(mode="after")
-    def _sasl_is_complete(self) -> KafkaSettings:
+    def _sasl_is_complete(self) -> "KafkaSettings":
         if self.security.startswith("SASL") and not (self.sasl_username and self.sasl_password):
             raise ValueError(f"{self.security} needs a user name and a password")
         return self
@@ -274,7 +272,7 @@ class Settings(_Section, BaseSettings):
                 raise ValueError(f"the {name} must be at least {CLOCK_KEY_BYTES} bytes in hex (openssl rand -hex 32)")
         return key
 
-    def at(self, bootstrap: str | None) -> Settings:
+    def at(self, bootstrap: str | None) -> "Settings":
         """The same, on another cluster, if one is named.
 
         >>> Settings().at("broker:9092").kafka.bootstrap

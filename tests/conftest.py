@@ -1,7 +1,5 @@
 """Real servers for the tests that need them: started when the first such test asks, stopped at the end."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import shutil

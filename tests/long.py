@@ -5,8 +5,6 @@ writes the commit to `tests/long.passed`. `--touched` runs the parts whose folde
 that nothing rots, however many commits a change has.
 """
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

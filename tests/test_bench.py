@@ -1,7 +1,5 @@
 """What benchmarks of two commits compare is what each of the two commits has."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

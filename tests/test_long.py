@@ -1,7 +1,5 @@
 """Long tests: each is in a part that is run, and a change runs those of the folders it touches."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

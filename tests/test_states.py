@@ -1,7 +1,5 @@
 """Every kind of state that release 0.2.0 has written is opened: later releases must migrate it."""
 
-from __future__ import annotations
-
 import json
 import tarfile
 from pathlib import Path

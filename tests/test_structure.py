@@ -1,7 +1,5 @@
 """The plan of the house: rooms reach into one another through faces, and no package grows beyond a dozen rooms."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from pathlib import Path

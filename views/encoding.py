@@ -5,8 +5,6 @@ own, the pieces: each has some columns, or a range of one. The result lists the 
 manifest: it is published after them, and read only if all of them are there.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256

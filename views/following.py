@@ -1,7 +1,5 @@
 """Views of a Kafka cluster's finals, made for ever: in a worker, or in a process of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from threading import Event, Thread

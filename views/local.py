@@ -1,7 +1,5 @@
 """Views of what is collected in this process: made after each publication, and kept in the data directory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path

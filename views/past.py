@@ -1,7 +1,5 @@
 """What views are made from: the finals of consecutive periods, or what is open of a survey."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -40,7 +38,7 @@ class Past:
         return self.newest.period
 
     @cached_property
-    def answers(self) -> PeriodAnswers:
+    def answers(self) -> "PeriodAnswers":
         """The answers of the period, which its histogram and its windows share: each is estimated once."""
         return PeriodAnswers.of(self.scheme, self.newest)
 
@@ -83,7 +81,7 @@ class PeriodAnswers:
     total: int | None
 
     @staticmethod
-    def of(scheme: Scheme, final: Final) -> PeriodAnswers:
+    def of(scheme: Scheme, final: Final) -> "PeriodAnswers":
         counts = final.counts
         if isinstance(counts, Release):
             counted = {name: Counted(int(n.sum()), counts.N[name], (n, counts.N[name])) for name, n in counts.n.items()}

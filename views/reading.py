@@ -1,7 +1,5 @@
 """Reading published results: the same for every store, which provides only the messages of a topic."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from operator import itemgetter

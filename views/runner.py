@@ -4,8 +4,6 @@ Every sink says through which period it is complete. The runner begins with the 
 records have keys, so that writing one again changes nothing. Two runners at once only do the work twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from functools import lru_cache
 from itertools import chain, islice
@@ -84,7 +82,7 @@ class Runner:
         self._surveys[survey.id] = survey
         return self._of(survey.id).first_needed
 
-    def _of(self, survey: str) -> SurveyFinals:
+    def _of(self, survey: str) -> "SurveyFinals":
         if survey not in self._finals:
             scheme = Scheme(self._surveys[survey])
             reach = max(view.reach(scheme) for view in self._views)
@@ -92,7 +90,7 @@ class Runner:
             self._finals[survey] = SurveyFinals(scheme, reach, reached)
         return self._finals[survey]
 
-    def _take_final(self, survey: SurveyFinals, key: FinalKey, message: Output) -> bool:
+    def _take_final(self, survey: "SurveyFinals", key: FinalKey, message: Output) -> bool:
         """Make the views of a final. Returns whether there is something to flush."""
         past = survey.past(key.period or 0, message.value)
         if past is None:
@@ -103,13 +101,13 @@ class Runner:
         survey.done(past.period)
         return True
 
-    def _make_open(self, survey: SurveyFinals) -> None:
+    def _make_open(self, survey: "SurveyFinals") -> None:
         found = survey.open
         for view in self._views:
             if view.topic.replaced and found is not None:
                 self._give(survey, view, FinalKey(found.status.survey), view.make(found))
 
-    def _give(self, survey: SurveyFinals, view: View[Any], key: FinalKey, result: Any) -> None:
+    def _give(self, survey: "SurveyFinals", view: View[Any], key: FinalKey, result: Any) -> None:
         if result is None:
             return
         made = Made(view, key, result, survey.scheme.survey)

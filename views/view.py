@@ -4,8 +4,6 @@ A view is one file, and one line in `stream_app.log.results.RESULTS`. Names and 
 content types, tables and readers follow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache

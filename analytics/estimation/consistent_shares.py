@@ -3,8 +3,6 @@
 Numbers have as many decimals as their errors carry: more would be noise, and several times the bytes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import ceil, log10
 

@@ -13,8 +13,6 @@ at small n and near 0 and 1 too, where that of value +- 1.96 errors is not.
 Products and ratios of estimated quantities have intervals that are as asymmetric as those of their parts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -46,7 +44,7 @@ class Estimates:
     low: Floats
     high: Floats
 
-    def __getitem__(self, index: Any) -> Estimates:
+    def __getitem__(self, index: Any) -> "Estimates":
         return Estimates(*(np.asarray(part[index]) for part in self._parts))
 
     @property

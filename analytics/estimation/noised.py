@@ -12,8 +12,6 @@ The interval is all f with T(f)^2 at most z^2 times that (Fieller's method), the
 It covers at any n. Where n may be 0 as far as its noise shows, every share is possible.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,7 +34,7 @@ class CellNoise:
     cells: int
 
     @classmethod
-    def of(cls, scheme: Scheme, name: str) -> CellNoise | None:
+    def of(cls, scheme: Scheme, name: str) -> "CellNoise | None":
         """The noise on one attribute's counts of a period; None where they are exact."""
         noise, cells = scheme.presence, len(scheme.survey.visits.cells)
         if noise is None:

@@ -19,8 +19,6 @@ share in 95 of 100 cases or more, and the highest value of an attribute in about
 a spike). It is about a quarter shorter than the interval of the unbiased estimate.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -116,7 +114,7 @@ class _Update:
     backward: Floats  # and of its transpose
 
     @classmethod
-    def of(cls, shares: Floats, matrix: Floats) -> _Update:
+    def of(cls, shares: Floats, matrix: Floats) -> "_Update":
         k = len(matrix)
         width = max(1, min(k, ONE_THREAD // shares.size))
 

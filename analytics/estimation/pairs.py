@@ -10,8 +10,6 @@ same people. Two tables are made of them:
                   directions: the nearest table that is non-negative and has the sums of the adjusted one.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import sqrt
 
@@ -43,7 +41,7 @@ class Table:
     shared: Floats
 
     @classmethod
-    def of(cls, shares: Estimates, even: float, n: int, channel: Channel) -> Table:
+    def of(cls, shares: Estimates, even: float, n: int, channel: Channel) -> "Table":
         """The table of shares of an unlimited population, from `n` reports.
 
         A report that supports exactly one value makes errors that sum to 0, other reports make them nearly independent.

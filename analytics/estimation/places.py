@@ -24,8 +24,6 @@ at each displacement. The part is fitted: it gives intervals of 95 % their cover
 a cell side costs 0.6 or more, where nothing is missing.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256

@@ -4,8 +4,6 @@ A set of m values is padded to L with the first L - m paddings. So the share of 
 most so many values, and sizes are linear in the shares of paddings, which are estimated like those of values.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile

@@ -14,8 +14,6 @@ beside the unbiased estimates, never instead of them, and are not stored: only c
 dimensions are allowed; the last axis is the values.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

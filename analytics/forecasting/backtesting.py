@@ -7,8 +7,6 @@ distributions. Against publications, errors contain the fresh noise of the publi
 is about RMSE^2 against publications less mean R.
 """
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from math import pi, sqrt
 from typing import Any

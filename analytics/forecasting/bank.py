@@ -4,8 +4,6 @@ A bank is made from a bounded history, to which all parameters are fitted. From 
 The same history and the same periods give the same bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt

@@ -3,8 +3,6 @@
 A loop adds in a fixed order, and nothing is compiled with fast-math: the same series gives the same bits.
 """
 
-from __future__ import annotations
-
 from math import log, pi
 from typing import NamedTuple
 

@@ -9,8 +9,6 @@ The means of forecasts are those of the likeliest parameters. Their intervals ar
 well be larger than the likeliest, and the less a series says, the more. So each is averaged over a bank of values.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -7,8 +7,6 @@ Memos are not in the second: they are in past and future publications alike. Fre
 part of the truth.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -68,7 +66,7 @@ class Tracked:
     filters: tuple[Filter, Filter]  # of the likeliest parameters, for means, and of cautious ones, for variances
 
     @classmethod
-    def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> Tracked:
+    def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> "Tracked":
         """Without `fitted`, the parameters are fitted to the series."""
         fitted = fitted or fit(series, structure)
         filters = fitted.filter(), fitted.filter(fitted.cautious)

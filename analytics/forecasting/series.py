@@ -1,7 +1,5 @@
 """A series to forecast: unbiased values, and how much of their variance is noise of which kind."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -35,14 +33,14 @@ class Series:
     """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts."""
 
     @staticmethod
-    def exact(name: str, values: Floats, first: int = 0) -> Series:
+    def exact(name: str, values: Floats, first: int = 0) -> "Series":
         """A series without noise."""
         return Series(name, values, np.zeros(len(values)), np.zeros(len(values)), first)
 
     def __len__(self) -> int:
         return len(self.values)
 
-    def __getitem__(self, periods: slice) -> Series:
+    def __getitem__(self, periods: slice) -> "Series":
         """A part of consecutive periods."""
         begin, _, step = periods.indices(len(self))
         assert step == 1

@@ -16,8 +16,6 @@ change noise that is the same in all directions, so this is the model with rotat
 If nobody says which seasons a series has, they are days, weeks and years, as far as it is long enough to show them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
@@ -52,7 +50,7 @@ class Structure:
     """Side bands around each harmonic of the shortest season: how many courses it has within the next longer one."""
 
     @staticmethod
-    def of(seasons: Sequence[int]) -> Structure:
+    def of(seasons: Sequence[int]) -> "Structure":
         """The structure of these seasons, in any order; raises SettingsError if they cannot be seasons."""
         for season in seasons:
             if not 2 <= season <= LONGEST_SEASON:

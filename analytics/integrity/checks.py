@@ -16,8 +16,6 @@ Each check also says which share of forged reports it would have noticed with a 
     jump         the same, by forgers who were not there in the period before
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

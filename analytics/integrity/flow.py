@@ -4,8 +4,6 @@ Reports of period s + g with the gap g say that their device last reported in pe
 for all g together, than there were reports in s: counted, late or refused. This is exact; no chance is involved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

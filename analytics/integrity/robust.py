@@ -5,8 +5,6 @@ sum. Forged reports that support some values push the others below 0, and this t
 an interval that holds the share if at most a given part of the reports is forged, whatever they are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

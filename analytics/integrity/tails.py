@@ -1,7 +1,5 @@
 """Tails of distributions that hold for any number of reports, however small the chances are."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -4,8 +4,6 @@ The period number t (from 0) may spend 6 alpha / (pi^2 (t + 1)^2) of alpha, divi
 together spend alpha. A check's `adjusted` p-value is its own times these factors: at most alpha is an alarm.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import floor, log10, pi
 from typing import Literal, TypeVar

@@ -1,7 +1,5 @@
 """The answers of the visitors of one window to one attribute."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -41,7 +39,7 @@ class Answers:
     noise: CellNoise | None  # on counts and n, of a period
 
     @classmethod
-    def of(cls, history: CountHistory, name: str, window: Window) -> Answers:
+    def of(cls, history: CountHistory, name: str, window: Window) -> "Answers":
         return cls(
             history.scheme.question(name).channel,
             history.answers(name, window),
@@ -87,7 +85,7 @@ class Answers:
         """The shares of groups of values; None: of every value."""
         return self._estimate(self.counts, groups)
 
-    def fitted(self, axes: Sequence[Attribute] = (), margins: Sequence[Answers | None] = ()) -> dict[str, Any]:
+    def fitted(self, axes: Sequence[Attribute] = (), margins: "Sequence[Answers | None]" = ()) -> dict[str, Any]:
         """The columns that are published beside the unbiased shares, with as many decimals as they carry.
 
         For a cross they are made with the answers to both of its attributes (`axes`); None: these are not published.

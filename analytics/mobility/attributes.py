@@ -1,7 +1,5 @@
 """The visitors of a window by one attribute, and what its role adds: rankings, dwell times and amounts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ to compare with may lie further back than one report's horizon, and the baseline
 numbers are compared, so a change reveals nothing about a suppressed window.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import get_args

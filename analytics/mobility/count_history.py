@@ -1,7 +1,5 @@
 """The counts a report is made from, and sums of them over windows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -7,8 +7,6 @@ A report is published for each period, from counts alone. Fields "added by reade
 elsewhere. They are null (or false) in published records; `combining` fills them in.
 """
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any, Literal, get_args

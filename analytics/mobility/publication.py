@@ -1,7 +1,5 @@
 """What is published of a period: its windows, and which of them are suppressed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property

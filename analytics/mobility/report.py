@@ -1,7 +1,5 @@
 """The mobility report of a period, made from counts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

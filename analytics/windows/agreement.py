@@ -11,8 +11,6 @@ All numbers of visitors that are computed from agreed cells agree: parts add up 
 least the visitors of every window inside it.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Calendar windows: hours, days, weeks, and the days since the beginning."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from datetime import timedelta
 from itertools import pairwise
@@ -25,10 +23,10 @@ class Window(NamedTuple):
     def length(self) -> int:
         return self.last - self.first + 1
 
-    def shifted(self, periods: int) -> Window:
+    def shifted(self, periods: int) -> "Window":
         return Window(self.first + periods, self.last + periods)
 
-    def overlaps(self, other: Window) -> bool:
+    def overlaps(self, other: "Window") -> bool:
         return self.first <= other.last and other.first <= self.last
 
 

@@ -13,8 +13,6 @@ Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional 
 many cells, so its noise is a sum of such draws.
 """
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass

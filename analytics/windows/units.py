@@ -6,8 +6,6 @@ published while the unit is open: they are exact for the periods that are closed
 is late or lost is missing in the units in which it was the first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from operator import add
@@ -40,7 +38,7 @@ class UnitSum:
     late: int = 0
     refused: int = 0
 
-    def add(self, other: UnitSum) -> UnitSum:
+    def add(self, other: "UnitSum") -> "UnitSum":
         """The sum of two runs of periods of the same unit, of which this is the earlier one."""
 
         def joined(name: str, op: Any = add) -> dict[str, Any]:
@@ -60,7 +58,7 @@ class UnitSum:
             refused=self.refused + other.refused,
         )
 
-    def protected(self, kinds: tuple[str, ...], minimum: int) -> UnitSum | None:
+    def protected(self, kinds: tuple[str, ...], minimum: int) -> "UnitSum | None":
         """What may be published once the unit is over, where numbers of fewer reports are not; None: nothing.
 
         The visitors of later periods than the first, and the reports of those who came again, are differences of
@@ -82,7 +80,7 @@ class UnitSum:
         return {name: part for name, part in vars(self).items() if name != "N"}
 
     @staticmethod
-    def of(head: Mapping[str, Any], N: Mapping[str, Whole]) -> UnitSum:
+    def of(head: Mapping[str, Any], N: Mapping[str, Whole]) -> "UnitSum":
         return UnitSum(**head, N=N)
 
 

@@ -6,8 +6,6 @@ with other digits are what strict reading would make of them. Anything else is l
 times as long.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from binascii import unhexlify
@@ -34,7 +32,7 @@ class Form(NamedTuple):
     pattern: re.Pattern[bytes]
 
     @staticmethod
-    def of(row: ReportRow, scheme: Scheme) -> Form:
+    def of(row: ReportRow, scheme: Scheme) -> "Form":
         text = _blank(row, scheme.survey.visits.column)
         pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
         return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))

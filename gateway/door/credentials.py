@@ -10,8 +10,6 @@ repeat, and no gateway keeps a list. An edge sends many reports, with the tokens
 How often each has sent is kept in a bounded memory. The time is given; a restart forgets everything.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import re

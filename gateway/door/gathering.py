@@ -3,8 +3,6 @@
 The order of the rows says nothing about when they came, and nothing about who sent them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

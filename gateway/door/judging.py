@@ -7,8 +7,6 @@ The gateway's clock may differ from that of the process that closes periods. So 
 the period, and a report is confirmed only if it was in the log by then.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 

@@ -13,8 +13,6 @@ where h is the hour in which the period begins or the survey was published, whic
 one hour back, from which the present one follows, and the keys of open periods.
 """
 
-from __future__ import annotations
-
 import hmac
 from collections.abc import Callable
 from datetime import timedelta
@@ -43,7 +41,7 @@ class Chain(_Stored):
     hour: int = Field(ge=0, lt=10**7)
     link: Key
 
-    def at(self, hour: int) -> Chain:
+    def at(self, hour: int) -> "Chain":
         """The link of a later hour; this one, if that hour is not later.
 
         >>> Chain(hour=5, link=bytes(32)).at(7) == Chain(hour=5, link=bytes(32)).at(6).at(7)
@@ -78,14 +76,14 @@ class KeyState(_Stored):
     chain: Chain | None = None
     keys: tuple[OpenKey, ...] = ()
 
-    def erased(self, now: float, closed: Callable[[OpenKey], bool]) -> KeyState:
+    def erased(self, now: float, closed: Callable[[OpenKey], bool]) -> "KeyState":
         """Without the keys of closed periods, and without links of more than one hour back."""
         return KeyState(
             chain=self.chain and self.chain.at(hour_of(now) - 1),
             keys=tuple(key for key in self.keys if not closed(key)),
         )
 
-    def merged(self, other: KeyState) -> KeyState:
+    def merged(self, other: "KeyState") -> "KeyState":
         """With what another gateway of the cluster has. Raises StateError if it is of another cluster."""
         both = [chain for chain in (self.chain, other.chain) if chain is not None]
         chains = {chain.at(max(each.hour for each in both)).link for chain in both}

@@ -4,8 +4,6 @@ Whatever a client does, it holds a bounded number of bytes for a bounded time: i
 body is counted until a request is complete. Nothing here logs an address.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections import deque
 from typing import Any

@@ -1,7 +1,5 @@
 """What a head says about the request that it begins: read as RFC 9112 says, and refused where readers could differ."""
 
-from __future__ import annotations
-
 import re
 from ipaddress import ip_address
 from typing import Any

@@ -3,8 +3,6 @@
 The file descriptors of this process bound their number.
 """
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import resource

@@ -1,7 +1,5 @@
 """Requests and responses, and what an application is: it admits a request by its head, then answers it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -54,7 +52,7 @@ class Response:
     headers: tuple[tuple[str, str], ...] = ()
     stream: Stream | None = None
 
-    def with_headers(self, *headers: tuple[str, str]) -> Response:
+    def with_headers(self, *headers: tuple[str, str]) -> "Response":
         return Response(self.status, self.body, self.content_type, (*self.headers, *headers), self.stream)
 
     def encoded(self, closing: bool, head_only: bool = False) -> bytes:

@@ -1,7 +1,5 @@
 """What the connections of one listener share: an application, limits, and what they hold together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol

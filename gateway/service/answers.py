@@ -1,7 +1,5 @@
 """What becomes of the reports of a request, and what it is answered once that is known of all of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from enum import Enum

@@ -9,8 +9,6 @@ What is released is removed from the file after it is confirmed; a crash in betw
 refuses the repeats.
 """
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Sequence
 from datetime import timedelta

@@ -4,8 +4,6 @@ Surveys with `presence_epsilon` have no metrics that count reports, and their ba
 exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram

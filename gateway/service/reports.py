@@ -1,7 +1,5 @@
 """Taking reports: one, a JSON array, lines of JSON, or a frame. Each report is judged on its own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any

@@ -3,8 +3,6 @@
 `/live`, `/ready` and `/metrics` are for those who watch it, at a port of their own if one is given.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable, Mapping

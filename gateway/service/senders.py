@@ -1,7 +1,5 @@
 """Who may send: everybody on this machine, or those with a bearer token or a client certificate."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ has one (`.new`) until it is complete: so the next start finds and overwrites wh
 writes to other blocks than it overwrites (flash, snapshots) may keep copies.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import secrets

@@ -4,8 +4,6 @@ While a batch is written the next one is gathered, so a batch grows with what co
 that nothing is taken.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`hearsay edge`: turn events into reports as they come."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`hearsay plan`: what a survey reveals and how precise its results will be."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`hearsay replay`: turn recorded events into reports. `hearsay send`: send those that were captured."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`hearsay report`: show results, or write them as a page or as tables."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal

@@ -1,7 +1,5 @@
 """`hearsay views`: make results apart from workers. `hearsay sinks`: where results go."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated

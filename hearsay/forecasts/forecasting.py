@@ -1,7 +1,5 @@
 """Forecasting many series: fits, backtests, what was unexpected, and all of it as records."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Series from a table: times, numbers, missing rows and all."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Forecasts on a terminal of 80 columns, as CSV, and as a page."""
 
-from __future__ import annotations
-
 import csv
 from datetime import datetime
 from io import StringIO

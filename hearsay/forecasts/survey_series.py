@@ -1,7 +1,5 @@
 """Series from published results: of every cell of a survey, or of visitors by kind and by window."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Literal

@@ -5,8 +5,6 @@ So the hour that a clock skips in spring is a missing period, and the one it rep
 rows.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Sequence

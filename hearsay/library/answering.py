@@ -4,8 +4,6 @@ For simulations and tests. A real device (`hearsay.Device`) writes each period's
 that a retry sends the same bytes; these devices forget everything with the process.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any

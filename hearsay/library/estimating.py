@@ -1,7 +1,5 @@
 """Histograms from reports or from counts, as Arrow tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import product
 from typing import Any

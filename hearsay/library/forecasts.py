@@ -1,7 +1,5 @@
 """Forecasts of what was published, or of any table."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

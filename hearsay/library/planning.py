@@ -1,7 +1,5 @@
 """Surveys and plans."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A survey proposed from a table: which columns can be asked, and with which values."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections import Counter

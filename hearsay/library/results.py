@@ -1,7 +1,5 @@
 """What was published, as Arrow tables: of a simulation or a replay now, of a data directory, or of a Kafka cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """What was published, as tables by name: a few columns of each, with local times."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 

@@ -3,8 +3,6 @@
 `dossier.txt` is its text; here are the values that it names, from the survey alone or from what was collected, too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from importlib.metadata import version

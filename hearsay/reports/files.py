@@ -1,7 +1,5 @@
 """Published results: opening them, waiting for them, and choosing what to show."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

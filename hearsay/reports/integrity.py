@@ -1,7 +1,5 @@
 """Verdicts on periods, and estimates that forged reports move less, on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -3,8 +3,6 @@
 The file is beside the survey, is kept in the data directory of a run, and is read for pages.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any

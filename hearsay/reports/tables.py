@@ -1,7 +1,5 @@
 """A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np

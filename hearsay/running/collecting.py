@@ -4,8 +4,6 @@ The collector is either in this process, over files in the data directory, or a 
 of a run is the same for both.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass

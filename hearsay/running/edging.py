@@ -1,7 +1,5 @@
 """An edge as edge.yaml declares it: a survey, a directory of events, and a collection that its reports go to."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from dataclasses import dataclass
@@ -39,7 +37,7 @@ class Edging:
     data: Path
 
     @classmethod
-    def of(cls, file: Path) -> Edging:
+    def of(cls, file: Path) -> "Edging":
         """What a file declares, with paths relative to it."""
         text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
         declared, beside = parse_edge(text, str(file)), file.parent

@@ -4,8 +4,6 @@ As on a person's device (docs/device-protocol.md, "Limits"), and from terms alon
 its answers of a year cost. The same question counts once about an attribute, and all else that is asked adds up.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -5,8 +5,6 @@ would be counted as new. So a data directory notes which store its devices have 
 survey it notes what was last seen of the store, so that a loss between two runs is noticed as one during a run is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

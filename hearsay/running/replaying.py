@@ -1,7 +1,5 @@
 """Replays of recorded events, and captures sent later."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from datetime import timedelta

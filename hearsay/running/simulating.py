@@ -1,7 +1,5 @@
 """A simulated population, collected end to end: what `demo` and `run` do. The truth is what its scenario knows."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path

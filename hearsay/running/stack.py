@@ -1,7 +1,5 @@
 """The local stack: a Kafka broker and a Redis in one directory, which run in the background until they are stopped."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`hearsay serve`, and its log: the embedded app, which counts what is written and closes periods in time."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import shlex

@@ -1,7 +1,5 @@
 """On which address a gateway listens, and who may send there. Nothing is exposed by accident."""
 
-from __future__ import annotations
-
 import ssl
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`hearsay gateway`, and its log: the reports topic of a Kafka cluster, and its survey registry."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Coroutine
@@ -33,7 +31,7 @@ RETRY_SECONDS = 1.0
 log = structlog.get_logger(__name__)
 
 
-def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> tuple[Topics, FollowedRegistry]:
+def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> "tuple[Topics, FollowedRegistry]":
     """The topics of the cluster and what is published there; waits until a broker answers."""
     while True:
         try:

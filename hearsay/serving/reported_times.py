@@ -6,8 +6,6 @@ of their own. So a period is closed only if it is at most one period ahead of th
 Where no reports come there is nothing to compare with, and nothing that would be late: the clock is believed.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta

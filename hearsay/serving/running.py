@@ -1,7 +1,5 @@
 """Running a gateway until it is asked to stop, or can write no longer."""
 
-from __future__ import annotations
-
 import asyncio
 import signal
 from collections.abc import Awaitable, Callable, Iterable, Mapping

@@ -4,8 +4,6 @@ The page and what it shows are served where everybody may send: on the loopback 
 the library's own are those of clients/javascript. Browsers give it cryptography on https and on loopback only.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import partial

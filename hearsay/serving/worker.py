@@ -4,8 +4,6 @@ A worker's event loop may be busy with one batch for longer than a probe waits: 
 made in threads of their own, so that counting and merging never wait for them.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future

@@ -1,7 +1,5 @@
 """The questions of `hearsay survey new`: each answer is checked at once, and its price is shown."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

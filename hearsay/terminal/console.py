@@ -1,7 +1,5 @@
 """Output of commands: one console for each stream, one progress bar, one way to print JSON."""
 
-from __future__ import annotations
-
 import json
 import logging
 import shlex

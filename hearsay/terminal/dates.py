@@ -1,7 +1,5 @@
 """Periods and windows by their days and hours, as people write them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 
 from protocols.survey import EPOCH, HOUR, MICROSECOND, Calendar

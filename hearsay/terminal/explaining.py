@@ -1,7 +1,5 @@
 """Errors as one sentence, a hint and an exit code."""
 
-from __future__ import annotations
-
 import errno
 import sqlite3
 

@@ -1,7 +1,5 @@
 """Event files before and after a replay, on a terminal and as JSON."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from rich.table import Table

@@ -5,8 +5,6 @@ another secret. Others are tests at a level: whether requests tell a device's co
 whether answers are alike under another secret.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from math import exp, sqrt
 

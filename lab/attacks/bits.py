@@ -5,8 +5,6 @@ is set under heads and under tails, and keeps the bits that differ most. The oth
 bits' log-ratios, as if bits were independent. Bits that tell something only together, two by two, are not noticed.
 """
 
-from __future__ import annotations
-
 from math import log, sqrt
 from typing import Any
 

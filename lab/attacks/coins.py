@@ -12,8 +12,6 @@ loss where there is none.
 An experiment is a pair of histories that coins choose between; each look at its reports has a promise of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, log

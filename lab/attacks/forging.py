@@ -1,7 +1,5 @@
 """Forged reports, counted and estimated like all others (docs/audit.md, section 6)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -8,8 +8,6 @@ it, and guess the others' attribute from one report by the ratio of both:
     hybrid               the same, on top of what the survey's own estimate says, with as much weight
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 import numpy as np

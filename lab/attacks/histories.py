@@ -1,7 +1,5 @@
 """Two histories that coins choose between, and how likely reports are under each (docs/audit.md, section 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -8,8 +8,6 @@ divide reports among memos can be compared.
 What a device keeps for life (its hash, its buckets) is known to the observer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import comb, log

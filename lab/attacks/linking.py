@@ -5,8 +5,6 @@ is a table for symbols, and a sum over bits for bit vectors (the bits are taken 
 cells it depends on how far two answers are apart, as if the grid had no border.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from math import prod

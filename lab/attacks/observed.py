@@ -3,8 +3,6 @@
 Nobody else can match reports: tokens link nothing. The audit can, because it made the devices and knows their secret.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any

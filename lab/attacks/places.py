@@ -1,7 +1,5 @@
 """The averaging attack on places, carried out: the mean of a device's reports, and how far it is from its place."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -5,8 +5,6 @@ guesses a value from each answer instead, and counts how many of them a record h
 true attribute, by the shares of values that the survey itself estimates, and uses no other answer of the report.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

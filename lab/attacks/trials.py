@@ -1,7 +1,5 @@
 """How often an attack was right, with the exact intervals of Clopper and Pearson, and figures that cannot be."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import variance
@@ -17,7 +15,7 @@ class Trials:
     right: float = 0.0
     count: float = 0
 
-    def __add__(self, other: Trials) -> Trials:
+    def __add__(self, other: "Trials") -> "Trials":
         return Trials(self.right + other.right, self.count + other.count)
 
     @property
@@ -36,7 +34,7 @@ class Trials:
         high = 1.0 if wrong <= 0 else float(beta.isf(alpha / 2, self.right + 1, wrong))
         return lower_end(self.right, self.count, alpha / 2), high
 
-    def figure(self, alpha: float, runs: Sequence[Trials] = (), /, **terms: Any) -> Figure:
+    def figure(self, alpha: float, runs: "Sequence[Trials]" = (), /, **terms: Any) -> Figure:
         """The chance that was measured, beside what it must be compared with; if in several `runs`, these differ."""
         low, high = (effective(runs, alpha) if runs else self).interval(alpha)
         return Figure(unit="chance", measured=self.share, low=low, high=high, trials=round(self.count), **terms)

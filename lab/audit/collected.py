@@ -3,8 +3,6 @@
 Only published counts are used, never single reports.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 

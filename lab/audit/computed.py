@@ -1,7 +1,5 @@
 """All figures of a survey that have a closed form (docs/audit.md). Takes well under a second."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator, Mapping
 from math import exp, inf, log
 from typing import Any

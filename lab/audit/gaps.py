@@ -4,8 +4,6 @@ A report of period t with gap g below the horizon follows one of the reports of 
 what narrows the crowd is not a rare gap but a small period: of the same attribute under smp, and of the same hash.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 

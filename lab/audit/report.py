@@ -5,8 +5,6 @@ Limits are given as `--fail-above guess=0.5,link=+0.01,epsilon=+0`.
 `python -m lab.audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,5 @@
 """What the figures of an audit mean, and how they are written: for the terminal and for the page."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from lab.audit.report import Attack, Figure, Unit

@@ -1,7 +1,5 @@
 """Audits: of a survey, computed and measured with devices of its own; and of what was collected."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace

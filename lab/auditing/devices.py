@@ -6,8 +6,6 @@ cluster and back. Either way the survey has an id and the devices have a secret 
 collection is touched.
 """
 
-from __future__ import annotations
-
 import secrets
 import tempfile
 from collections.abc import Callable, Iterator, Mapping

@@ -4,8 +4,6 @@ The audit is told neither which two values to compare nor where in the bytes to 
 calls. The other half proves a loss, as coins do (docs/audit.md, section 5).
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from importlib import import_module

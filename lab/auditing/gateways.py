@@ -1,7 +1,5 @@
 """A gateway on the loopback address that keeps what it was sent: for audits of devices, and for tests of them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field

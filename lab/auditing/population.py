@@ -1,7 +1,5 @@
 """The figures of a measured population: guesses, the true attribute, links and forgeries, block by block of devices."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass, field

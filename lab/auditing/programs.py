@@ -3,8 +3,6 @@
 The audit starts the program, writes a line for each report that a device is to make, and sees what a gateway is sent.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

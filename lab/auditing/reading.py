@@ -1,7 +1,5 @@
 """What readers of published tables reach, measured on crowds of the audit's own devices (docs/audit.md, section 10)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

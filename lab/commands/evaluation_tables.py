@@ -1,7 +1,5 @@
 """What evaluations measured, on a terminal."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import groupby
 from math import isfinite

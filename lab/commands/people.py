@@ -1,7 +1,5 @@
 """`hearsay people`: virtual people who come out as the published aggregates, or as a user's own."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Annotated

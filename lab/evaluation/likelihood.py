@@ -6,8 +6,6 @@ channel matrices     expectation-maximisation (IBU), from the uniform distributi
 unary and hashed     only supports are counted: the nearest distribution in the metric of the channel's covariance
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -7,8 +7,6 @@ only. Methods share draws where they draw the same thing, so differences between
 figures themselves.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace

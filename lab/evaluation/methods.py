@@ -4,8 +4,6 @@ Each exists twice where that makes a difference: on our terms (exact calibration
 papers have it (their second round of L-GRR, their amplification of RS+FD), to reproduce their tables (PROTOCOLS 3, 4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -59,10 +57,10 @@ class Method:
         asked = [RECORDS[self.mechanism]] if self.mechanism in RECORDS else own
         return self.hides or (self.longitudinal and any(record.published_differs for record in asked))
 
-    def as_published(self) -> Method:
+    def as_published(self) -> "Method":
         return replace(self, calibration="published", guarantee="published" if self.hides else "tuple")
 
-    def taking_turns(self, one_in: int) -> Method:
+    def taking_turns(self, one_in: int) -> "Method":
         """With devices that answer in one of so many periods, where nothing is memoised."""
         return self if self.longitudinal else replace(self, one_in=one_in)
 

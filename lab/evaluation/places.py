@@ -6,8 +6,6 @@ the truth. Here people move in steps to the eight neighbouring cells, which is a
 lines, and the least distance is found by linear programming.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -32,7 +30,7 @@ class Place:
     areas: Mask | None = None  # [area, cell]
 
     @classmethod
-    def of(cls, attribute: Attribute) -> Place:
+    def of(cls, attribute: Attribute) -> "Place":
         """The places of a survey's attribute, with its own budgets' distance."""
         reach = attribute.geo or attribute.geo_inf
         assert attribute.grid is not None and reach is not None, "only places with geo have a radius"

@@ -1,7 +1,5 @@
 """The result of evaluating a method at a budget."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import isfinite, sqrt
 from typing import Any
@@ -19,7 +17,7 @@ class Mean:
     error: float
 
     @classmethod
-    def of(cls, figures: Floats) -> Mean:
+    def of(cls, figures: Floats) -> "Mean":
         """Of figures `[run]`."""
         runs = len(figures)
         return cls(float(figures.mean()), float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan"))

@@ -4,8 +4,6 @@ Drawn elements are asked with the mechanism that names one of them and with the 
 them each value is an attribute of its own, of which a device answers one (smp): at the same loss between any two sets.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """The truth that methods are measured against: everybody's values in every period, and the priors of RS+RFD."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -11,8 +11,6 @@ known: with t = 1 and b = ln P(y), ranks are right, but far too many rare labels
 what is published: over the records to classify, each label has its share, and the mean score is that of the tables.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

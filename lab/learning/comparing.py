@@ -5,8 +5,6 @@ Bayes classifier is made from the published tables, and another from synthetic r
 beside one that sees true records and the largest class.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

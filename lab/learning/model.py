@@ -12,8 +12,6 @@ and the distribution of the test statistic
 which is 0 but for noise if f = p q.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

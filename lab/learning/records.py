@@ -1,7 +1,5 @@
 """Synthetic records: drawn along the edges of a model, and compared with what was measured."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import pi

@@ -1,7 +1,5 @@
 """Synthetic records of a survey: drawn from what is published about one window, and from nothing else."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations
 from typing import Any

@@ -5,8 +5,6 @@ their average with the inverses of the variances as weights is, too, and has the
 tables non-negative, which changes their sums a little; so both steps alternate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -34,15 +32,15 @@ class Shares:
         return np.isfinite(self.value)
 
     @property
-    def T(self) -> Shares:
+    def T(self) -> "Shares":
         return Shares(self.value.T, self.variance.T)
 
-    def of_pair(self, sizes: Mapping[str, int], pair: Pair) -> Shares:
+    def of_pair(self, sizes: Mapping[str, int], pair: Pair) -> "Shares":
         """The shares `[first, second]` of a pair that was asked as one attribute."""
         shape = sizes[pair[0]], sizes[pair[1]]
         return Shares(self.value.reshape(shape), self.variance.reshape(shape))
 
-    def sums(self) -> Shares:
+    def sums(self) -> "Shares":
         """The shares of the first attribute of a pair. A suppressed pair adds nothing; a value with no other is NaN."""
         some = self.known.any(axis=1)
         return Shares(*(np.where(some, np.nansum(part, axis=1), np.nan) for part in (self.value, self.variance)))

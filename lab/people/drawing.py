@@ -1,7 +1,5 @@
 """Virtual people: each comes on some days and has values, so that the aggregates they are drawn from come out."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

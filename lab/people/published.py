@@ -1,7 +1,5 @@
 """What people are drawn from, of published results: finals by gap, and the answers of periods and windows."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

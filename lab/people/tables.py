@@ -1,7 +1,5 @@
 """What people are drawn from, of a user's own table: `first, last, attribute, value, people, error`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import date
 from math import isfinite

@@ -5,8 +5,6 @@ may have shown them. So it knows what to expect of them, and only round 2 hides 
 `direction`: what an answer of the first value adds on average, less what one of the last value adds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

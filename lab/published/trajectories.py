@@ -5,8 +5,6 @@ compared with true paths under the matching of both that suits the attacker best
 somebody who sees no table names most positions: the figure means nothing without that line of luck.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from protocols.arrays import Floats, Whole

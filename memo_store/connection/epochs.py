@@ -12,8 +12,6 @@ process that knows the id writes it again. A store also keeps a note that it has
 it or an operator says so: since then no cap bounds what its devices have memoised.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field

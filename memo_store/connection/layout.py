@@ -13,8 +13,6 @@ SHARD is a hash tag, so a Redis Cluster spreads shards over its nodes and still 
 and pseudonyms are derived from the keyring (sealing.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -57,7 +55,7 @@ class Placed:
     order: Places  # each one's row in the columns of the caller
 
     @classmethod
-    def of(cls, pseudonyms: Bytes) -> Placed:
+    def of(cls, pseudonyms: Bytes) -> "Placed":
         names = pseudonyms[:, :8].view(">u8")[:, 0].astype(np.uint64)
         order = np.argsort(names)
         return cls(np.ascontiguousarray(pseudonyms), names.take(order), order)
@@ -72,7 +70,7 @@ class Placed:
         for start in range(0, max(len(self.order), 1), size):
             yield slice(start, start + size)
 
-    def part(self, rows: Places | slice) -> Placed:
+    def part(self, rows: Places | slice) -> "Placed":
         """Some of the devices."""
         return Placed(self.all, self.names[rows], self.order[rows])
 

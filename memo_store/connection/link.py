@@ -6,8 +6,6 @@ is retried as a whole.
 And whether Redis is configured to keep what is written: a lost memo can be derived again; a lost ledger cannot.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence

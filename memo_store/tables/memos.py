@@ -8,8 +8,6 @@ are tags alone: what the device has used in this survey. From its cap-th entry o
 whatever its value.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain

@@ -12,8 +12,6 @@ When the period is closed, a mark replaces the string for a while. It stops a pr
 that, or whose clock is behind, from committing anything else than what was reported.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

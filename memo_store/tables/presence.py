@@ -11,8 +11,6 @@ many devices the fleet has, and the tally. Two copies also show that there was a
 it added. Neither shows which devices reported, or whether they were the same ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import chain
 

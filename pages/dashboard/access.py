@@ -4,8 +4,6 @@ A browser cannot send a token with a stream of events, so it exchanges it once f
 a signature of it under the token: nothing is kept, and it is valid after a restart, until that moment or a new token.
 """
 
-from __future__ import annotations
-
 import hmac
 import time
 from collections.abc import Callable

@@ -5,8 +5,6 @@ segment that begins and ends at a byte and refers to nothing outside it (RFC 195
 in any combination. What only one viewer gets, such as the id of an event, is a block that is not compressed.
 """
 
-from __future__ import annotations
-
 import struct
 import zlib
 

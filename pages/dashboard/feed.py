@@ -4,8 +4,6 @@ A viewer has no queue: it has a position, and is given the events that are newer
 depend on how slowly it reads, and one that was slow gets the newest event of a key, not all of them.
 """
 
-from __future__ import annotations
-
 import asyncio
 import re
 from collections.abc import Iterable, Iterator
@@ -33,7 +31,7 @@ class Position(NamedTuple):
         return f"{self.identity}:{'.'.join(map(str, self.offsets))}"
 
     @staticmethod
-    def parse(text: str) -> Position | None:
+    def parse(text: str) -> "Position | None":
         """The position in an id; None if it is none.
 
         >>> Position.parse("5eed:12.0.7"), Position.parse("12")
@@ -158,7 +156,7 @@ class Viewer:
         self._position = position
         self._seen_changes = 0
 
-    def __enter__(self) -> Viewer:
+    def __enter__(self) -> "Viewer":
         self._feed.viewers.add(self)
         return self
 

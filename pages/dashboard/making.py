@@ -3,8 +3,6 @@
 A final is shown by its mobility report, which has all that its histogram has for a page.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 

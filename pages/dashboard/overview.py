@@ -1,7 +1,5 @@
 """How the surveys are doing: what the page about all surveys shows, from what is published about them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from datetime import datetime
 from typing import Any

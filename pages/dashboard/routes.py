@@ -1,7 +1,5 @@
 """What the dashboard answers: pages, the stream of events, files and downloads."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

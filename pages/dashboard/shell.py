@@ -1,7 +1,5 @@
 """The pages that the dashboard serves, and the files that they are made of. A page has no script of its own inside."""
 
-from __future__ import annotations
-
 import gzip
 from functools import cache
 from hashlib import sha256

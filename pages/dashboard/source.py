@@ -1,7 +1,5 @@
 """Where events come from: one thread follows what is published, and gives a feed the events that are made of it."""
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Collection, Sequence

@@ -1,7 +1,5 @@
 """A viewer's stream of server-sent events over HTTP."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping
 

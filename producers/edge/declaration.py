@@ -1,7 +1,5 @@
 """edge.yaml: which events an edge reads, what they mean, and how long it waits for them."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from typing import Annotated, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError

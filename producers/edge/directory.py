@@ -7,8 +7,6 @@ edge starts. So after a crash at any moment each event is held once. A period's 
 so, and are the same when they are sent again (`producers/reporting.py`). What is held of it is erased after that.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator

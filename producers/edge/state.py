@@ -1,7 +1,5 @@
 """What an edge knows of its input: how far it was read, and what was counted. One sealed file, replaced as a whole."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -38,7 +36,7 @@ class EdgeState:
     """What is open (`Spool`)."""
 
     @classmethod
-    def read(cls, path: Path, sealer: Sealer) -> EdgeState:
+    def read(cls, path: Path, sealer: Sealer) -> "EdgeState":
         """The state in a file; a new one if there is none."""
         try:
             return TypeAdapter(cls).validate_json(sealer.unseal(path.name, path.read_bytes()))

@@ -6,8 +6,6 @@ than its events. Events of the same time are ordered by the positions of their v
 or equally long stays, the one with the lower position is chosen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum

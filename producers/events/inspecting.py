@@ -4,8 +4,6 @@ It reads with the replay's own code, and needs no key. Of cells, only values tha
 and only by --check: advice, which is also part of errors, has counts and column names.
 """
 
-from __future__ import annotations
-
 import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence

@@ -3,8 +3,6 @@
 A function of the files alone, not of how they are cut into batches. A replay and a check before it use the same code.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -78,7 +76,7 @@ class Events:
     sets: Mapping[int, tuple[Whole, Whole]] = field(default_factory=dict)
     """By the place of an attribute of sets: a row and a position for each of its values, rows ascending."""
 
-    def one_by_one(self) -> Events:
+    def one_by_one(self) -> "Events":
         """The same with a row for each value of a set, or one without any; the first has the other attributes."""
         if not self.sets:
             return self

@@ -1,7 +1,5 @@
 """Persons become devices as soon as they are read, by a hash under the operator's key."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

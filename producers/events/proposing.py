@@ -1,7 +1,5 @@
 """The options with which a text file could be read, from its first lines: all of them at once."""
 
-from __future__ import annotations
-
 import csv
 import shlex
 from itertools import islice

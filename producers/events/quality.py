@@ -1,7 +1,5 @@
 """The faults of events: how often each was found, and its first rows. Cells may name a person and are never shown."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Periods that have ended become reports: what a replay and an edge have in common."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 

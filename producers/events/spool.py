@@ -4,8 +4,6 @@ On disk, so that memory does not grow with the number of events. Sealed under th
 values: a file says how many events there are, and nothing else.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path

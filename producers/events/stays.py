@@ -4,8 +4,6 @@ So does a device. Positions are spooled as parts of cells, each a quarter of a s
 position is within a quarter of another cell. The last cells are true places: whoever stores them seals them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 

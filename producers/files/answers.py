@@ -1,7 +1,5 @@
 """From a column of text to positions in a survey's list of values."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Some rows of an event file, and which of its columns are read."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -47,7 +45,7 @@ class Batch:
     share_read: float
     """How much of the file has been read, from 0 to 1."""
 
-    def only(self, rows: Mask) -> Batch:
+    def only(self, rows: Mask) -> "Batch":
         """Some of the rows."""
         if rows.all():
             return self

@@ -1,7 +1,5 @@
 """CSV files, also compressed, read in batches. Cells and rows may name a person: no message shows them."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections import deque

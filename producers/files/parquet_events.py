@@ -1,7 +1,5 @@
 """Parquet files, read in batches."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One or many event files, read one after the other as if they were one."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import sys

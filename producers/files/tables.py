@@ -1,7 +1,5 @@
 """Whole tables: from CSV files with the names of the columns in a line above the rows, or from memory."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from itertools import takewhile

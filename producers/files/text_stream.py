@@ -1,7 +1,5 @@
 """A file as a stream of valid UTF-8, whatever its encoding, compression and damage."""
 
-from __future__ import annotations
-
 import codecs
 import io
 from pathlib import Path

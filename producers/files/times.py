@@ -7,8 +7,6 @@ Times without a zone are what a clock on the wall showed. When clocks are put fo
 they are put back they repeat some: the first are no times, the others are two.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass

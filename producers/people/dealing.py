@@ -1,7 +1,5 @@
 """Values dealt to people, and counts scaled to other totals."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -9,8 +9,6 @@ all 2^N sets are sums over paths, and the multipliers are found by Newton's meth
 The slack of a window grows with the square of its error; one without error is followed exactly.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -6,8 +6,6 @@ Row 0 are those who never came before, column N + 1 those who never come again. 
 the arcs i < s <= j <= e, one for each person. So all windows give the flows, and the flows give all windows.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,8 +10,6 @@ with the multipliers of the windows that count the arc, and the potential of the
 where it begins, for which as many of each combination arrive as leave. All are found on the convex dual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

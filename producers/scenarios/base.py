@@ -6,8 +6,6 @@ it is computed. Seeded pseudo-randomness is safe here, because nothing private d
 reports).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol

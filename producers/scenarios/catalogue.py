@@ -5,8 +5,6 @@
 ('telemetry', 100, 2)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any

@@ -4,8 +4,6 @@ Where a device is in an hour follows from its traits (drawn once per seed) and i
 and day), so any hour is computed directly, with no state to carry.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -4,8 +4,6 @@ How many people of an area ask for something in an hour follows from the calenda
 hours, so any hour is computed directly.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from producers.scenarios.base import (

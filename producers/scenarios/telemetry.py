@@ -1,7 +1,5 @@
 """`telemetry`: values change now and then."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

@@ -5,8 +5,6 @@ attribute, how many had each value on each day. Attributes that the table does n
 independently.
 """
 
-from __future__ import annotations
-
 import json
 from importlib import resources
 from typing import Any

@@ -1,7 +1,5 @@
 """The interface of a sink."""
 
-from __future__ import annotations
-
 from typing import Protocol
 
 

@@ -8,8 +8,6 @@
 Files are written atomically and synced to disk. Files that were sent may be removed: new ones get higher numbers.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Records to Kafka: idempotent, acknowledged by all replicas, with a bounded number of bytes in flight."""
 
-from __future__ import annotations
-
 from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass

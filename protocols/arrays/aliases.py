@@ -1,7 +1,5 @@
 """Names for the kinds of arrays: by their numbers, and by what the numbers are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

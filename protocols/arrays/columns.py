@@ -3,8 +3,6 @@
 Both have a fixed number of bytes per row, in the memo store and on the wire, and both can check rows.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache
 from typing import Any

@@ -9,8 +9,6 @@ it would stop every process for ever.
 The first loop of a process that is not in the cache is logged: somebody may be waiting for it.
 """
 
-from __future__ import annotations
-
 import fcntl
 import logging
 import os

@@ -3,8 +3,6 @@
 It is for modules that readers of results import too. All others import pyarrow itself.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 

@@ -1,7 +1,5 @@
 """All mechanisms: the one list that names, checks, choices, the reference and the tests derive from."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from protocols.mechanisms.builders import direct, hashing, ordered, places, unary

@@ -8,8 +8,6 @@ with f the true frequencies, so one estimator and one variance serve all of them
 (truncated geometric) need their full matrix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -10,8 +10,6 @@ support.
 Encodings with lifelong traits are in `lifelong`, the one with a new hash in every report is in `fresh`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import lru_cache

@@ -16,8 +16,6 @@ u = 2^-53, a support errs by
   That length is at most n g sqrt(N). So it is at most 4 digits g^1.5 n sqrt(N) u: 0.003 for 53^4 vectors.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property
 

@@ -4,8 +4,6 @@ Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
 Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """A mechanism: an encoding and one or two rounds of noise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -53,7 +51,7 @@ class Mechanism:
         assert isinstance(self.first, MatrixRound) and isinstance(self.second, MatrixRound)
         return self.first.then(self.second)
 
-    def of_sets(self, several: int) -> Mechanism:
+    def of_sets(self, several: int) -> "Mechanism":
         """The same for one element of a set, which is drawn from this number of elements."""
         encoding = self.encoding
         assert isinstance(encoding, Direct | Unary), "other encodings show what does not depend on the element"

@@ -5,8 +5,6 @@ four basic operations and the square root round the same everywhere (IEEE 754); 
 differ between C libraries and processors in the last bit. These do not: they round a result of 40 digits.
 """
 
-from __future__ import annotations
-
 from decimal import Context, Decimal
 from functools import lru_cache
 

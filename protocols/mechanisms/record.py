@@ -4,8 +4,6 @@ The names a survey may use, the reference table, what `auto` may choose, the che
 and the methods of an evaluation all read these records. They are listed in `catalogue`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args

@@ -10,8 +10,6 @@ because an input that is not i becomes i with probability q2, whatever it is. A 
 over an ordered domain; two chain by multiplication.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import inf, log, log1p
@@ -44,7 +42,7 @@ class Flip:
         """What its tables follow from."""
         return {"p": self.p, "q": self.q}
 
-    def then(self, other: Flip) -> Flip:
+    def then(self, other: "Flip") -> "Flip":
         return Flip(self.p * other.gain + other.q, self.q * other.gain + other.q)
 
 
@@ -78,7 +76,7 @@ class MatrixRound:
         inside = self.matrix[1:, 1].tolist() if len(self.matrix) > 2 else []
         return {"ends": self.matrix[:, 0].tolist(), "inside": inside}
 
-    def then(self, other: MatrixRound) -> MatrixRound:
+    def then(self, other: "MatrixRound") -> "MatrixRound":
         return MatrixRound(self.matrix @ other.matrix)
 
 

@@ -1,7 +1,5 @@
 """Cautions for the author of a survey: each has a code, what holds, and what to do about it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from math import inf
 

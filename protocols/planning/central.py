@@ -1,7 +1,5 @@
 """The central figure of a plan: what readers of the results of a day, a week, a month and a year will learn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from datetime import timedelta
 from math import ceil

@@ -3,8 +3,6 @@
 At a loss of x, of two that were equally likely the right one is guessed in at most e^x / (1 + e^x) of all cases.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import exp
 

@@ -1,7 +1,5 @@
 """The guarantees of a plan: losses between two histories, by what an observer sees."""
 
-from __future__ import annotations
-
 from math import inf
 
 from protocols.planning.precision import PlanModel

@@ -1,7 +1,5 @@
 """What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace

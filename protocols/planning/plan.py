@@ -3,8 +3,6 @@
 Everything is computed from the compiled survey; `plan` is pure, and the command line only shows what it returns.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from math import ceil, sqrt

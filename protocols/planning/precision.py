@@ -7,8 +7,6 @@ So shares in proportion to V / wanted^2 reach all wanted errors at once, with th
 have no variance in closed form: they keep their shares, and the others divide what is left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import ceil, exp, hypot, sqrt
 

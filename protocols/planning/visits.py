@@ -4,8 +4,6 @@ Nobody knows how often devices will report. The figures are those of a crowd in 
 ever, all rates alike, over a year or as many periods as `MOST_PERIODS`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from protocols.privacy.crowd import trait_values

@@ -4,8 +4,6 @@ Which way protects more depends on how often values change and on whether report
 each way, what it loses between any two histories and how exact it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import suppress
 

@@ -18,8 +18,6 @@ one device independent too: there only what is lifelong tracks: traits that are 
 their values, and among fakes which attribute is true.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The guarantees of a survey between histories of three relations, computed from its channels (PROTOCOLS 3 to 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -91,7 +89,7 @@ class Guarantees:
         return stated("any", self._over_tuples(losses), max(losses), exact)
 
     @cached_property
-    def without_cap(self) -> Guarantees:
+    def without_cap(self) -> "Guarantees":
         """What still holds after a loss of the memo store was accepted: devices may then exceed their cap."""
         return replace(self, survey=self.survey.model_copy(update={"memo_cap": None}))
 

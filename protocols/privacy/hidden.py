@@ -19,8 +19,6 @@ How much the sampled attribute may spend depends on the guarantee:
     attribute    the e' at which the exact loss where one attribute changes, the worst of them, is the declared eps
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from itertools import product
 from math import exp, expm1, inf, log, log1p

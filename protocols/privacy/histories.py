@@ -16,8 +16,6 @@ With a cap, a device holds its last memo for good from creating its cap-th one. 
 the first value alone, so any two histories are as far apart as two constant ones.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from itertools import product

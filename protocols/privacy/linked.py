@@ -10,8 +10,6 @@ An answer is a symbol (direct, hashed) or bits (unary, buckets), as the layout o
 (its hash, its buckets) is assumed to be known to the observer.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import expm1, inf, log, log1p
 

@@ -12,8 +12,6 @@ Values are taken to stay the same, and to be spread evenly or like the survey's 
 shows (its sampled attribute, its hash, its buckets) divides the crowd besides (`crowd`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import log

@@ -1,7 +1,5 @@
 """How much an observer can learn, as plans, results and evaluations show it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isinf
 from typing import Literal

@@ -10,8 +10,6 @@ geometric noise:
 with e1 + e2 = presence_epsilon. Everything published is computed from these cells.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import exp

@@ -9,8 +9,6 @@ It does not depend on the shares of values for bit vectors, and hardly for hashe
 survey's mechanism show in their widths, whatever people's values are.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -16,8 +16,6 @@ A fleet is one secret and many device indices; a real device is its own secret a
 so a device computed alone and the same device computed among a million give the same draws.
 """
 
-from __future__ import annotations
-
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
@@ -80,7 +78,7 @@ class Keyring:
         self._keys: dict[tuple[str, ...], bytes] = {}
 
     @classmethod
-    def generate(cls) -> Keyring:
+    def generate(cls) -> "Keyring":
         """A new secret from the operating system."""
         return cls(secrets.token_bytes(32))
 
@@ -93,7 +91,7 @@ class Keyring:
             self._keys[purpose] = hmac.digest(self._secret, parts(*purpose), "sha256")
         return self._keys[purpose]
 
-    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> Draws:
+    def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> "Draws":
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""
         tweaks = np.broadcast_to(np.asarray(tweak, dtype=np.uint32), len(devices))
         return Draws(self.key(purpose), np.asarray(devices, dtype=np.uint64), tweaks)
@@ -112,10 +110,10 @@ class Draws:
     def __len__(self) -> int:
         return len(self.devices)
 
-    def __getitem__(self, rows: slice) -> Draws:
+    def __getitem__(self, rows: slice) -> "Draws":
         return replace(self, devices=self.devices[rows], tweaks=self.tweaks[rows])
 
-    def fork(self, lane: int) -> Draws:
+    def fork(self, lane: int) -> "Draws":
         """The same rows, fresh bits: each lane is independent of every other."""
         return replace(self, lane=self.lane + 3 * lane)
 

@@ -5,8 +5,6 @@ are left over are resolved by 64 further bits among the symbols' remainders. One
 draw, and the probabilities are exact to 2^-64.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Which mechanism asks each question, and with which budget: what the survey names, or what a chooser chooses."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction

@@ -7,8 +7,6 @@ All probabilities are derived here; no caller computes a p or a q.
     rs+fd, rs+rfd    every attribute; one of them (never disclosed) true, the others fake
 """
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Sequence

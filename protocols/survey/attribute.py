@@ -1,7 +1,5 @@
 """One attribute of a survey: its possible values, and how answers are protected."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (

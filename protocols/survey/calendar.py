@@ -12,8 +12,6 @@ learn of it at different times. So only whoever reads a survey's file looks into
 computes with the offsets in the terms.
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from difflib import get_close_matches

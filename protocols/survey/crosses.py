@@ -1,7 +1,5 @@
 """Crosses, which ask two attributes as one question about pairs; and the shares by which questions are drawn."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from itertools import product
 from math import fsum

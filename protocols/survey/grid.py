@@ -1,7 +1,5 @@
 """Grids: places as the cells of a rectangle in metres, and how much of them is protected."""
 
-from __future__ import annotations
-
 import re
 import struct
 from collections.abc import Iterable, Sequence

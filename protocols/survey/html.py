@@ -1,7 +1,5 @@
 """Tables as HTML, for notebooks: what `_repr_html_` of plans, surveys and results returns."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from html import escape
 

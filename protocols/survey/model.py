@@ -4,8 +4,6 @@ Unknown keys are refused, and every rule that can be checked is checked at load.
 they are compiled to, make the fingerprint (`Scheme.fingerprint`).
 """
 
-from __future__ import annotations
-
 import re
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal, Self

@@ -4,8 +4,6 @@ Names and text are brought to Unicode's composed form (NFC), so that an é typed
 hold characters that no screen shows or no file can store.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from datetime import timedelta

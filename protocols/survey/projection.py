@@ -6,8 +6,6 @@ below a millimetre; distances on the plane differ from those on the ellipsoid by
 100 km from the meridian.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from functools import cached_property

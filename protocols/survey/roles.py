@@ -1,7 +1,5 @@
 """Roles: what mobility reports take an attribute for, and how the values of each role are written."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from datetime import timedelta

@@ -4,8 +4,6 @@ A device draws one element of its set, and the question is about the element. A 
 L with the first of L paddings, so that each value of it is drawn with a chance of 1/L, whatever the size of the set.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from protocols.arrays.aliases import Whole

@@ -5,8 +5,6 @@ or, in a survey with `visitors`, *flags*: a bit for each calendar unit in which 
 Wire, counters, finals and noise treat both alike.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence

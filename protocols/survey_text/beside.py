@@ -1,7 +1,5 @@
 """Files beside a survey: values of an attribute, one in each line, and areas of a map as groups of a grid's cells."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterator

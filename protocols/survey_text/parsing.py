@@ -1,7 +1,5 @@
 """Surveys from text and back, with errors that name the line, the key, the value and the fix."""
 
-from __future__ import annotations
-
 import re
 from datetime import timedelta
 from difflib import get_close_matches

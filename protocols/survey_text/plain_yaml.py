@@ -5,8 +5,6 @@ are text, as written, and the caller converts them; only `null` and an empty val
 once. Anchors and tags are refused.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 

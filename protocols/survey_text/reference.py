@@ -1,7 +1,5 @@
 """The reference of survey files: for editors (JSON Schema) and for people (docs/survey-reference.md)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from importlib import resources
 from string import Template

@@ -12,8 +12,6 @@ field's distance from the table or 0 where it is absent. Text, vectors and other
 distance. Whatever the bytes are, nothing worse than `Broken` is raised.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct, unpack_from
@@ -47,7 +45,7 @@ class Table:
         self._distances: tuple[int, ...] = unpack_from(f"<{fields}H", data, vtable + 4)
 
     @classmethod
-    def root(cls, data: bytes) -> Table:
+    def root(cls, data: bytes) -> "Table":
         return cls(data, _read(U32, data, 0))
 
     def number(self, slot: int, kind: Struct) -> int:
@@ -55,7 +53,7 @@ class Table:
         place = self._place(slot)
         return _read(kind, self._data, place) if place else 0
 
-    def table(self, slot: int) -> Table | None:
+    def table(self, slot: int) -> "Table | None":
         place = self._place(slot)
         return Table(self._data, self._follow(place)) if place else None
 
@@ -71,7 +69,7 @@ class Table:
             raise Broken("text runs past the end")
         return raw.decode()
 
-    def tables(self, slot: int, most: int) -> list[Table]:
+    def tables(self, slot: int, most: int) -> "list[Table]":
         """A vector of tables, of no more than `most`."""
         place = self._place(slot)
         if not place:

@@ -3,8 +3,6 @@
 They are signed with the operator's key.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 from dataclasses import dataclass

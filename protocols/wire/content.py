@@ -1,7 +1,5 @@
 """The three kinds of records on the reports topic, distinguished by a header, and why one is not counted."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final

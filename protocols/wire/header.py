@@ -3,8 +3,6 @@
 JSON from untrusted senders is read strictly: in UTF-8, without duplicate keys, without NaN and infinities.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -76,7 +74,7 @@ class ReportHeader:
     period: int
 
     @classmethod
-    def read(cls, record: Mapping[str, Any]) -> ReportHeader:
+    def read(cls, record: Mapping[str, Any]) -> "ReportHeader":
         """Read it from a record; raises ValueError."""
         texts = record.get("survey"), record.get("fingerprint"), record.get("period")
         if not all(isinstance(text, str) for text in texts):

@@ -4,8 +4,6 @@ All numbers are fixed-width hexadecimal text, so that reports of one survey that
 same length, which reveals nothing.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

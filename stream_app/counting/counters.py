@@ -10,8 +10,6 @@ take memory, however long the horizon is. Reports are also counted by width, how
 forged ones are noticed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple

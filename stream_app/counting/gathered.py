@@ -7,8 +7,6 @@ at most 8 bytes for each gap and value, or `ALWAYS_WAITING`, however many answer
 numbers, so it does not matter when supports are counted, nor in how many parts.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

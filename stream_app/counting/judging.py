@@ -7,8 +7,6 @@ each other. Any other record (a clock record, a refused one) stays in its place 
 frame: it may change the next period to close, like a frame for that period.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby

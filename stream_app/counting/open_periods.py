@@ -5,8 +5,6 @@ as many bytes came in as repay it. Until then the position lists the offset that
 finds that the record is older, and reads the log again from there.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass

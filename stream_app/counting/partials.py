@@ -4,8 +4,6 @@ Part       the partition's counts of one period: so far, or (closed) for good
 Progress   how far the partition has closed a survey, and what it has refused of it
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from protocols.errors import StateError

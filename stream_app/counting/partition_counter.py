@@ -7,8 +7,6 @@ its own offset. Each skips the offsets it contains already, so the log may be re
 Of a survey that was quarantined, the position has the rest through an offset of its own, until it has caught up.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

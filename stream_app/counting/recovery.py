@@ -4,8 +4,6 @@ What is too old is counted again from the log, what is newer skips the offsets i
 period is deleted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 

@@ -12,8 +12,6 @@ Token records are never deleted while their period is open: an older counter, wr
 may still need them.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -98,7 +96,7 @@ class Position(LogPosition):
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
 
-    def restore(self, survey: str, flushed: Position) -> None:
+    def restore(self, survey: str, flushed: "Position") -> None:
         """Set a survey back to what an earlier position has of it."""
         pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
             (self.clocks, flushed.clocks),
@@ -204,7 +202,7 @@ class OpenPeriod:
     rows: int = 0  # counted
 
     @staticmethod
-    def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> OpenPeriod:
+    def empty(scheme: Scheme, token_offsets: Iterable[int] = ()) -> "OpenPeriod":
         return OpenPeriod(scheme, PeriodCounts(scheme), token_offsets=list(token_offsets))
 
     def take_tokens(self) -> bytes:
@@ -228,7 +226,7 @@ class OpenPeriod:
         return pack(head, arrays_of(counts))
 
     @staticmethod
-    def decode(data: bytes, scheme: Scheme) -> OpenPeriod:
+    def decode(data: bytes, scheme: Scheme) -> "OpenPeriod":
         head, arrays = unpack(data)
         if head["fingerprint"] != scheme.fingerprint:
             raise FingerprintChanged(

@@ -1,7 +1,5 @@
 """What the agents do with records: count reports, merge partials."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from aiokafka import ConsumerRecord

@@ -3,8 +3,6 @@
 It is run as a process, once the cluster has its topics.
 """
 
-from __future__ import annotations
-
 import asyncio
 import ctypes
 import gc

@@ -8,8 +8,6 @@ Faust assigns partitions and recovers state over connections that may break at a
 restart helps: a watchdog ends the process if recovery makes no progress although the broker answers.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -3,8 +3,6 @@
 Surveys with `presence_epsilon` have no metrics that count reports or tokens: these numbers are exact.
 """
 
-from __future__ import annotations
-
 import time
 from collections import Counter as Tally
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

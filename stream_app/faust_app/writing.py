@@ -1,7 +1,5 @@
 """Writing flushes to Kafka, stage by stage, each write confirmed by every replica in sync."""
 
-from __future__ import annotations
-
 import asyncio
 import zlib
 from collections.abc import Callable, Sequence

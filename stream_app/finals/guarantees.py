@@ -1,7 +1,5 @@
 """The guarantees that every published result carries, each with the relation between histories it holds for."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 from pydantic import Field
@@ -46,7 +44,7 @@ class PublishedGuarantees(ResultModel):
     )
 
     @property
-    def after_a_loss(self) -> PublishedGuarantees:
+    def after_a_loss(self) -> "PublishedGuarantees":
         """What still holds after a loss of the memo store: the figures without the cap in place of those with it."""
         held = {
             "renaming": self.renaming_without_cap or self.renaming,

@@ -10,8 +10,6 @@ same noise, so a republication has the same bytes. Other counts have independent
 would show their difference.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -9,8 +9,6 @@ has 1 to minimum - 1 reports: every cell that is released has at least `minimum`
 not empty. How many of them support a value is protected by the noise of their answers, not by this rule.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,14 +29,14 @@ class NotCounted:
     late: Mapping[int, int] = field(default_factory=dict)  # by period
 
     @staticmethod
-    def of(parts: Sequence[Part]) -> NotCounted:
+    def of(parts: Sequence[Part]) -> "NotCounted":
         """The sum over partitions."""
         late = Counter[int]()
         for part in parts:
             late.update(part.late)
         return NotCounted(sum(part.refused for part in parts), dict(sorted(late.items())))
 
-    def rounded(self, minimum: int) -> NotCounted:
+    def rounded(self, minimum: int) -> "NotCounted":
         """What may be published of it: each number rounded down to a multiple of the minimum."""
         late = {period: rounded(rows, minimum) for period, rows in self.late.items()}
         return NotCounted(rounded(self.refused, minimum), {period: rows for period, rows in late.items() if rows})

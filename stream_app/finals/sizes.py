@@ -4,8 +4,6 @@ Results are cut into pieces, so they always fit. A survey itself, a counter and 
 of dwell times is made from a number for every two values of its attribute, in memory.
 """
 
-from __future__ import annotations
-
 from math import isqrt
 
 from protocols.errors import SurveyError

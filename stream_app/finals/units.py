@@ -4,8 +4,6 @@ The merge keeps them beside the final of the last period: with a `minimum`, a fi
 over, and not all of these.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from analytics.windows import UnitSum, UnitSums, extended, period_sum

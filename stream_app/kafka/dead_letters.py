@@ -5,8 +5,6 @@ large is cut, and is not sent again. What was sent again is noted on the same to
 `RESUBMITTED`: a JSON list of the letters' keys. A note is younger than its letters, so retention removes it after them.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

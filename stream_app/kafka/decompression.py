@@ -6,8 +6,6 @@ batches before anything is made of them. kafka-python decompresses with function
 `limit_decompression` replaces these names.
 """
 
-from __future__ import annotations
-
 import importlib
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Reading result topics and the survey registry: to their present ends, or on as they grow."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256

@@ -1,7 +1,5 @@
 """Reading a topic to its present end."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ A record is a survey as JSON, with the fingerprint of its resolved terms in a he
 resolves the same survey to other terms is recognised.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import dataclass, replace
 from typing import Any

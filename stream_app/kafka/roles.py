@@ -7,8 +7,6 @@ is run by an administrator of the cluster, or topics are made by an operator suc
 What a cluster allows this user to do is compared with what its role needs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The topics: their names and required configuration with the reasons, creating them, and checking existing ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field

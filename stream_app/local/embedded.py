@@ -9,8 +9,6 @@ After it, the log forgets the records before the first one of a period that is o
 grow with the history.
 """
 
-from __future__ import annotations
-
 import os
 import sqlite3
 import sys

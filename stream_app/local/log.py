@@ -13,8 +13,6 @@ Records that nobody needs are dropped by writing the rest to another file, which
 Offsets go on: the head of the file says which one is the first, and what was before it.
 """
 
-from __future__ import annotations
-
 import mmap
 import os
 import secrets

@@ -7,8 +7,6 @@ letters, which are no results, have ids below 0: readers see ids, and would coun
 Every row has a checksum of its own, because SQLite has none: a bit that a disk has changed would be published.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import secrets
@@ -53,7 +51,7 @@ class LocalStore:
         self._db = sqlite3.connect(place, uri=True, isolation_level=None, check_same_thread=False)
 
     @classmethod
-    def to_write(cls, directory: Path) -> LocalStore:
+    def to_write(cls, directory: Path) -> "LocalStore":
         """Open the store of a directory for writing; create it if necessary."""
         open_private(directory / FILE, "ab").close()  # SQLite gives the files beside it the same mode
         sync_directory(directory)
@@ -75,7 +73,7 @@ class LocalStore:
         return store
 
     @classmethod
-    def existing(cls, directory: Path) -> LocalStore:
+    def existing(cls, directory: Path) -> "LocalStore":
         """Open the existing store of a directory for reading; the directory may be read-only."""
         if not (directory / FILE).exists():
             raise ResultsError(f"{directory} contains no results", "name the data directory of a run")

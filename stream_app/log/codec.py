@@ -8,8 +8,6 @@ The version grows whenever a release writes something into the state that the on
 out when it writes the record again. A release refuses versions that are newer than its own.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

@@ -5,8 +5,6 @@ them, which is loaded by name. A result of a period is published once, and the f
 survey replaces the one before.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, NewType

@@ -7,8 +7,6 @@ What the position contains, and what it sends out, is skipped when the log is re
 What goes wrong with one survey quarantines that survey (see `quarantines`), and the reader goes on with the others.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence

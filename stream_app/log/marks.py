@@ -6,8 +6,6 @@ ended earlier than it had before, also when the log has grown again since. Compa
 How many reports are lost at most is known of some periods together: it is not known in which of them they were.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -64,7 +62,7 @@ class LogFault:
     read_on: int = 0
 
     @classmethod
-    def of_partitions(cls, wanted: int) -> LogFault:
+    def of_partitions(cls, wanted: int) -> "LogFault":
         what = f"the topic no longer has {wanted} partitions: reports in others are not counted, so no period is closed"
         return cls(FaultKind.PARTITIONS, what)
 
@@ -111,12 +109,12 @@ class Acceptance:
         return pack({"mark": asdict(self.mark), "lost": self.lost})
 
     @staticmethod
-    def decode(data: bytes) -> Acceptance:
+    def decode(data: bytes) -> "Acceptance":
         head, _ = unpack(data)
         return Acceptance(Mark(**head["mark"]), head["lost"])
 
     @classmethod
-    def of(cls, mark: Mark, next_offset: int, fault: LogFault, view: LogView, lost: int) -> Acceptance:
+    def of(cls, mark: Mark, next_offset: int, fault: LogFault, view: LogView, lost: int) -> "Acceptance":
         """Go on after a fault: with the log as it is now, from where the fault says, and over gaps that it has now."""
         acceptances = mark.acceptances + 1
         if fault.kind is FaultKind.GAP:

@@ -6,8 +6,6 @@ over, and its state stays as it was last written. An operator lets it go on (`he
 is read again from where its state stands. A restart alone does not try again.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 from protocols.errors import AnotherRelease, HearsayError, StateError
@@ -31,11 +29,11 @@ class Quarantine:
     offset: int | None
     why: str = ""
 
-    def resumed(self) -> Quarantine:
+    def resumed(self) -> "Quarantine":
         """It goes on: the log is read again from its offset."""
         return replace(self, why="")
 
-    def again(self, offset: int, error: Exception) -> Quarantine:
+    def again(self, offset: int, error: Exception) -> "Quarantine":
         """It is quarantined once more, by an error; the position is at `offset`."""
         why = error.message if isinstance(error, HearsayError) else f"{type(error).__name__}: {error}"
         return Quarantine(self.times + 1, offset if self.offset is None else self.offset, why[:LONGEST_WHY])

@@ -4,8 +4,6 @@ After a crash in the middle of a flush, or late writes of a worker that was paus
 can be combined, because each has the offset it contains. A survey whose records cannot be used is quarantined.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field

@@ -5,8 +5,6 @@ partition and period is never replaced. A final is made when every partition has
 the state before it is published.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from protocols.randomness import Keyring

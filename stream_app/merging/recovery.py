@@ -1,7 +1,5 @@
 """Recovery of the merge state from its records, by the same rule as the counting state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from protocols.errors import StateError

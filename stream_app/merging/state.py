@@ -12,8 +12,6 @@ Q is the partition of the partials topic. A final is written before it is publis
 same bytes and headers.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -103,7 +101,7 @@ class SurveyStatus:
         return pack_position({**head, "progress": progress, "listed": listed, "losing": losing})
 
     @staticmethod
-    def decode(survey: str, data: bytes) -> SurveyStatus:
+    def decode(survey: str, data: bytes) -> "SurveyStatus":
         head, _ = unpack(data)
         progress = {
             partition: Progress(survey, partition, offset, through, rejects, dict(lates), _losses(lost))

@@ -4,8 +4,6 @@ A final is in the state before it is published, and is published with these byte
 half published would be made again from parts that may be deleted.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -35,7 +33,7 @@ class HeldPart:
         return pack({"offset": self.offset}, [np.frombuffer(encode_partial(self.part), dtype=np.uint8)])
 
     @staticmethod
-    def decode(data: bytes) -> HeldPart:
+    def decode(data: bytes) -> "HeldPart":
         head, (partial,) = unpack(data)
         part = decode_partial(partial.tobytes())
         assert isinstance(part, Part)
@@ -61,7 +59,7 @@ class Frozen:
         return pack(head, [np.frombuffer(self.value, dtype=np.uint8), *supports])
 
     @staticmethod
-    def decode(record: bytes) -> Frozen:
+    def decode(record: bytes) -> "Frozen":
         head, (value, *supports) = unpack(record)
         each, sums = iter(supports), {}
         for unit, (numbers, names) in sorted(head.get("units", {}).items(), key=lambda item: UNITS.index(item[0])):

@@ -1,7 +1,5 @@
 """Honest and forged counts, drawn from the channels of questions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from analytics.integrity import Answers

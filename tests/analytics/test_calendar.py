@@ -1,7 +1,5 @@
 """Windows fall where people expect hours, days and weeks to fall."""
 
-from __future__ import annotations
-
 import pytest
 
 from analytics.windows import Window

@@ -1,7 +1,5 @@
 """Reports made period by period, put together, say what one report on everything says."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Consistent histograms are what they claim: the nearest, or the likeliest, distribution."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

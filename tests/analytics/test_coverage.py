@@ -1,7 +1,5 @@
 """Intervals keep their promise: 95 % of them hold the truth, for every mechanism and both meanings of "the truth"."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

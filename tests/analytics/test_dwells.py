@@ -1,7 +1,5 @@
 """Dwell times: their intervals hold the truth, and values are read as numbers or durations."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Estimates where they could go wrong: empty, tiny, two-valued, extreme, merged in any order."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

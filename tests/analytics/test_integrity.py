@@ -1,7 +1,5 @@
 """Checks of collected counts: honest ones pass, forged ones are noticed from the share on that is stated."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """Mobility reports hold what the counts of a simulated town say, and what the simulation knows beside it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

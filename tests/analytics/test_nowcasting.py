@@ -1,7 +1,5 @@
 """Nowcasts: errors and intervals for truths of many kinds, and what goes wrong if filters are told wrong things."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """The early-stopped histogram of ordered attributes: it pays, its intervals cover, and its work is bounded."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

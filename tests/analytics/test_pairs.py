@@ -1,7 +1,5 @@
 """Tables of pairs: the fit is unbiased and more exact, intervals cover, and the consistent table is the nearest."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Shares of places: near the truth, with intervals that cover areas, and the same for the same counts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Products, ratios and rankings of noisy numbers, and noise on counts, are as sure as they say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Estimates of sets: shares, sizes and groups are right on average, and their intervals hold the truth."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Files say what the report says."""
 
-from __future__ import annotations
-
 import csv
 from datetime import UTC, datetime
 from pathlib import Path

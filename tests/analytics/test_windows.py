@@ -1,7 +1,5 @@
 """Windows are exact: every sum equals a count of people; counts with noise are made to agree."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -6,8 +6,6 @@ order. What is left of a run that failed (the brokers' data, the workers' logs) 
 first.
 """
 
-from __future__ import annotations
-
 import argparse
 import secrets
 import shutil

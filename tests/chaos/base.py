@@ -1,7 +1,5 @@
 """What every ordeal on a broker has: a cluster to use, a directory, a seed, and workers that are killed."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A fleet that reports while its Redis fails over to a replica, or runs into a full disk."""
 
-from __future__ import annotations
-
 import time
 from threading import Thread
 

@@ -1,7 +1,5 @@
 """Frames of symbols while the workers that count them are killed: finals are those of a recount, answer by answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from threading import Thread

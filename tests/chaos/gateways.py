@@ -1,7 +1,5 @@
 """10,000 reports of 50 devices through two gateways, while everything is killed: `python -m tests.chaos.gateways`."""
 
-from __future__ import annotations
-
 import argparse
 import shutil
 import tempfile

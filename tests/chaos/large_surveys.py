@@ -1,7 +1,5 @@
 """Surveys of many values, whose counters are deferred, and of many attributes, under workers that are killed."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 

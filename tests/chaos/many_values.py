@@ -1,7 +1,5 @@
 """A survey of very many values while its workers are killed: finals are those of a recount, answer by answer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from protocols.mechanisms import FreshHash

@@ -1,7 +1,5 @@
 """A survey whose results are cut into pieces, while its worker is killed after some pieces and before the manifest."""
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Places and pairs while the workers that count them are killed: finals are those of a recount, answer by answer."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from analytics.estimation import decimals, estimate

@@ -1,7 +1,5 @@
 """The same on three brokers, of which one after the other is killed while reports arrive."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Surveys that together have every mechanism, solution and kind of fake; and what devices must do and refuse."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any

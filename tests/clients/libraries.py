@@ -1,7 +1,5 @@
 """Both device libraries under one face, so that one test runs against each: Python here, JavaScript in a process."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import sqlite3
@@ -168,7 +166,7 @@ class JavaScriptDevice:
     def close(self) -> None:
         pass
 
-    def __enter__(self) -> JavaScriptDevice:
+    def __enter__(self) -> "JavaScriptDevice":
         return self
 
     def __exit__(self, *_: object) -> None:

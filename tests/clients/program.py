@@ -3,8 +3,6 @@
 With a defect, the report that the library settled is changed, or what the library draws is.
 """
 
-from __future__ import annotations
-
 import json
 import sqlite3
 import sys

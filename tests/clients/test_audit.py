@@ -1,7 +1,5 @@
 """Audits of both device libraries as programs: healthy ones keep every promise, and planted defects are refuted."""
 
-from __future__ import annotations
-
 import shlex
 import sys
 from contextlib import closing

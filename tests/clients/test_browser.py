@@ -1,7 +1,5 @@
 """The JavaScript library in a real browser: its module, IndexedDB, and fetch."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from collections.abc import Iterator

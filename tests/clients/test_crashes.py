@@ -1,7 +1,5 @@
 """Devices that stop at any moment: the next process sends the same bytes or none, whatever the value is by then."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The device for one person's machine: what it settles, sends, charges and refuses."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The example of a device in another language: its reports are good reports, made once."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from pathlib import Path

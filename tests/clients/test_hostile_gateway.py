@@ -1,7 +1,5 @@
 """A hostile gateway gets nothing from a device of either library. Hostile terms are in clients/vectors.json."""
 
-from __future__ import annotations
-
 import json
 import time
 from contextlib import suppress

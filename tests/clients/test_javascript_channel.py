@@ -1,7 +1,5 @@
 """What devices in JavaScript answer follows the enumerated channel: a chi-square over every possible report."""
 
-from __future__ import annotations
-
 import json
 from itertools import combinations, product
 from typing import Any

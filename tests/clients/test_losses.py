@@ -1,7 +1,5 @@
 """What devices compute that terms reveal: no less than what the integers do. Vectors fix it for all libraries."""
 
-from __future__ import annotations
-
 from math import inf, log, log2
 
 import pytest

@@ -4,8 +4,6 @@ It has six surveys, each answered on the first three days of 2026 with the value
 2,000 m east, 700 m north), and the reports of the third day are owed. The secret is the numbers from 0 to 31.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sqlite3

@@ -1,7 +1,5 @@
 """The programs of the libraries' READMEs against a running `hearsay serve`: they are counted."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Whether, when and how often a device sends, and how long its bytes are, is no function of a value."""
 
-from __future__ import annotations
-
 import json
 import random
 from datetime import datetime, timedelta, timezone

@@ -1,7 +1,5 @@
 """The Python device draws with the same integers, and the same bits, as fleets and collectors compute with."""
 
-from __future__ import annotations
-
 import doctest
 from importlib import import_module
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What every device library must do: in Python here, in JavaScript by its own tests."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

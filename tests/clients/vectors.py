@@ -3,8 +3,6 @@
 python -m tests.clients.vectors > clients/vectors.json
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import tempfile

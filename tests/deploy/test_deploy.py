@@ -3,8 +3,6 @@
 Nothing is run here: neither containers nor clusters are needed for the tests. `make deploy-test` runs them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The overlays, the network policies and Strimzi's resources say the same as the code and the base."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Nothing in use is older than deploy/minimum-versions.txt allows."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import re
 import runpy

@@ -5,8 +5,6 @@ and the tools are named. The exit code is 1 if a step failed. What a run that fa
 its output) stays in the directory that is printed first; containers, networks and images are always removed.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

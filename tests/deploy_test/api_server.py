@@ -1,7 +1,5 @@
 """A real API server of Kubernetes with its etcd, on this machine, for the time of a block."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

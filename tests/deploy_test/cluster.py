@@ -1,7 +1,5 @@
 """The services of deploy/compose, started by podman-compose from a copy of deploy/, in the order of their needs."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`compose up`: a survey collected through containers, one of them killed, and everything counted again offline."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import shutil

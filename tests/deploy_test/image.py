@@ -1,7 +1,5 @@
 """The image of the worker: built, small, and run as the manifests run it."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every manifest applied to a real API server: strict validation, Pod Security restricted, and what must be refused."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any

@@ -1,7 +1,5 @@
 """Alerts by Prometheus' own tool: they are valid, each fires where it must, and none where it must not."""
 
-from __future__ import annotations
-
 import re
 
 from tests.deploy_test.workplace import DEPLOY, Workplace, require

@@ -1,7 +1,5 @@
 """Containers by podman, with storage, networks and settings of this run's own: nothing stays on the machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import time

@@ -1,7 +1,5 @@
 """What a release adds: images named by their digests, and a bill of materials of the image."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

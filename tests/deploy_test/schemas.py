@@ -1,7 +1,5 @@
 """The manifests against the published schemas of Kubernetes: seconds, without a server."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The overlay for Strimzi, held against the definitions of its resources, which its own generator prints."""
 
-from __future__ import annotations
-
 import copy
 from pathlib import Path
 from typing import Any

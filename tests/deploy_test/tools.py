@@ -1,7 +1,5 @@
 """The tools that steps need: whether each is here, and how to get it."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Where a run of the deployment tests keeps its files, and how it starts programs."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -10,8 +10,6 @@ has says so in its first line: `<!-- needs: node -->`; a block of commands that 
 whose commands take minutes is run by `make drills`, and says so in its first line: `<!-- drill: takes minutes -->`.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import shutil

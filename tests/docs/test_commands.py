@@ -1,7 +1,5 @@
 """Every command that a page shows is run as shown, or held against the command line where it cannot be."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Links lead somewhere, every page is found from the README, and the Python that pages show computes what they say."""
 
-from __future__ import annotations
-
 import doctest
 import re
 from collections.abc import Iterator

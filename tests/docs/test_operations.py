@@ -1,7 +1,5 @@
 """What operators look up is complete: metrics, reasons, exit codes, settings, topics, steps and roles."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

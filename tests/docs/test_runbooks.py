@@ -1,7 +1,5 @@
 """Every alert has a runbook, and what the runbooks say to run is run on a cluster where things have happened."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

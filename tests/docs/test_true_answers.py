@@ -1,7 +1,5 @@
 """How many answers of the demo are true, as pages say it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

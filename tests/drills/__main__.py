@@ -3,8 +3,6 @@
 The files are called `drill_*.py`, so that pytest finds them only here. Words after the command go to pytest.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Topics that are copied record by record to another cluster: results return, and nothing else does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kafka import KafkaProducer

@@ -1,7 +1,5 @@
 """Pages whose commands take minutes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A cluster of three brokers that is replaced one broker at a time, while reports arrive and workers count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from bench._processes import workers

@@ -1,7 +1,5 @@
 """The study of response times: a made-up city and a file give the columns, and noise costs what it must."""
 
-from __future__ import annotations
-
 import csv
 import sys
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Devices that send reports from many threads, and the same again until somebody has confirmed them."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import time

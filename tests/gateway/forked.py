@@ -1,7 +1,5 @@
 """`hearsay serve` and `hearsay gateway` as processes that can be killed and started again."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time
@@ -53,7 +51,7 @@ class Forked:
     port: int = field(default_factory=free_port)
     child: Child | None = None
 
-    def start(self) -> Forked:
+    def start(self) -> "Forked":
         self.child = self.nursery.fork([*self.arguments, "--port", str(self.port)], self.log)
         return self
 
@@ -70,7 +68,7 @@ class Forked:
         self.child.send_signal(number)
         return self.child.wait(END_SECONDS)
 
-    def wait_until_ready(self) -> Forked:
+    def wait_until_ready(self) -> "Forked":
         deadline = time.monotonic() + READY_SECONDS
         while True:
             try:

@@ -1,7 +1,5 @@
 """Real browsers: a page of another origin that reports through CORS, and the device at `/try`."""
 
-from __future__ import annotations
-
 import json
 import re
 import time

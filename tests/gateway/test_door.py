@@ -1,7 +1,5 @@
 """The decisions of the gateway, without a server: canonical texts, and frames that count like single reports."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 

@@ -4,8 +4,6 @@ A parser may take 1 microsecond for each byte that it is sent. What is not count
 long as the time of a request.
 """
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable, Iterator

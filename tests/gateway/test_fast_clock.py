@@ -1,7 +1,5 @@
 """When periods close: by reports if the clock is far ahead, by the clock without reports, at the ends of local days."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`--hold M`: reports are durable in the gateway's own file, and leave together."""
 
-from __future__ import annotations
-
 from contextlib import closing
 from pathlib import Path
 from typing import Any

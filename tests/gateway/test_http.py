@@ -1,7 +1,5 @@
 """HTTP that is malformed, huge, slow, pipelined or cut: a reason each, no crash, and nothing held for long."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

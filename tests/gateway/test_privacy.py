@@ -1,7 +1,5 @@
 """Nothing about senders is written anywhere: no address, no token, no report, in logs, errors and metrics."""
 
-from __future__ import annotations
-
 import json
 import socket
 import struct

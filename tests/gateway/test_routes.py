@@ -1,7 +1,5 @@
 """What a gateway answers: to each report on its own, with the reasons of dead letters."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from threading import Thread, Timer

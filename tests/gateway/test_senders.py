@@ -1,7 +1,5 @@
 """Who may send: bearer tokens, client certificates, roles, rates; one report per credential, survey and period."""
 
-from __future__ import annotations
-
 import json
 import ssl
 from contextlib import closing

@@ -1,7 +1,5 @@
 """`hearsay serve` as a process: killed under load, on its dashboard, and short of file descriptors."""
 
-from __future__ import annotations
-
 import json
 import re
 import secrets

@@ -1,7 +1,5 @@
 """Credentials do not outlive their period: the keys of a gateway, and what its files tell of closed periods."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

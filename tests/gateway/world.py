@@ -1,7 +1,5 @@
 """A gateway in a thread of the test, over a real embedded app, and what devices send to it."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

@@ -1,7 +1,5 @@
 """A city's first hours: a map, hours around a clock change, and files as cities have them."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The command line as people and programs meet it: sentences, hints, exit codes, files."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """A day's visitors across a clock change, from recorded events to the report."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

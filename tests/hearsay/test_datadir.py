@@ -1,7 +1,5 @@
 """Data directories: what is in them, whose it is, where commands look for them, and those of the release before."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import stat

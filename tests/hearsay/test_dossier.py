@@ -1,7 +1,5 @@
 """`hearsay dossier`: every number is computed, a changed one is found, and the first page needs no mathematics."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """`hearsay edge` as an operator runs it: files of a town's calls are dropped while it runs, and it is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """What an edge may reveal about people: it does not take a survey over its limits."""
 
-from __future__ import annotations
-
 from math import hypot
 from pathlib import Path
 

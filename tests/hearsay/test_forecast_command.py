@@ -1,7 +1,5 @@
 """`hearsay forecast` on tables and on collected surveys: JSON, CSV, a page, and sentences where nothing can be said."""
 
-from __future__ import annotations
-
 import csv
 import json
 from datetime import datetime, timedelta

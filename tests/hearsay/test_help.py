@@ -3,8 +3,6 @@
 To accept a change: UPDATE_HELP=1 make test (or the same variable for pytest), and look at the difference.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

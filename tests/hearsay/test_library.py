@@ -1,7 +1,5 @@
 """What people get who write `import hearsay`: names, surveys, plans, fleets, devices, estimates, runs and results."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """`hearsay memo`, as people and programs see it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A data directory uses one memo store, and what was lost there is shown in the results."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import closing

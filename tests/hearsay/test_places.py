@@ -1,7 +1,5 @@
 """A device that is asked where it is: a position near a border, an unknown one, and the limits of its owner."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 from pathlib import Path

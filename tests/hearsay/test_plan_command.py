@@ -1,7 +1,5 @@
 """`hearsay plan`, as people and programs see it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

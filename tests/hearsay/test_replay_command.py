@@ -1,7 +1,5 @@
 """`hearsay replay` and `hearsay send` as a user types them."""
 
-from __future__ import annotations
-
 import json
 from contextlib import closing
 from datetime import UTC, datetime

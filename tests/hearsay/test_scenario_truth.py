@@ -1,7 +1,5 @@
 """The truth of windows is that of counting each window on its own."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

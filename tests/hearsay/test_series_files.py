@@ -1,7 +1,5 @@
 """Tables as people have them: other names for times, missing rows, clock changes, and cells that are no numbers."""
 
-from __future__ import annotations
-
 from datetime import datetime, timedelta
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables for a terminal of 80 columns."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 import numpy as np

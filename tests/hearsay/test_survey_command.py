@@ -1,7 +1,5 @@
 """`hearsay survey`, as people and programs see it."""
 
-from __future__ import annotations
-
 import json
 from contextlib import nullcontext
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files beside a survey: `values_from`, the values of an attribute; `areas`, which become groups of cells."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every terminal gets text that it can show and nothing that it would obey; a log gets lines about progress."""
 
-from __future__ import annotations
-
 import errno
 import io
 import json

@@ -1,7 +1,5 @@
 """A release that chooses another mechanism for the same survey file."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocols.mechanisms import MechanismRecord, Use, fitting

@@ -4,8 +4,6 @@ Memory is that of the process, whoever allocated it. Times are those of the proc
 pass: machines are slow and busy. Failure of what these tests are about is a thousand times as much.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

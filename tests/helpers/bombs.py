@@ -1,7 +1,5 @@
 """Batches that no client of ours makes: they decompress to far more than was sent, or cannot be read."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import struct

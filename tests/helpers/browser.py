@@ -1,7 +1,5 @@
 """A real browser: the one that is installed on this machine."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """A survey of local days around a clock change, and events of people at local times."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 PEOPLE = 1000

@@ -1,7 +1,5 @@
 """Three real brokers on this machine: every record is on three of them, and confirmed by two."""
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -56,7 +54,7 @@ class Cluster:
     def settings(self) -> KafkaSettings:
         return KafkaSettings(bootstrap=self.bootstrap)
 
-    def start(self) -> Cluster:
+    def start(self) -> "Cluster":
         """Start those that are not running: at once, because one alone has no quorum and does not answer."""
         before = os.umask(0)
         os.umask(before)

@@ -1,7 +1,5 @@
 """A small collection in a directory: reports are counted as they come, and their results published there."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line: holding words against it without doing what they say, and calling it as an operator does."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

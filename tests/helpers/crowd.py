@@ -1,7 +1,5 @@
 """A simulated crowd: true values in, support counts out, through the devices' own code."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A dashboard in a thread of the test, and viewers of it that are no browsers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import socket
@@ -102,7 +100,7 @@ class Viewer:
     received: list[tuple[str, str]] = field(default_factory=list)  # (id, key) of events that have an id
     resets: int = 0
 
-    def view(self, until: Callable[[Viewer], bool], compressed: bool = True) -> None:
+    def view(self, until: "Callable[[Viewer], bool]", compressed: bool = True) -> None:
         """Read the stream until something is so, then disconnect."""
         headers = {"Accept-Encoding": "gzip"} if compressed else {}
         if self.last_id:

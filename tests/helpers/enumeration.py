@@ -3,8 +3,6 @@
 Written apart from the code it checks: the only things taken from it are the rounds' own probabilities.
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from itertools import combinations, permutations, product
 

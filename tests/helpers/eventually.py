@@ -1,7 +1,5 @@
 """Waiting for another process to do something, for as long as it reasonably may take."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

@@ -1,7 +1,5 @@
 """A Redis with a replica that takes its place, and disks that become full."""
 
-from __future__ import annotations
-
 import resource
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +26,7 @@ class ReplicatedRedis:
     def url(self) -> str:
         return self.primary.url
 
-    def start(self) -> ReplicatedRedis:
+    def start(self) -> "ReplicatedRedis":
         self.primary.start()
         self._follow()
         return self

@@ -1,7 +1,5 @@
 """A small collection in a data directory: honest devices, and forged reports among them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Surveys and frames to put on the wire."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

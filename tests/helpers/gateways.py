@@ -1,7 +1,5 @@
 """Two gateways, a worker and a broker that are killed while devices report; and what must come out even so."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from functools import partial

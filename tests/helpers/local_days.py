@@ -1,7 +1,5 @@
 """Surveys of local days whose first day ends when a test wants it to, and does not have 24 hours."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta
 
 from protocols.scheme import Scheme

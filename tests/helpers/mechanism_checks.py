@@ -4,8 +4,6 @@ The draws are those of devices (keyed AES, thresholds in whole numbers), with a 
 passes always.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache

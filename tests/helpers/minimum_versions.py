@@ -1,7 +1,5 @@
 """The oldest versions that may be used, from deploy/minimum-versions.txt."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from collections.abc import Iterable, Iterator

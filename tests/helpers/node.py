@@ -1,7 +1,5 @@
 """The JavaScript library in tests: where it is, and what is missing where it cannot run."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

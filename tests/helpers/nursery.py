@@ -5,8 +5,6 @@ signals, without the two CPU seconds of imports and loaded loops before it. Run 
 of JSON for each child and answers with its process id, and later with its exit code.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os
@@ -33,7 +31,7 @@ POLL_SECONDS = 0.01
 class Child:
     """A forked command, with the part of `subprocess.Popen` that tests and `WorkerProcess` use."""
 
-    def __init__(self, nursery: Nursery, pid: int) -> None:
+    def __init__(self, nursery: "Nursery", pid: int) -> None:
         self._nursery = nursery
         self.pid = pid
         self.returncode: int | None = None

@@ -1,7 +1,5 @@
 """Workers, a broker and a log to which everything happens while reports arrive; and what must come out even so."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """What is published: reports as the merge makes them, one for each period, and messages that are read back."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ The reader knows one survey, that of `tests.stream_app.worlds`, and shares nothi
 is on the topic into the words of that world, whose recount counts with dictionaries and sets.
 """
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """What devices must do, in other words than theirs: the cell that they are in."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from protocols.mechanisms.places.area import KEPT

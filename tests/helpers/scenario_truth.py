@@ -1,7 +1,5 @@
 """The truth of a scenario by brute force: histograms, and the different devices of a window."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from producers.scenarios import Presences, Scenario

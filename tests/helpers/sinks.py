@@ -1,7 +1,5 @@
 """A sink that keeps what it is given, and can be told to fail."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

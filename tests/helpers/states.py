@@ -4,8 +4,6 @@
 changes a form migrates what is there, and adds its own. tests/test_states.py opens each.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import tarfile

@@ -1,7 +1,5 @@
 """Surveys for tests, in a line each."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from protocols.scheme import Scheme

@@ -1,7 +1,5 @@
 """Pages of a dashboard in a browser, and what goes wrong in them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

@@ -1,7 +1,5 @@
 """The resolved terms of a survey, read by somebody who trusts nobody (docs/device-protocol.md)."""
 
-from __future__ import annotations
-
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey

@@ -1,7 +1,5 @@
 """Reading topics from their beginning to what is their end now, making one again, and cutting one off."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from kafka import KafkaAdminClient, TopicPartition

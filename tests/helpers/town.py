@@ -1,7 +1,5 @@
 """A scenario lived through by simulated devices: the counts a collector would hold, and the truth beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -3,8 +3,6 @@
 The truth is computed here one event at a time, by the definition of "in time", and not as the edge does it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """A reports topic as it really is: reports, the same ones again, late ones, wrong ones, and what was never a report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from random import Random

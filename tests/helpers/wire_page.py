@@ -1,7 +1,5 @@
 """A reader of records, written from docs/wire-format.md alone: it knows JSON, Arrow and HMAC, and none of our code."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import io

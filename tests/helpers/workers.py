@@ -1,7 +1,5 @@
 """What workers are given to count: events of a small world, on the reports topic."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from producers.sinks import KafkaSink

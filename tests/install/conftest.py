@@ -1,7 +1,5 @@
 """What `make dist` makes, and empty environments in which it is installed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The wheel alone and with each extra: its size, what works, and what a command says whose extra is missing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

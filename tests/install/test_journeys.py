@@ -3,8 +3,6 @@
 A journey is a page whose commands are run as shown, or a script. A new command of theirs belongs in the script.
 """
 
-from __future__ import annotations
-
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path

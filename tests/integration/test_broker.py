@@ -1,7 +1,5 @@
 """The local broker and its program files: found again, refused where they must be, and fetched once."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The live page of results on a Kafka cluster, in a real browser."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Refused reports are listed, and sent again when their survey is published: each is counted once."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Two gateways in front of a real broker: when a period is closed, their files name nobody."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Fleets against a real broker: what is on the topic is what was sent, whatever happens to the broker."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from threading import Thread
 

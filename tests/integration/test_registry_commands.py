@@ -1,7 +1,5 @@
 """`survey publish`, `close` and `topics` on a real broker, under a prefix of the settings."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

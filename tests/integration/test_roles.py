@@ -1,7 +1,5 @@
 """A broker that wants TLS, a certificate and a password, and the roles of its users: what each may do, and may not."""
 
-from __future__ import annotations
-
 import gc
 import json
 from collections.abc import Callable, Iterator
@@ -48,14 +46,14 @@ USER, PASSWORD = "fleet", "correct horse"
 
 
 @pytest.fixture(scope="module")
-def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
+def secured(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Secured]":
     """A running broker that takes nobody without a certificate and a password."""
     with secured_for_a_while(tmp_path_factory.mktemp("secured")) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def granted(secured: Secured) -> Secured:
+def granted(secured: "Secured") -> "Secured":
     """The broker with a user for each role, who has its rights."""
     create(KafkaSettings(bootstrap=secured.broker.bootstrap), TOPICS)
     for role in ROLES.values():
@@ -66,7 +64,7 @@ def granted(secured: Secured) -> Secured:
 
 
 @pytest.fixture
-def as_user(granted: Secured, monkeypatch: pytest.MonkeyPatch) -> As:
+def as_user(granted: "Secured", monkeypatch: pytest.MonkeyPatch) -> As:
     """Become a user: the settings, also of the commands that are called after this."""
 
     def become(user: str) -> KafkaSettings:
@@ -154,7 +152,7 @@ def test_the_cluster_gives_every_role_the_rights_of_the_table_and_no_others(role
 
 
 @pytest.fixture
-def settings(secured: Secured, monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
+def settings(secured: "Secured", monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
     """What an operator sets to reach a broker that takes nobody without a certificate and a password."""
     for name, value in secured.environment().items():
         monkeypatch.setenv(name, value)

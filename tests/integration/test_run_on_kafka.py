@@ -1,7 +1,5 @@
 """The same run, audit and forecasts in one process and on a cluster: the same results, to the byte."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`hearsay stack` and `hearsay topics` as a person or a script meets them, with the real servers behind them."""
 
-from __future__ import annotations
-
 import json
 import stat
 from collections.abc import Iterator

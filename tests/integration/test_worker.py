@@ -1,7 +1,5 @@
 """`hearsay worker` on a real broker: reports in, finals out, whatever happens to the process."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime

@@ -1,7 +1,5 @@
 """Kills, releases side by side, any number of partitions and workers: the finals are those of an offline recount."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Any bytes on the input topic: no crash, every one counted by reason, every one in the dead-letter topic."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections import Counter

@@ -1,7 +1,5 @@
 """Workers and topics that are not what they were: made again, deleted, cut, with gaps, with partitions added."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

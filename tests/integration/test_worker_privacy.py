@@ -1,7 +1,5 @@
 """No true value, memo, device key or device identifier in any topic, log or metric."""
 
-from __future__ import annotations
-
 import base64
 import csv
 import gzip

@@ -1,7 +1,5 @@
 """State that is poisoned, and records that a real broker refuses: one survey is quarantined, and the rest goes on."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from pathlib import Path
 

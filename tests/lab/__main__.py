@@ -10,8 +10,6 @@
 8. Other libraries, at that level: a defect of opendp 0.14.1 is refuted, pure-ldp 1.2.0 is not.
 """
 
-from __future__ import annotations
-
 import sys
 from collections import Counter
 from itertools import product

@@ -3,8 +3,6 @@
 Each entry returns the loss that is proven, and the promise that it refutes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

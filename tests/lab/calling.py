@@ -1,7 +1,5 @@
 """Commands as people and programs call them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Devices for the tests of the audit: honest ones, and ones that break their promise in a way that must be found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

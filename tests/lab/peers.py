@@ -1,7 +1,5 @@
 """Mechanisms of other libraries, as functions from a value to the bytes of a report: for `hearsay audit --function`."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

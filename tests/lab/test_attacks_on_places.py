@@ -1,7 +1,5 @@
 """Attacks on places: averaging, recognising a device by two reports, and forged reports, each against its figure."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

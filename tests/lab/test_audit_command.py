@@ -1,7 +1,5 @@
 """`hearsay audit`, as people, programs and CI see it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

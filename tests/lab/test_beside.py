@@ -1,7 +1,5 @@
 """What stands beside the answers of our own devices tells nothing, and planted defects are refuted."""
 
-from __future__ import annotations
-
 import secrets
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Losses proven with coins: never above the truth for honest devices, and above the claim for every broken one."""
 
-from __future__ import annotations
-
 from math import exp, log
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`hearsay evaluate`: scenarios and tables in, figures and a page out, bad input refused with a sentence."""
 
-from __future__ import annotations
-
 import random
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Methods compared on places: errors in metres and of areas, from a scenario and from a table of positions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Evaluation against what is known: closed forms, exact against published, Norm-Sub against clipping."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Learning from tables with known noise: floors are right, trees are found, records follow, classifiers learn."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

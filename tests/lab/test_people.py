@@ -1,7 +1,5 @@
 """`hearsay people`: virtual people from a user's own aggregates and from published results."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Attacks carried out on devices: as good as computed, and a client that does something else is found."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Readers of published tables: coins never beat the central figure, and attacks are held against luck and controls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from math import exp
 from pathlib import Path

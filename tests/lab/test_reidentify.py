@@ -1,7 +1,5 @@
 """Finding people in another table: the likelihood attack, and the published one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

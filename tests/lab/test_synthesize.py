@@ -1,7 +1,5 @@
 """`hearsay synthesize`: records from published results, in files that say what they follow."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

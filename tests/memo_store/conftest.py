@@ -1,7 +1,5 @@
 """A Redis for tests that write thousands of batches and kill nobody: it does not wait for the disk."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

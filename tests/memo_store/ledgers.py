@@ -1,7 +1,5 @@
 """What single devices have spent, as whoever has their keyring reads it from the store."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import chain
 

@@ -1,7 +1,5 @@
 """Small surveys and fleets for the tests of the memo store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

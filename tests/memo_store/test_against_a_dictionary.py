@@ -1,7 +1,5 @@
 """The store against a plain dictionary: any sequence of batches, restarts included, must give the same answers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

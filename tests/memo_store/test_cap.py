@@ -1,7 +1,5 @@
 """A device never exceeds its cap of memoised values, whatever happens to it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A period reports the memo entry that it has committed, whatever happens to the record or to the store in between."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

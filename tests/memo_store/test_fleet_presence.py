@@ -1,7 +1,5 @@
 """The presence of a fleet agrees with that of single devices, and a second writer is refused."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What devices have spent, in one survey and in all, and what the store says of itself without any key."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The connection to Redis: bounded retries, users with few rights, TLS, clusters, and warnings about durability."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

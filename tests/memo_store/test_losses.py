@@ -1,7 +1,5 @@
 """A store that has lost data is noticed: emptied, gone back in time, or in part."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

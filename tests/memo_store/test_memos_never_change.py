@@ -1,7 +1,5 @@
 """A memo, once used, never changes: not by a race, a crash, a restart, or a wiped Redis."""
 
-from __future__ import annotations
-
 import multiprocessing
 from collections.abc import Callable
 from multiprocessing.synchronize import Barrier

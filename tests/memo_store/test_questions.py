@@ -1,7 +1,5 @@
 """There is one memo per question, however many surveys ask it; caps, commits and presence belong to a survey."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from typing import Any

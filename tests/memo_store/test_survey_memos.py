@@ -1,7 +1,5 @@
 """One survey in the store: memos never change, a period's value is committed once, presence follows delivery."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta

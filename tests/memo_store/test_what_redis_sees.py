@@ -1,7 +1,5 @@
 """Redis learns neither who a device is nor what is true of it: not from bytes, not from which fields exist."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 

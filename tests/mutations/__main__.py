@@ -4,8 +4,6 @@ The table is in CONTRIBUTING.md. First all its tests are run on an unchanged cop
 each line is replaced in a copy of its own, and its test must fail. The exit code is 1 if a test did anything else.
 """
 
-from __future__ import annotations
-
 import argparse
 import sys
 import tempfile

@@ -1,7 +1,5 @@
 """Running a test in a copy of the checkout, in which a line may have been replaced. The checkout is never changed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

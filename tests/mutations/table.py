@@ -1,7 +1,5 @@
 """The table of mutations in CONTRIBUTING.md: the promises, a test of each, and a line without which it must fail."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of mutations fits the code, and copies are apart from the checkout. `python -m tests.mutations` runs it."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

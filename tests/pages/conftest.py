@@ -1,7 +1,5 @@
 """A browser for the tests of pages, and the page of a town."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

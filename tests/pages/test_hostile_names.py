@@ -1,7 +1,5 @@
 """Names that try to be more than names, on every page that there is: they are text, and nothing else."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable, Iterator

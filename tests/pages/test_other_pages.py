@@ -1,7 +1,5 @@
 """Pages of surveys without areas, of very many values, of what a classifier learns, and of verdicts on integrity."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow.csv

@@ -1,7 +1,5 @@
 """A survey with a cross on a page and in tables: the numbers of the records, by both attributes and their groups."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path

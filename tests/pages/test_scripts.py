@@ -1,7 +1,5 @@
 """The page's scripts: their pure parts in Node.js, and as one text for pages that are opened from a file."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The static page in a browser: its numbers are those of the records, and everybody can read and use it."""
 
-from __future__ import annotations
-
 import re
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small town whose page has everything: areas with shapes, flows, dwell times, groups, a forecast, an open period."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from itertools import product

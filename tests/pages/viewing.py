@@ -1,7 +1,5 @@
 """Looking at a page as people do: with a browser, at some width, light or dark."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Replays for the tests of what they report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

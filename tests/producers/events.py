@@ -1,7 +1,5 @@
 """What happened to a few people, the files that say so, and what a careful person computes from them."""
 
-from __future__ import annotations
-
 import csv
 import random
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """Small worlds for tests of fleets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A capture holds exactly what was confirmed, and is sent on exactly once, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

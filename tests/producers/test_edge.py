@@ -1,7 +1,5 @@
 """The edge over a directory: each event counts once, whatever dies when; what is open is sealed, and then erased."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace

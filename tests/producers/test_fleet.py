@@ -1,7 +1,5 @@
 """A fleet reports every device once per period, whatever happens to it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Towns are drawn person by person, and counted by brute force.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np

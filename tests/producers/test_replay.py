@@ -1,7 +1,5 @@
 """A replay reports what a careful person would compute from the file, also if it was stopped, died, or is over."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import replace

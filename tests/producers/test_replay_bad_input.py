@@ -1,7 +1,5 @@
 """What is wrong with files is found before a replay, with the option that helps; what cannot be replayed is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`replay --forget-after`: one report per person and period through crashes and races, and a past that is forgotten."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta

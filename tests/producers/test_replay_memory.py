@@ -1,7 +1,5 @@
 """Files larger than memory: what a replay needs does not grow with the file."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

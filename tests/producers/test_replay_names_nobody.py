@@ -1,7 +1,5 @@
 """Persons become devices at once, and nothing that a replay says or writes names one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The parts of a replay: pace, times, events on their way to the end of their period, and which of them are chosen."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Recorded positions become cells of a survey's grid: by latitude and longitude, or in metres."""
 
-from __future__ import annotations
-
 from datetime import timedelta
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sets in files: a column of values that are separated by semicolons, or a row for each value."""
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

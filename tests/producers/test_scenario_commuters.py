@@ -1,7 +1,5 @@
 """Commuters: a day has a rhythm, a week has a weekend, and what a device says of its past is what it did."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

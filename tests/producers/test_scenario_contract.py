@@ -1,7 +1,5 @@
 """What the fleet relies on, asked of every scenario there is."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Telemetry: distributions, changes, presence and churn as the options say."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

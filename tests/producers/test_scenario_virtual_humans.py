@@ -4,8 +4,6 @@ The expected numbers are read from the table as it was published, and compared w
 by person gives.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Places inside an area of any shape: the integers keep the promise exactly, and surveys say which cells are inside."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal, localcontext
 from itertools import pairwise, permutations, product

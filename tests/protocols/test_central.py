@@ -1,7 +1,5 @@
 """The central figure against attacks that enumerate everything published, and against formulas known to fail."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import combinations, product

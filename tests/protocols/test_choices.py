@@ -1,7 +1,5 @@
 """What `auto` chooses, what cannot be chosen, and budgets at their limits."""
 
-from __future__ import annotations
-
 from math import exp, log
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Processes that compile the same loops at the same moment do not spoil what the others load; a first time is said."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import runpy

@@ -1,7 +1,5 @@
 """Symbols and bits are counted by group, and what cannot be counted is refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

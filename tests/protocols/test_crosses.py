@@ -1,7 +1,5 @@
 """Crosses: pairs of attributes as further questions; and the shares by which devices draw their question."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import sqrt
 from typing import Any

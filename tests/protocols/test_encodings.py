@@ -1,7 +1,5 @@
 """Hashes with no bias at all, for life and fresh, and buckets drawn without replacement."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import numpy as np

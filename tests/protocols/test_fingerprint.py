@@ -1,7 +1,5 @@
 """The fingerprint covers declared terms and what they resolve to: mechanisms and all integers of their tables."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable, Iterator
 from hashlib import sha256

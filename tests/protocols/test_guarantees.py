@@ -1,7 +1,5 @@
 """Every guarantee against the full output distribution, enumerated."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Supports of answers with fresh hashes, by Fourier transforms, are those of plain counting."""
 
-from __future__ import annotations
-
 from math import exp, sqrt
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Losses between any two histories, held against going through every history, memo and answer."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import log, prod
 

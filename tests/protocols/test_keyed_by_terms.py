@@ -1,7 +1,5 @@
 """Another question, other memos; other terms, other noise in each report (PROTOCOLS 8)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from math import sqrt
 from typing import Any

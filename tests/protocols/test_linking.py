@@ -1,7 +1,5 @@
 """How well reports are linked by their answers: formulas against matrices, guesses against devices' own code."""
 
-from __future__ import annotations
-
 from math import log2
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Days of a time zone: their boundaries against the time-zone database, and what is refused."""
 
-from __future__ import annotations
-
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 

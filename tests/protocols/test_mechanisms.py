@@ -1,7 +1,5 @@
 """Every mechanism of the catalogue, domain size and budget through the same checks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Devices that take turns: a place for life, an answer in one of w periods, and what that costs (PROTOCOLS 3)."""
 
-from __future__ import annotations
-
 from functools import reduce
 from itertools import product
 from math import ceil, sqrt

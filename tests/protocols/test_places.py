@@ -1,7 +1,5 @@
 """Places on a grid: the integers keep the promise exactly, devices draw by them, and surveys say it in metres."""
 
-from __future__ import annotations
-
 from math import sqrt
 from typing import Any
 

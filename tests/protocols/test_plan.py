@@ -1,7 +1,5 @@
 """A plan says what the compiled survey does, and warns of exactly what applies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from importlib.resources import files
 from math import exp

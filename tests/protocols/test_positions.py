@@ -1,7 +1,5 @@
 """A place is a position, not a cell: no two positions within the radius lose more than the level."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

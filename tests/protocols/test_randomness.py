@@ -1,7 +1,5 @@
 """Where randomness comes from: one keyed stream, the same for one device and for a million, and nothing else."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 from fractions import Fraction

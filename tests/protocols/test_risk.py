@@ -1,7 +1,5 @@
 """Closed-form guesses against the best guess found by looking at every output."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

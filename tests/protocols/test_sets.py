@@ -1,7 +1,5 @@
 """Sets: what reports of a drawn element reveal about them, and what a changed set shows."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 from math import e, inf, log
 

@@ -1,7 +1,5 @@
 """Every rule of a survey is checked at load, and the error names the key, the value and the fix."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from typing import Any

@@ -1,7 +1,5 @@
 """Values of dwell times and transitions are written as documented, or the survey is refused with the correction."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocols.errors import SurveyError

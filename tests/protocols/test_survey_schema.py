@@ -1,7 +1,5 @@
 """What editors and people are told about surveys is what the model takes."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from pathlib import Path

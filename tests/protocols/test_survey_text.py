@@ -1,7 +1,5 @@
 """Surveys as text: back and forth without loss, and from any text a survey or an error that can be read."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

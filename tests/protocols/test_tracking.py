@@ -1,7 +1,5 @@
 """Trackability against enumeration: one device or two with the same value."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import inf, log, log2, prod
 

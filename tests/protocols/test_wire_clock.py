@@ -1,7 +1,5 @@
 """Clock records: only the operator's key moves time, and only for the survey and period it was used for."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Frames: what is sent is what is read, and nothing but frames is read."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Any bytes, as any kind of record: a typed frame or a reason, never an exception, never much memory."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace

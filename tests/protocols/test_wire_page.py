@@ -1,7 +1,5 @@
 """All on the wire can be read with docs/wire-format.md alone (tests/helpers/wire_page.py); its example is true."""
 
-from __future__ import annotations
-
 import hashlib
 import hmac
 import json

@@ -1,7 +1,5 @@
 """Single reports: what is sent is what is read, at one length, and nothing but reports is read."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Records of every structure, with extreme counts: what it takes to refuse them is bounded by what was received."""
 
-from __future__ import annotations
-
 import json
 import struct
 from collections.abc import Callable, Iterator

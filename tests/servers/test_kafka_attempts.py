@@ -1,7 +1,5 @@
 """Attempts to reach a cluster that does not answer leave nothing behind, however many there are."""
 
-from __future__ import annotations
-
 import gc
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """A real device: one key file, index 0."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier

@@ -1,7 +1,5 @@
 """No wait for another process is without a limit, and each says what it waited for."""
 
-from __future__ import annotations
-
 import fcntl
 from pathlib import Path
 

@@ -4,8 +4,6 @@
 devices and two periods, with a snapshot at its head and commands after it, and no note of what wrote it.
 """
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

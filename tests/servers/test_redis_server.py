@@ -1,7 +1,5 @@
 """A Redis of our own: durable, found again, never two on one directory."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

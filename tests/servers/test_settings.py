@@ -1,7 +1,5 @@
 """Settings come from variables or a file, mistakes are named, secrets are not shown."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -3,8 +3,6 @@
 A failure would look like this: a final that is not the recount's, or a second final with other bytes.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field

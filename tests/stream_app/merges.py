@@ -1,7 +1,5 @@
 """A merger that is given partials one after another, and what it published."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

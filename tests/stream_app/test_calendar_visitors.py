@@ -4,8 +4,6 @@ The count that it is compared with shares nothing with the product: dates come f
 the device library, and unique devices are counted over all reports at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, date, timedelta

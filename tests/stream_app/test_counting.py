@@ -1,7 +1,5 @@
 """Counting one partition, rule by rule; test_exactness tests all rules together."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which dead letters would be refused again is known before they are sent."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import UTC, datetime
 from types import SimpleNamespace

@@ -1,7 +1,5 @@
 """Batches are decompressed and weighed up to a limit, by whatever library and in whatever way."""
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The whole app in one process."""
 
-from __future__ import annotations
-
 import os
 import resource
 import shutil

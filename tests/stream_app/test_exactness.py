@@ -1,7 +1,5 @@
 """Any log, any split into batches and flushes, a crash between any two writes, late writes: the counts of a recount."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Sequence

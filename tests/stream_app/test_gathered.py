@@ -1,7 +1,5 @@
 """Answers with a fresh hash: whenever their supports are counted, and in however many parts, they are the same."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The log in a file."""
 
-from __future__ import annotations
-
 import errno
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Logs that are not what they were: what the state knows of them, and how counting goes on."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

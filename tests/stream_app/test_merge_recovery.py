@@ -1,7 +1,5 @@
 """The merge after crashes, restarts and late writes: what is published is what was, or would have been."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pytest

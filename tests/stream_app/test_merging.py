@@ -1,7 +1,5 @@
 """The merge, rule by rule."""
 
-from __future__ import annotations
-
 import pytest
 
 from protocols.errors import LogError

@@ -1,7 +1,5 @@
 """A survey whose devices take turns, from wire bytes to what is published."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Whether a device was there: what is published with `presence_epsilon` says no more about it than that."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import count, pairwise

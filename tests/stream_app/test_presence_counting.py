@@ -1,7 +1,5 @@
 """Counting where presence has noise: late rows, reports that support too many values, and what metrics show."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What goes wrong with one survey, or a record that a broker refuses, quarantines it; once it goes on, it is exact."""
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Recovery of the counting state, rule by rule; test_exactness tests all rules together."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

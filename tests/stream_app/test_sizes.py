@@ -1,7 +1,5 @@
 """A survey that is accepted can be run: its largest records fit."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The set of tokens seen."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Topics are created with the required configuration, and every difference from it is explained."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

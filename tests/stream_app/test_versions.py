@@ -1,7 +1,5 @@
 """State that another release has written is read, or refused with a sentence; never taken for something else."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import sqlite3

@@ -1,7 +1,5 @@
 """Small logs as lists of events, and a recount of them with dictionaries and sets that shares no code with the app."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -151,11 +149,11 @@ class Recount:
     through: int = 10**9  # closed in every partition
 
     @classmethod
-    def of(cls, partitions: Sequence[Sequence[Event]]) -> Recount:
+    def of(cls, partitions: Sequence[Sequence[Event]]) -> "Recount":
         return cls.of_logs([dict(enumerate(events)) for events in partitions])
 
     @classmethod
-    def of_logs(cls, partitions: Sequence[Mapping[int, Event]]) -> Recount:
+    def of_logs(cls, partitions: Sequence[Mapping[int, Event]]) -> "Recount":
         """Of events by their offsets, in order."""
         recount = cls()
         for partition, events in enumerate(partitions):

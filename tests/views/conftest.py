@@ -1,7 +1,5 @@
 """A PostgreSQL server, for the tests that need one."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import count
 from urllib.parse import quote

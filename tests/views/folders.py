@@ -1,7 +1,5 @@
 """A sink that somebody else might write: a folder of JSON files. Also as they should not write it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from secrets import token_hex

@@ -1,7 +1,5 @@
 """What somebody knows about numbers of reports: whole numbers with linear constraints (scipy.optimize.milp)."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Iterable, Mapping, Sequence
 from copy import deepcopy
 from typing import NamedTuple
@@ -63,7 +61,7 @@ class Knowledge:
         for fact in facts:
             self._add(fact.cells, {}, fact.low, fact.high)
 
-    def join(self, other: Knowledge) -> None:
+    def join(self, other: "Knowledge") -> None:
         """What is known of some of the cells."""
         places = {place: self._places[cell] for cell, place in other._places.items()}
         places |= {place: self._size + place - len(other.cells) for place in range(len(other.cells), other._size)}

@@ -1,7 +1,5 @@
 """What is in sinks: their contents by survey and period, read with nothing of ours."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections import defaultdict
 from collections.abc import Mapping

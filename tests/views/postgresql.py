@@ -1,7 +1,5 @@
 """A real PostgreSQL server for tests: on this machine, at a free port, in a directory that goes with it."""
 
-from __future__ import annotations
-
 import os
 import pwd
 import shutil

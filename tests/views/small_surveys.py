@@ -3,8 +3,6 @@
 A stage sends some reports, publishes, and may then close periods and publish again.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -157,7 +155,7 @@ class Collected:
     shown: list[Status] = field(default_factory=list)  # what is open, after each stage
 
     @staticmethod
-    def of(collection: Collection) -> Collected:
+    def of(collection: Collection) -> "Collected":
         collected, scheme = Collected(collection), collection.scheme
         lookup = {scheme.survey.id: scheme}.get
         counter, merger = PartitionCounter(0, 1, lookup, KEY), Merger(0, 1, lookup, Keyring(bytes(16)))

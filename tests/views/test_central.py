@@ -1,7 +1,5 @@
 """What is published with `central`: no byte depends on who gave which answer, but for sums over a whole period."""
 
-from __future__ import annotations
-
 from gzip import decompress
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 `python -m tests.views.test_documents` writes those of today to tests/states/documents.json.xz.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Published forecasts: made from finals alone, the same bytes after any restart, nothing about suppressed cells."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray

@@ -1,7 +1,5 @@
 """Histograms as a table have the numbers of the published JSON."""
 
-from __future__ import annotations
-
 import json
 from datetime import datetime
 

@@ -1,7 +1,5 @@
 """Kills of workers and of runners at random moments leave every sink equal to the finals, and these to a recount."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

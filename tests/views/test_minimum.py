@@ -14,8 +14,6 @@ Late and refused reports are in no cell. Each of their numbers is rounded, and n
 Metrics, logs, dead letters and partials are for operators alone (docs/operations.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace

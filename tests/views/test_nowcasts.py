@@ -1,7 +1,5 @@
 """Published nowcasts: from the last finals alone, the same bytes after a restart, smaller errors with one_in."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """A new view and a new sink are one file and one line each: a copy of the rooms gets both, and commands know them."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

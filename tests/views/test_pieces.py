@@ -1,7 +1,5 @@
 """Results that are too large for one record are cut, and nobody sees half of one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

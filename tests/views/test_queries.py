@@ -1,7 +1,5 @@
 """The queries of docs/results.md say what is published, on SQLite and on PostgreSQL."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing

@@ -1,7 +1,5 @@
 """Published results are read back in the same way from every store."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What is published, and what is not."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

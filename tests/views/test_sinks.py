@@ -1,7 +1,5 @@
 """Sinks with tables: each passes the checks of the test kit, and refuses what it cannot do with a sentence."""
 
-from __future__ import annotations
-
 import sqlite3
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Numbers of few people are not published, nor numbers from which they could be computed."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import example, given
 from hypothesis import strategies as st

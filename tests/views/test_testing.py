@@ -1,7 +1,5 @@
 """The test kit: sinks and views that are right pass, and each that is wrong in one way does not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Views of what the merge publishes."""
 
-from __future__ import annotations
-
 import gzip
 import json
 

@@ -6,8 +6,6 @@
 Both raise AssertionError with what is wrong.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor

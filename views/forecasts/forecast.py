@@ -3,11 +3,8 @@
 In tables, a forecast has one row for each name and period ahead.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,9 +19,6 @@ from views.past import Past, PeriodAnswers
 from views.results.histogram import Histogram
 from views.results.period import build_histogram
 from views.view import View
-
-if TYPE_CHECKING:
-    from views.forecasts.forecaster import Forecaster
 
 _INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
 COLUMNS = {

@@ -4,8 +4,6 @@ Parameters are fitted at fixed period numbers, to a bounded history; between the
 forecast depends on the finals of the last periods alone, and one that is made again after a restart has the same bytes.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from itertools import groupby
 

@@ -1,7 +1,5 @@
 """Published forecasts: made from finals, on a topic of their own."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 

@@ -7,8 +7,6 @@ Numbers are people, and unbiased: never the consistent histogram.
     memo    the first round, and which part of the visitors was asked: it stays while devices keep their memos
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The model of a histogram: what is published of one period of one survey."""
 
-from __future__ import annotations
-
 from datetime import datetime
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The mobility report of a period: all windows that end with it, from the finals of the periods they include."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from analytics.mobility import MobilityReport, Part, mobility_report, tables_in_parts

@@ -5,8 +5,6 @@ So it is a function of these finals alone, and one that is made again after a re
 the next 192 periods already run beside those of the present ones, so that no period costs more than two steps.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime

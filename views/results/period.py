@@ -1,7 +1,5 @@
 """The histogram of a period: the shares of every value among those who reported."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from analytics.integrity import Integrity

@@ -1,7 +1,5 @@
 """JSON Schemas of published results: `python -m views.results.schemas histogram` prints one."""
 
-from __future__ import annotations
-
 import json
 import sys
 from typing import Any

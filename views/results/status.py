@@ -1,7 +1,5 @@
 """The live status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-from __future__ import annotations
-
 from pydantic import Field
 
 from analytics.columns import ResultModel

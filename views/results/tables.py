@@ -1,7 +1,5 @@
 """Published histograms as an Arrow table, beside the tables of mobility reports in `analytics.mobility`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import product

@@ -4,8 +4,6 @@ The flow needs the gaps of reports. Where gaps are joined to ranges, those of on
 rounded down: then as many reports may have been there as the rounding can hide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results as messages on the topics of a Kafka cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from kafka import KafkaProducer

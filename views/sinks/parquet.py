@@ -5,8 +5,6 @@ over, and renamed: it is there whole or not at all. `DIR/_reached`, which is wri
 survey is complete.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Results as tables of a PostgreSQL database. The driver, psycopg, is an extra: `pip install 'hearsay[postgresql]'`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any

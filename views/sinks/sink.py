@@ -3,8 +3,6 @@
 The kinds of sinks that a command or a setting can name have one line each, and are loaded when they are used.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol

@@ -4,8 +4,6 @@ A flush is one transaction. It deletes the rows of each result's survey and peri
 `reached_v1` through which period a survey is complete.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager

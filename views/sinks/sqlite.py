@@ -1,7 +1,5 @@
 """Results as tables of an SQLite file, which anybody can open: `results/hearsay.sqlite` of a data directory."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager

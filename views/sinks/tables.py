@@ -4,8 +4,6 @@ A table's name ends with the version of its columns. So there are no migrations:
 `complete` begins anew, and the runner fills them from all finals.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

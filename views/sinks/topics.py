@@ -4,8 +4,6 @@ The histogram of a period is published after everything else that is made of it.
 which period a survey is complete.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,7 +1,5 @@
 """What the columns of the tables mean, and in which unit they are: a table of its own, written beside them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from protocols.arrays import lazy_arrow as pa

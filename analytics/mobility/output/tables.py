@@ -14,8 +14,6 @@
 A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain

@@ -4,8 +4,6 @@ They can have millions of rows, so each is made in parts of a limited number of 
 which a column that is the same in all of them takes no room.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from itertools import product

@@ -1,7 +1,5 @@
 """Incidents with their places, stations, areas and response times: of a made-up city, or from a CSV file."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,7 +32,7 @@ class Incidents:
     def __len__(self) -> int:
         return len(self.x)
 
-    def some(self, rows: Whole) -> Incidents:
+    def some(self, rows: Whole) -> "Incidents":
         """Only these incidents."""
         areas, known = ({name: column[rows] for name, column in part.items()} for part in (self.areas, self.known))
         own = (self.x, self.y, self.station_x, self.station_y, self.minutes)

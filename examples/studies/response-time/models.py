@@ -1,7 +1,5 @@
 """Models of response time, before and after places are randomised. All but the first need scikit-learn."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Places randomised by the devices' own code, and what they say about the true ones."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -41,7 +39,7 @@ class Map:
     rows: int
 
     @classmethod
-    def around(cls, incidents: Incidents) -> Map:
+    def around(cls, incidents: Incidents) -> "Map":
         """The finest grid of whole tens of metres that has at most `MOST_CELLS` cells."""
         west, south = incidents.x.min(), incidents.y.min()
         width, height = np.ptp(incidents.x), np.ptp(incidents.y)

@@ -9,8 +9,6 @@ distance with noise in it makes its own effect look smaller (errors in variables
     python study.py --csv incidents.csv   your own
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from math import log

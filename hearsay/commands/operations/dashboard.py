@@ -1,7 +1,5 @@
 """`hearsay dashboard`: live pages of published results."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

@@ -1,7 +1,5 @@
 """`hearsay serve` and `hearsay gateway`: HTTP in, without Kafka or in front of it, and the credentials of senders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated, Literal
 

@@ -1,7 +1,5 @@
 """Reading the dead letters of a cluster, and sending them again."""
 
-from __future__ import annotations
-
 from collections import Counter
 from contextlib import closing
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`hearsay worker`: count reports from a Kafka cluster until it is stopped."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import typer

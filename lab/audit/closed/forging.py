@@ -13,8 +13,6 @@ reports among them. How many steps an estimate takes depends on the draws, and w
 figure is a mean over several draws.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

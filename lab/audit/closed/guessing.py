@@ -8,8 +8,6 @@ Given the memo, the order of t reports says nothing: how often each symbol was n
 other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain, combinations

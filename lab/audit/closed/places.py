@@ -9,8 +9,6 @@ one it never falls below one draw of the memo. Inside an area of another shape t
 exact, over all its cells alike: reports are drawn towards the middle.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 
 import numpy as np

@@ -5,8 +5,6 @@ with the largest ratio L_j = A_j(y_j) / F_j(y_j) of true to fake. Its accuracy i
 fake answers, divided by the number of attributes.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf

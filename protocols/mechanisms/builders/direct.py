@@ -1,7 +1,5 @@
 """Generalised randomised response, once (GRR) and with a memo (L-GRR)."""
 
-from __future__ import annotations
-
 from protocols.mechanisms.encodings import Direct
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.portable import exp, expm1

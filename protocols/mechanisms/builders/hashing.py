@@ -4,8 +4,6 @@ OLH has a new hash in every report, for one-shot surveys of very many values. Th
 grow with the domain (PROTOCOLS 5).
 """
 
-from __future__ import annotations
-
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.builders.direct import build_grr, build_l_grr
 from protocols.mechanisms.channels import variance_at_zero

@@ -1,7 +1,5 @@
 """The truncated geometric mechanism for ordered values, once and with a memo: it protects by distance."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 from protocols.mechanisms.encodings import Direct

@@ -1,7 +1,5 @@
 """Noise on places, once and with a memo: a place on a grid is protected by distance (PROTOCOLS 10)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from protocols.arrays.aliases import Column, Floats, Values

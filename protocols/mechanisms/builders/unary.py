@@ -1,7 +1,5 @@
 """Unary encodings, once (SUE, OUE) and with a memo (L-SUE, L-OSUE, L-OUE, L-SOUE)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import log, sqrt
 

@@ -1,7 +1,5 @@
 """Areas: the cells that places can be in, as positions on a grid."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import hypot, sqrt

@@ -4,8 +4,6 @@ Shares of cells go through it as through a convolution over the grid. And what s
 distance, and how far it moves a place.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from math import ceil, inf

@@ -4,8 +4,6 @@ Everything that ends up in a survey's terms is computed with the basic operation
 a few bisections whose comparisons are far from equal: all machines find the same.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 

@@ -9,8 +9,6 @@ The same basic operations, in the same order, give the same integers on every ma
 square root and a polynomial. No library's exponential is called.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from itertools import accumulate
 from math import ceil

@@ -1,7 +1,5 @@
 """Rounds of noise on places: what all of them have in common; and the channel of one round, or of two."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property

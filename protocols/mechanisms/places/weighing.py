@@ -8,8 +8,6 @@ these over all cells differ between true cells, so a cell side costs
 which is at most 2 s whatever the masses m are. Where all sums are the same it is s: the mechanism is tight.
 """
 
-from __future__ import annotations
-
 from functools import cached_property, lru_cache
 from itertools import accumulate
 

@@ -1,7 +1,5 @@
 """Losses of many periods together: convolutions on a grid, rounded up (PROTOCOLS 11)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, expm1, inf, log, log1p
@@ -27,7 +25,7 @@ class Losses:
     def values(self) -> Floats:
         return np.asarray((np.arange(len(self.mass)) + self.first) * self.step)
 
-    def composed(self, times: int) -> Losses:
+    def composed(self, times: int) -> "Losses":
         """Of so many releases that are alike."""
         return together([(self, times)])
 

@@ -5,8 +5,6 @@ other periods show them, and only round 2 hides. Of bits, each that differs betw
 own: readers see sums.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from math import log
 from typing import Literal

@@ -8,8 +8,6 @@ With memos, a reader of other periods may know everybody's memos, so only round 
 compose; where the victim's value never changes, its own memo contracts what is left (Balle, Barthe, Gaboardi 2018).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

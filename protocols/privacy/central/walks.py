@@ -12,8 +12,6 @@ For every eps this grows with t and falls with U. So numbers of messages are put
 bin in the walk, and all numbers are the lower ends in U.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -6,8 +6,6 @@ The instructions written by hand (lines compared as vectors, lines prefetched) a
 worker that counts a backlog takes 1.2 times the CPU (`python -m bench.against COMMIT worker`, medians of five turns).
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -11,8 +11,6 @@ same remainder, so the hash has keys that are random in every process: a sender 
 The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
 """
 
-from __future__ import annotations
-
 import secrets
 
 import numpy as np

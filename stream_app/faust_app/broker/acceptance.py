@@ -5,8 +5,6 @@ every recovery applies it to a state that does not contain it. So no worker may 
 go on with the state that it has in memory.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping

@@ -3,8 +3,6 @@
 kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader epochs.
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections.abc import Callable, Mapping

@@ -4,8 +4,6 @@ Offsets are asked for over a connection of their own. A broker answers the reque
 back a fetch while there are no records: a request after it on the same connection waits as long.
 """
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar

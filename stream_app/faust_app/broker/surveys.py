@@ -1,7 +1,5 @@
 """The survey registry in a worker: read to its end before counting starts, and followed from then on."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterator
 

@@ -3,8 +3,6 @@
 The producer is idempotent, without a limit on how long it retries. A record that is too large fails alone.
 """
 
-from __future__ import annotations
-
 import logging
 import math
 import os

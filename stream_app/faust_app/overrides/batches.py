@@ -6,8 +6,6 @@ memory is the end. Here all of these are delivered in their place, as `SkippedRe
 objects are made of it. Records have the leader epoch of their batch, which aiokafka ignores.
 """
 
-from __future__ import annotations
-
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass

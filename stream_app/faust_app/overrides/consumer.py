@@ -5,8 +5,6 @@ fetching from partitions whose queue is full, and starts again late or never; he
 room.
 """
 
-from __future__ import annotations
-
 import asyncio
 import logging
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """kafka-python's admin client, which also asks where leader epochs ended: no client has a method for that."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 

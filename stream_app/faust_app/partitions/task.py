@@ -6,8 +6,6 @@ A log that is not the one that the state contains, or that lacks records, is not
 `hearsay recover`. Offsets of tasks are those of the log; offsets of readers are those of the state (see `Mark`).
 """
 
-from __future__ import annotations
-
 import asyncio
 import time
 from collections import Counter

@@ -5,8 +5,6 @@ goes on. Whenever partitions are assigned, their readers are recovered from the 
 the offsets at which they read on: the state is the authority, not the group's offset.
 """
 
-from __future__ import annotations
-
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The model of forecasts, written for statsmodels."""
 
-from __future__ import annotations
-
 import warnings
 
 import numpy as np

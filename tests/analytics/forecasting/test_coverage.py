@@ -1,7 +1,5 @@
 """Intervals keep their promise for the truth, whichever part of the noise is in memos; without B they do not."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The filter is the Kalman filter of the model: statsmodels says the same."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What forecasts learn: courses of weekends, what is only noise, how little a short series says, the local clock."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from datetime import datetime
 

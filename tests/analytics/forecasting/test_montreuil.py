@@ -1,7 +1,5 @@
 """The figures on a real series: the literature's persistence to the digit, and what noise costs."""
 
-from __future__ import annotations
-
 import csv
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which attribute is true, forging, and what memos show: closed forms against enumeration and published figures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Verdicts on what was collected, from the reports to the command: honest devices pass, forged reports do not."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Guesses of values in closed form, against the best guess found by looking at everything that can be seen."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

@@ -3,8 +3,6 @@
 Whole lives of surveys: the people of a scenario, the real device code, counting and verdicts.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections import Counter
 from pathlib import Path

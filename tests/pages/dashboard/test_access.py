@@ -1,7 +1,5 @@
 """Who may look at a dashboard, and what its answers allow a browser to do."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Downloads are the tables of `hearsay report`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import closing

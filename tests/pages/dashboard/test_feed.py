@@ -1,7 +1,5 @@
 """A viewer that is cut off anywhere, and comes back to this or another dashboard, has everything once."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice

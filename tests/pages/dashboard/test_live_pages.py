@@ -1,7 +1,5 @@
 """The live pages in a browser: what is on them, at every width, for everybody."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What pages are told about surveys, made of what has come."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The stream of a dashboard that shows a data directory."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

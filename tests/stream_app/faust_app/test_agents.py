@@ -1,7 +1,5 @@
 """Which surveys a worker knows, and what it does with records of one that it does not know yet."""
 
-from __future__ import annotations
-
 import asyncio
 from collections import Counter
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Every offset of a fetch is accounted for: by a record, or by what stands in its place."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

@@ -1,7 +1,5 @@
 """What a worker says about itself, and that it can say so whatever it is doing."""
 
-from __future__ import annotations
-
 import socket
 import urllib.error
 import urllib.request

@@ -4,8 +4,6 @@ A batch is drawn as a structure (records, headers, keys, values, how it is compr
 lie in it), not as random bytes: those end at the first check.
 """
 
-from __future__ import annotations
-
 import gzip
 import struct
 from collections.abc import Callable

@@ -3,8 +3,6 @@
 If another version is installed, these tests name what it no longer has, and what that was for. No broker is needed.
 """
 
-from __future__ import annotations
-
 import asyncio
 import importlib
 import inspect

@@ -1,7 +1,5 @@
 """How records reach their partitions, how these take turns, how often they are flushed, and when a worker gives up."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
 from functools import partial
