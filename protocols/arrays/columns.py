@@ -84,7 +84,7 @@ class PackedBits:
         return np.ascontiguousarray(raw).reshape(-1, self.bytes)
 
     def pack(self, bits: Whole | Mask) -> Column:
-        return np.packbits(bits.astype(np.uint8), axis=1, bitorder="little")
+        return np.packbits(bits.astype(np.uint8, copy=False), axis=1, bitorder="little")
 
     def unpack(self, column: Column) -> Bytes:
         return np.unpackbits(column.astype(np.uint8, copy=False), axis=1, count=self.count, bitorder="little")
