@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -175,6 +176,8 @@ def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None
         (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
         assert re.search(rf"\b{parameter.lower()}\b", script), name
     told = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())["images"]
-    assert [image["name"] for image in told] == ["hearsay"]
+    assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version("hearsay")}]
+    pods = [found["spec"]["template"]["spec"] for found in MANIFESTS if "template" in found.get("spec", {})]
+    assert {container["image"] for pod in pods for container in pod["containers"]} == {"hearsay"}  # without a tag
     dockerfile = (DEPLOY / "container" / "Dockerfile").read_text()
     assert re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE) == ["${BASE}", "${BASE}"]
