@@ -37,11 +37,10 @@ err = SafeConsole(stderr=True, highlight=False)
 
 
 class _Notices(logging.Handler):
-    """What a library says to whoever waits: a line in a terminal, above the progress bar if there is one."""
+    """What a library says to whoever waits: a line, in a terminal above the progress bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if err.is_terminal:
-            err.print(record.getMessage(), markup=False, soft_wrap=True)
+        err.print(record.getMessage(), markup=False, soft_wrap=True)
 
 
 _compiling = logging.getLogger("protocols.arrays.compiling")  # by its name: to import it takes long
@@ -87,7 +86,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tabl
 
 
 Step = Callable[[int, int, str], None]
-"""Progress callback: so many steps done, of so many, of what."""
+"""Progress callback: steps done, steps in all, and what is done."""
 
 
 def no_step(done: int, total: int, what: str) -> None:

@@ -46,11 +46,10 @@ assert twice(1) == 4
 """
 
 
-@pytest.mark.parametrize("terminal", [True, False], ids=["a terminal", "a file"])
-def test_a_terminal_is_told_once_that_loops_are_compiled_and_not_when_they_are_in_the_cache(
-    terminal: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_who_waits_is_told_once_that_loops_are_compiled_and_not_when_they_are_in_the_cache(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(console, "err", console.SafeConsole(stderr=True, force_terminal=terminal))
+    monkeypatch.setattr(console, "err", console.SafeConsole(stderr=True))
     (tmp_path / "loops.py").write_text(LOOPS)
     said = []
     for _ in range(2):
@@ -59,7 +58,7 @@ def test_a_terminal_is_told_once_that_loops_are_compiled_and_not_when_they_are_i
         printed = capsys.readouterr()
         said.append(printed.err.count("compiling, once"))
         assert printed.out == ""
-    assert said == [int(terminal), 0]
+    assert said == [1, 0]
 
 
 def test_the_lock_is_where_no_other_user_can_take_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
