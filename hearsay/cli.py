@@ -1,101 +1,23 @@
 """The command line: the table of all commands. It is quick to import, and so is `hearsay --help`."""
 
 import gc
+import json
 import os
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.abc import MetaPathFinder
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-# A command's module, function and line in `hearsay --help`. Its module is imported when it is called: that takes long.
-# Nothing but these names leads to the lab.
-COMMANDS = {
-    "demo": ("runs:demo", "Simulate a festival week, collect it end to end, and show the mobility report."),
-    "run": ("runs:run", "Simulate a population, collect a survey from it end to end, and show the results."),
-    "serve": (
-        "operations.gateway:serve",
-        "Collect surveys from real devices in one process, without Kafka, until it is stopped.",
-    ),
-    "replay": ("replay:replay", "Turn recorded events into one report per person and period, as a trusted edge does."),
-    "edge": (
-        "edge:edge",
-        "Turn events into one report per person and period, as files of them are dropped into a directory.",
-    ),
-    "send": ("replay:send", "Send captured reports to a Kafka cluster: that of --kafka, or that of HEARSAY_KAFKA_*."),
-    "report": (
-        "report:report",
-        "Show final results: visitors of every period, and the answers of the latest period or of the one given.",
-    ),
-    "forecast": (
-        "forecast:forecast",
-        "Forecast what is published, with intervals of two kinds: for the truth, and for what will be published.",
-    ),
-    "synthesize": (
-        "lab.commands.synthesize:synthesize",
-        "Write records that follow the published tables: of single attributes, and of the pairs that crosses have "
-        "asked.",
-    ),
-    "people": (
-        "lab.commands.people:people",
-        "Write virtual people, who come out as published: the different people of all windows of days, and their "
-        "values.",
-    ),
-    "plan": (
-        "plan:plan",
-        "Show what a survey reveals and how precise its results will be; and with --all which mechanisms it uses and "
-        "why.",
-    ),
-    "dossier": (
-        "dossier:dossier",
-        "Write a page in plain words for a data protection officer: what is asked, and who can learn what from it.",
-    ),
-    "survey": ("survey:app", "Check, write and publish survey files."),
-    "evaluate": (
-        "lab.commands.evaluate:evaluate",
-        "Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.",
-    ),
-    "audit": ("lab.commands.audit:audit", "Attack a survey as well as anybody can, and show what the attacks reach."),
-    "dashboard": (
-        "operations.dashboard:dashboard",
-        "Show results in a browser as they are published, until it is stopped.",
-    ),
-    "views": (
-        "sinks:views",
-        "Make results of what workers have counted, for topics and other sinks, until it is stopped.",
-    ),
-    "sinks": ("sinks:app", "List, check and fill the sinks of results."),
-    "worker": ("operations.worker:worker", "Count reports from Kafka and publish results, until it is stopped."),
-    "gateway": ("operations.gateway:app", "Take reports over HTTP and write them to Kafka, until it is stopped."),
-    "close": (
-        "operations.close:close",
-        "Close all periods of a survey up to and including one. Their results become final.",
-    ),
-    "deadletters": ("operations.deadletters:app", "List refused records, and send them again."),
-    "recover": (
-        "operations.recover:recover",
-        "Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.",
-    ),
-    "stack": ("operations.stack:app", "Run a real Kafka and a real Redis on this machine, without containers."),
-    "topics": ("operations.topics:app", "Create or check the topics on the cluster of HEARSAY_KAFKA_*."),
-    "memo": ("operations.memo:app", "Show the memo store, and accept a loss of its history."),
-    "doctor": (
-        "operations.doctor:doctor",
-        "Check this machine and the servers of its settings, and show what to do about each problem.",
-    ),
-    "version": ("operations.doctor:version", "Print the version."),
-}
-
-
-PANELS = {
-    "Begin": ("demo", "survey", "plan", "dossier", "run"),
-    "Collect": ("serve", "replay", "edge", "send", "gateway", "worker", "close"),
-    "Read results": ("report", "dashboard", "forecast", "views", "sinks"),
-    "Measure": ("evaluate", "audit", "synthesize", "people"),
-    "Operate": ("doctor", "stack", "topics", "memo", "deadletters", "recover", "version"),
-}
+HERE = Path(__file__).parent / "commands"
+# By panel of `hearsay --help`: a command's module and function, and its line there. Its module is imported when it is
+# called: that takes long. Nothing but these names leads to the lab.
+PANELS: dict[str, dict[str, tuple[str, str]]] = json.loads((HERE / "commands.json").read_text("utf-8"))
+COMMANDS = {name: command for panel in PANELS.values() for name, command in panel.items()}
 
 
 _type_shown = TyperOption.display_type_rich
@@ -110,9 +32,9 @@ class Commands(TyperGroup):
 
     def __init__(self, **settings: Any) -> None:
         lines = {
-            name: TyperCommand(name=name, help=COMMANDS[name][1], rich_help_panel=panel)
-            for panel, names in PANELS.items()
-            for name in names
+            name: TyperCommand(name=name, help=line, rich_help_panel=panel)
+            for panel, commands in PANELS.items()
+            for name, (_, line) in commands.items()
         }
         super().__init__(**{**settings, "commands": lines})
 
@@ -129,7 +51,19 @@ def _imported(command: str) -> Any:
         holder.add_typer(found, name=command)
     else:
         holder.command(command)(found)
-    return typer.main.get_group(holder).commands[command]
+    called = typer.main.get_group(holder).commands[command]
+    texts = json.loads((HERE / "options.json").read_text("utf-8"))
+    _explain(called, command, texts, texts["*"])
+    return called
+
+
+def _explain(command: Any, path: str, texts: Mapping[str, Mapping[str, str]], known: Mapping[str, str]) -> None:
+    """Give each parameter its text: the one that options.json has for its command, for its group, or for all."""
+    known = {**known, **texts.get(path, {})}
+    for parameter in command.params:
+        parameter.help = parameter.help or known.get(parameter.name)
+    for name, inner in getattr(command, "commands", {}).items():
+        _explain(inner, f"{path} {name}", texts, known)
 
 
 app = typer.Typer(

@@ -18,16 +18,10 @@ if TYPE_CHECKING:
 
 def dossier(
     survey: console.SurveyFile,
-    html: Annotated[Path | None, typer.Option(help="Write the page to this file.")] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="After a collection: the data directory of its run or replay.")
-    ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="... or the Kafka cluster that has its results.")
-    ] = None,
-    verify: Annotated[
-        Path | None, typer.Option(help="Compute everything again, and compare it with the page in this file.")
-    ] = None,
+    html: Path | None = None,
+    data: Path | None = None,
+    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
+    verify: Path | None = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Write a page in plain words for a data protection officer: what is asked, and who can learn what from it.

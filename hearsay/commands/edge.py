@@ -10,18 +10,10 @@ from hearsay.terminal import console
 
 
 def edge(
-    edge_file: Annotated[Path, typer.Argument(metavar="EDGE", help="A file such as edge.yaml.", show_default=False)],
-    check: Annotated[
-        list[Path] | None,
-        typer.Option(help="Only read these event files, and show faults and what helps. May be repeated."),
-    ] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Read the files that are there, send what has ended, and stop.")
-    ] = False,
-    end: Annotated[
-        str | None,
-        typer.Option(metavar="TIME", help="Like --once; then send all periods that end until TIME: no events follow."),
-    ] = None,
+    edge_file: Annotated[Path, typer.Argument(metavar="EDGE", show_default=False)],
+    check: list[Path] | None = None,
+    once: Annotated[bool, typer.Option("--once")] = False,
+    end: Annotated[str | None, typer.Option(metavar="TIME")] = None,
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
     log_level: console.LogLevel = "INFO",

@@ -19,51 +19,26 @@ if TYPE_CHECKING:
 
 def forecast(
     survey: console.SurveyId = None,
-    ahead: Annotated[int, typer.Option(help="How many periods to forecast.", min=1, max=10_000)] = 24,
-    season: Annotated[
-        str | None,
-        typer.Option(help="Seasons in periods, separated by commas, such as 24,168; 0 for none. [days and weeks]"),
-    ] = None,
-    backtest: Annotated[
-        int | None, typer.Option(help="Also forecast this many of the last periods from what came before.", min=4)
-    ] = None,
-    attribute: Annotated[str | None, typer.Option(help="Only this attribute of the survey.")] = None,
-    value: Annotated[
-        str | None, typer.Option(help="Only this value or group; of a file: these columns, separated by commas.")
-    ] = None,
-    measure: Annotated[
-        Literal["people", "share", "visitors", "new", "returning"], typer.Option(help="What of the survey to forecast.")
-    ] = "people",
-    window: Annotated[
-        int, typer.Option(help="Forecast the different visitors of so many periods, up to the horizon.", min=1)
-    ] = 1,
-    unit: Annotated[
-        Literal["day", "week", "month"] | None,
-        typer.Option(help="Forecast the visitors of calendar units, in a survey with visitors."),
-    ] = None,
-    scenario_name: Annotated[
-        str | None, typer.Option("--scenario", help="The scenario of a simulated run: backtest against its truth.")
-    ] = None,
-    devices: Annotated[int | None, typer.Option(help="Number of devices of that run.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of that run.")] = 0,
-    series: Annotated[Path | None, typer.Option(help="Forecast the columns of this CSV file instead.")] = None,
-    time: Annotated[
-        str | None, typer.Option(help="The file's column of times, or date,time of day. [found by itself]")
-    ] = None,
-    variance: Annotated[
-        str | None, typer.Option(help="Column (or number): variance of the fresh noise in the file's values.")
-    ] = None,
-    memo_variance: Annotated[
-        str | None, typer.Option(help="Column (or number): variance of the noise that stays, such as that of memos.")
-    ] = None,
-    truth: Annotated[str | None, typer.Option(help="Column of the file: the truth, to backtest against.")] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
-    ] = None,
+    ahead: Annotated[int, typer.Option(min=1, max=10_000)] = 24,
+    season: str | None = None,
+    backtest: Annotated[int | None, typer.Option(min=4)] = None,
+    attribute: str | None = None,
+    value: str | None = None,
+    measure: Literal["people", "share", "visitors", "new", "returning"] = "people",
+    window: Annotated[int, typer.Option(min=1)] = 1,
+    unit: Literal["day", "week", "month"] | None = None,
+    scenario_name: Annotated[str | None, typer.Option("--scenario")] = None,
+    devices: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int = 0,
+    series: Path | None = None,
+    time: str | None = None,
+    variance: str | None = None,
+    memo_variance: str | None = None,
+    truth: str | None = None,
+    data: Annotated[Path | None, typer.Option(show_default=False)] = None,
     kafka: console.ResultsKafka = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page with charts to this file.")] = None,
-    csv: Annotated[Path | None, typer.Option(help="Write the forecasts to this CSV file.")] = None,
+    html: Path | None = None,
+    csv: Path | None = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Forecast what is published, with intervals of two kinds: for the truth, and for what will be published.

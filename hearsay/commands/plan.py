@@ -14,35 +14,13 @@ from protocols.survey import Survey
 
 
 def plan(
-    survey: Annotated[Path, typer.Argument(help="The survey file (YAML).", show_default=False)],
-    devices: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Number of devices that report in a period; by default the survey's, or 10,000.",
-            show_default=False,
-        ),
-    ] = None,
-    error: Annotated[float, typer.Option(min=1e-6, max=1.0, help="The wanted standard error of a share.")] = 0.01,
-    wanted: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=ERROR,...",
-            help="Other wanted errors, by attribute or cross: shares are proposed that reach them all.",
-            show_default=False,
-        ),
-    ] = "",
-    drift: Annotated[
-        list[float] | None, typer.Option(min=0.001, max=100, help="Points that shares move in a period, for nowcasts.")
-    ] = None,
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            help="A data directory: if its devices' memos were lost, memo_cap is left out of account.",
-            show_default=False,
-        ),
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Show all tables; so do --wanted and --drift.")] = False,
+    survey: Annotated[Path, typer.Argument(show_default=False)],
+    devices: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    error: Annotated[float, typer.Option(min=1e-06, max=1.0)] = 0.01,
+    wanted: Annotated[str, typer.Option(metavar="NAME=ERROR,...", show_default=False)] = "",
+    drift: Annotated[list[float] | None, typer.Option(min=0.001, max=100)] = None,
+    data: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    every: Annotated[bool, typer.Option("--all")] = False,
     as_json: console.AsJson = False,
 ) -> None:
     """Show what a survey reveals and how precise its results will be; and with --all which mechanisms it uses and why.

@@ -14,73 +14,32 @@ Choice = TypeVar("Choice", bound=StrEnum)
 
 
 def replay(
-    events: Annotated[
-        list[Path],
-        typer.Argument(help="Event files: .csv, .tsv (.gz, .zst, .bz2), .parquet; directories; - for standard input."),
-    ],
-    survey_file: Annotated[Path, typer.Option("--survey", help="A survey file with clock: source.")],
-    person: Annotated[str, typer.Option(help="The column with the person.")] = "person",
-    time: Annotated[str, typer.Option(help="The column with the time: ISO 8601, or a whole Unix time.")] = "time",
-    mapping: Annotated[
-        list[str] | None, typer.Option("--map", help="column=attribute, for each column with another name.")
-    ] = None,
-    position: Annotated[
-        list[str] | None,
-        typer.Option(help="lat,lon=attribute: the two columns of a position on the attribute's grid."),
-    ] = None,
-    metres: Annotated[
-        bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
-    ] = False,
-    choose: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="attribute=first, last, most, longest (stay) or transition: which value of a period to report. "
-            "[last; of sets every]"
-        ),
-    ] = None,
-    tolerance: Annotated[str, typer.Option(help="How far events may be out of order, such as 15m or 2h.")] = "0s",
-    any_order: Annotated[
-        bool,
-        typer.Option("--any-order", help="Read all files before the first report: if not sorted by time."),
-    ] = False,
-    zone: Annotated[
-        str | None, typer.Option(help="The time zone of times without one. [the survey's, if it has one]")
-    ] = None,
-    offset: Annotated[
-        str | None, typer.Option(help="The column with how far times without a zone are ahead of UTC, such as +02:00.")
-    ] = None,
-    repeated: Annotated[
-        str,
-        typer.Option(
-            help="Local times that the clock shows twice: order (as the row before), first, second, or refuse (faults)."
-        ),
-    ] = "refuse",
-    time_format: Annotated[
-        list[str] | None, typer.Option(help='Another format of times, such as "%d/%m/%Y %H:%M". May be repeated.')
-    ] = None,
-    until: Annotated[
-        str | None, typer.Option(help="Events from this time on are faults (ISO 8601 with a zone). [now]")
-    ] = None,
-    speed: Annotated[
-        float | None, typer.Option(help="Multiple of real time; as fast as possible if left out.", min=0.001)
-    ] = None,
-    forget_after: Annotated[
-        str | None,
-        typer.Option(help="Draw noise from period keys, and erase each so long after its period, such as 7d."),
-    ] = None,
-    check: Annotated[
-        bool, typer.Option("--check", help="Only read everything, and show faults and the options that help.")
-    ] = False,
-    most_faults: Annotated[
-        str, typer.Option(help="Refuse to report if more of the rows have one fault: a share such as 5% or 0.05.")
-    ] = "5%",
-    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first faulty row.")] = False,
-    delimiter: Annotated[str, typer.Option(help="The column separator of a CSV file.")] = ",",
-    quotes: Annotated[bool, typer.Option(help="Whether cells of a CSV file may be quoted.")] = True,
-    encoding: Annotated[str, typer.Option(help="The encoding of CSV files, such as latin-1.")] = "utf-8",
+    events: Annotated[list[Path], typer.Argument()],
+    survey_file: Annotated[Path, typer.Option("--survey")],
+    person: str = "person",
+    time: str = "time",
+    mapping: Annotated[list[str] | None, typer.Option("--map")] = None,
+    position: list[str] | None = None,
+    metres: Annotated[bool, typer.Option("--metres")] = False,
+    choose: list[str] | None = None,
+    tolerance: str = "0s",
+    any_order: Annotated[bool, typer.Option("--any-order")] = False,
+    zone: str | None = None,
+    offset: str | None = None,
+    repeated: str = "refuse",
+    time_format: list[str] | None = None,
+    until: str | None = None,
+    speed: Annotated[float | None, typer.Option(min=0.001)] = None,
+    forget_after: str | None = None,
+    check: Annotated[bool, typer.Option("--check")] = False,
+    most_faults: str = "5%",
+    strict: Annotated[bool, typer.Option("--strict")] = False,
+    delimiter: str = ",",
+    quotes: bool = True,
+    encoding: str = "utf-8",
     kafka: console.Kafka = None,
-    capture: Annotated[Path | None, typer.Option(help="Write reports to this directory, for `hearsay send`.")] = None,
-    partitions: Annotated[int, typer.Option(help="With --capture: partitions of the reports topic.", min=1)] = 8,
+    capture: Path | None = None,
+    partitions: Annotated[int, typer.Option(min=1)] = 8,
     data: console.Data = None,
     as_json: console.AsJson = False,
 ) -> None:
@@ -153,7 +112,7 @@ def replay(
 
 
 def send(
-    directory: Annotated[Path, typer.Argument(help="The directory of a capture (replay --capture).")],
+    directory: Annotated[Path, typer.Argument()],
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:

@@ -11,32 +11,20 @@ from hearsay.terminal import console
 
 def report(
     survey: console.SurveyId = None,
-    period: Annotated[int | None, typer.Option(help="Show this period instead of the latest.", min=0)] = None,
-    window: Annotated[str | None, typer.Option(metavar="FIRST:LAST", help="Show the window of these periods.")] = None,
-    baseline: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Compare with these periods as the baseline.")
-    ] = None,
-    day: Annotated[
-        datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="Show this local day.")
-    ] = None,
-    by: Annotated[
-        Literal["hour", "day", "week"] | None, typer.Option(metavar="LENGTH", help="A row for each hour, day or week.")
-    ] = None,
-    since: Annotated[
-        datetime | None,
-        typer.Option(formats=["%Y-%m-%d"], metavar="DATE", help="Show what began on or after this day."),
-    ] = None,
-    last: Annotated[int | None, typer.Option(help="Show the last ones only.", min=1)] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page to this file.")] = None,
+    period: Annotated[int | None, typer.Option(min=0)] = None,
+    window: Annotated[str | None, typer.Option(metavar="FIRST:LAST")] = None,
+    baseline: Annotated[str | None, typer.Option(metavar="FIRST:LAST")] = None,
+    day: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE")] = None,
+    by: Annotated[Literal["hour", "day", "week"] | None, typer.Option(metavar="LENGTH")] = None,
+    since: Annotated[datetime | None, typer.Option(formats=["%Y-%m-%d"], metavar="DATE")] = None,
+    last: Annotated[int | None, typer.Option(min=1)] = None,
+    html: Path | None = None,
     areas: console.Areas = None,
-    csv: Annotated[Path | None, typer.Option(help="Write CSV tables into this directory.")] = None,
-    parquet: Annotated[Path | None, typer.Option(help="Write Parquet tables into this directory.")] = None,
+    csv: Path | None = None,
+    parquet: Path | None = None,
     data: console.ResultsData = None,
     kafka: console.ResultsKafka = None,
-    forged: Annotated[
-        float | None,
-        typer.Option("--robust", metavar="SHARE", help="Show bounds too, if up to this share of reports is forged."),
-    ] = None,
+    forged: Annotated[float | None, typer.Option("--robust", metavar="SHARE")] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show final results: visitors of every period, and the answers of the latest period or of the one given.

@@ -21,7 +21,7 @@ NEW_OBJECTS = 50_000
 
 def demo(
     data: console.Data = None,
-    devices: Annotated[int | None, typer.Option(help="Number of people; the festival has 88,935.", min=10)] = None,
+    devices: Annotated[int | None, typer.Option(min=10)] = None,
     kafka: console.Kafka = None,
 ) -> None:
     """Simulate a festival week, collect it end to end, and show the mobility report.
@@ -42,13 +42,11 @@ def demo(
 
 
 def run(
-    survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", help="A survey file.", show_default=False)],
-    scenario_name: Annotated[
-        str, typer.Option("--scenario", help="telemetry (fits any survey), virtual-humans, commuters or demand.")
-    ] = "telemetry",
-    devices: Annotated[int | None, typer.Option(help="Number of devices.", min=1)] = None,
-    periods: Annotated[int | None, typer.Option(help="Number of periods.", min=1)] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the simulated population.")] = 0,
+    survey_file: Annotated[Path, typer.Argument(metavar="SURVEY", show_default=False)],
+    scenario_name: Annotated[str, typer.Option("--scenario")] = "telemetry",
+    devices: Annotated[int | None, typer.Option(min=1)] = None,
+    periods: Annotated[int | None, typer.Option(min=1)] = None,
+    seed: int = 0,
     data: console.Data = None,
     kafka: console.Kafka = None,
 ) -> None:

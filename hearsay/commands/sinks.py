@@ -15,11 +15,8 @@ SINK = "SINK"
 
 
 def views(
-    to: Annotated[
-        list[str] | None,
-        typer.Option(metavar=SINK, help="Where results go: topics, or a sink as `hearsay sinks list` shows them."),
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Make what is missing, and end.")] = False,
+    to: Annotated[list[str] | None, typer.Option(metavar=SINK)] = None,
+    once: Annotated[bool, typer.Option("--once")] = False,
     log_level: console.LogLevel = "INFO",
 ) -> None:
     """Make results of what workers have counted, for topics and other sinks, until it is stopped.
@@ -80,7 +77,7 @@ def list_sinks(as_json: console.AsJson = False) -> None:
 
 @app.command("check")
 def check_sink(
-    sink: Annotated[str, typer.Argument(metavar=SINK, help="As `hearsay sinks list` shows them.", show_default=False)],
+    sink: Annotated[str, typer.Argument(metavar=SINK, show_default=False)],
     as_json: console.AsJson = False,
 ) -> None:
     """Open a sink, see whether it can be written, and show through which period of each survey it is complete.
@@ -104,10 +101,10 @@ def check_sink(
 
 @app.command("backfill")
 def backfill_sink(
-    to: Annotated[str, typer.Option(metavar=SINK, help="As `hearsay sinks list` shows them.", show_default=False)],
-    data: Annotated[Path | None, typer.Option(help="The data directory of a run, replay or serve.")] = None,
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT", help="A Kafka cluster instead.")] = None,
-    survey: Annotated[str | None, typer.Option(metavar="ID", help="This survey only.")] = None,
+    to: Annotated[str, typer.Option(metavar=SINK, show_default=False)],
+    data: Path | None = None,
+    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
+    survey: Annotated[str | None, typer.Option(metavar="ID")] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Make all results that a sink lacks, from finals: after it was down, or if it is new or of another version.

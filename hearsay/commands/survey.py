@@ -69,7 +69,7 @@ def terms(file: console.SurveyFile) -> None:
 @app.command()
 def sign(
     file: console.SurveyFile,
-    key: Annotated[Path, typer.Option(help="The author's private key; it is made if there is none.")],
+    key: Annotated[Path, typer.Option()],
     as_json: console.AsJson = False,
 ) -> None:
     """Sign the terms of a survey, so that devices accept them from whoever they get them.
@@ -92,7 +92,7 @@ def sign(
 
 @app.command()
 def check(
-    files: Annotated[list[Path], typer.Argument(help="Survey files (YAML or JSON).", show_default=False)],
+    files: Annotated[list[Path], typer.Argument(show_default=False)],
     as_json: console.AsJson = False,
 ) -> None:
     """Check survey files against every rule. Errors name the line, the problem and the correction.
@@ -121,7 +121,7 @@ def check(
 
 @app.command()
 def schema(
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the reference in Markdown instead.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown")] = False,
 ) -> None:
     """Print the JSON Schema of survey files, for editors that complete and check them.
 
@@ -137,14 +137,9 @@ def schema(
 
 @app.command()
 def new(
-    file: Annotated[Path, typer.Argument(help="The file to write.", show_default=False)],
-    example: Annotated[
-        str,
-        typer.Option(help="Copy an annotated example: mobility-week, telemetry, demand-year, places, installs."),
-    ] = "",
-    table: Annotated[
-        Path | None, typer.Option("--from", help="Propose values, ranges and bins from the columns of this CSV file.")
-    ] = None,
+    file: Annotated[Path, typer.Argument(show_default=False)],
+    example: str = "",
+    table: Annotated[Path | None, typer.Option("--from")] = None,
 ) -> None:
     """Ask a few questions, and write a survey file in which every key is explained.
 

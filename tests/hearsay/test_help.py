@@ -49,6 +49,8 @@ def test_the_help_text_is_the_one_we_looked_at(path: tuple[str, ...]) -> None:
     assert kept.exists(), f"{kept.name} is missing: run with UPDATE_HELP=1 and look at it"
     assert shown == kept.read_text()
     assert "…" not in shown, "something is cut off"
+    without = [parameter.name for parameter in resolve(list(path))[0].params if not parameter.help]
+    assert not without, f"write a text into hearsay/commands/options.json for {without}"
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 
 def close(
-    survey: Annotated[str, typer.Argument(help="The id of a published survey.")],
-    through: Annotated[int, typer.Option(help="The last period to close.", min=0)],
+    survey: Annotated[str, typer.Argument()],
+    through: Annotated[int, typer.Option(min=0)],
     kafka: console.Cluster = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Close periods too that can have no report yet.")] = False,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
+    force: Annotated[bool, typer.Option("--force")] = False,
     as_json: console.AsJson = False,
 ) -> None:
     """Close all periods of a survey up to and including one. Their results become final.

@@ -8,22 +8,14 @@ from hearsay.terminal import console
 
 
 def dashboard(
-    surveys: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="SURVEY", help="Ids of the surveys to show; all of them if left out."),
-    ] = None,
+    surveys: Annotated[list[str] | None, typer.Argument(metavar="SURVEY")] = None,
     data: console.ResultsData = None,
     kafka: console.ResultsKafka = None,
     areas: console.Areas = None,
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0: any free one.", min=0, max=65535)] = 8050,
-    name: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Name of a proxy in front, if it listens on this machine only."),
-    ] = None,
-    public: Annotated[
-        bool, typer.Option("--public", help="Listen on an address that others can reach, without a token.")
-    ] = False,
+    host: str = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535)] = 8050,
+    name: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,
+    public: Annotated[bool, typer.Option("--public")] = False,
 ) -> None:
     """Show results in a browser as they are published, until it is stopped.
 

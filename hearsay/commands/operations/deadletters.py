@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List refused records, and send them again.", no_args_is_help=True)
 
-OneSurvey = Annotated[str | None, typer.Option("--survey", help="Only those of this survey.")]
+OneSurvey = Annotated[str | None, typer.Option("--survey")]
 
 # The reasons that can pass. A record that was refused for another one would be refused again for ever.
 PASSING = ("unknown-survey", "too-far-ahead")
@@ -32,7 +32,7 @@ STILL = {
 
 @app.command(name="list")
 def list_(
-    reason: Annotated[str | None, typer.Option(help="Only those of this reason, such as unknown-survey.")] = None,
+    reason: str | None = None,
     survey: OneSurvey = None,
     kafka: console.Cluster = None,
     as_json: console.AsJson = False,
@@ -68,7 +68,7 @@ def list_(
 
 @app.command()
 def resubmit(
-    reason: Annotated[str, typer.Option(help="Send those of this reason: unknown-survey or too-far-ahead.")],
+    reason: Annotated[str, typer.Option()],
     survey: OneSurvey = None,
     kafka: console.Cluster = None,
     as_json: console.AsJson = False,

@@ -14,74 +14,34 @@ keys_app = typer.Typer(help="The keys of credentials that the gateways of a clus
 app.add_typer(keys_app, name="keys")
 
 PANEL = "Who may send"
-Host = Annotated[str, typer.Option(help="Address to listen on. Other machines need credentials.")]
-Port = Annotated[int, typer.Option(metavar="PORT", help="Port to listen on; 0: any.", min=0, max=65535)]
-Tokens = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Bearer tokens (hearsay gateway token new).", rich_help_panel=PANEL),
-]
-TlsCertificate = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Serve TLS with this certificate.", rich_help_panel=PANEL)
-]
-TlsKey = Annotated[Path | None, typer.Option(metavar="FILE", help="The certificate's key.", rich_help_panel=PANEL)]
-ClientCa = Annotated[
-    Path | None,
-    typer.Option(metavar="FILE", help="Authority whose client certificates may send.", rich_help_panel=PANEL),
-]
-Edge = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Common name of a certificate that is an edge's.", rich_help_panel=PANEL),
-]
-BehindProxy = Annotated[bool, typer.Option("--behind-proxy", help="A proxy in front ends TLS.", rich_help_panel=PANEL)]
-Origin = Annotated[
-    list[str] | None,
-    typer.Option(metavar="ORIGIN", help="Web pages of this origin may report (CORS).", rich_help_panel=PANEL),
-]
-Name = Annotated[
-    list[str] | None,
-    typer.Option(metavar="NAME", help="Name of a proxy in front, if it listens on this machine only."),
-]
-DevicesPerMinute = Annotated[
-    float, typer.Option(metavar="N", help="Requests a minute of one device.", min=0.1, rich_help_panel=PANEL)
-]
-EdgesPerMinute = Annotated[
-    float, typer.Option(metavar="N", help="Requests a minute of one edge.", min=0.1, rich_help_panel=PANEL)
-]
-State = Annotated[
-    Path,
-    typer.Option(metavar="FILE", help="The gateway's own keys of credentials (hearsay gateway keys). Not for backups."),
-]
+Port = Annotated[int, typer.Option(metavar="PORT", min=0, max=65535)]
+File = Annotated[Path | None, typer.Option(metavar="FILE", rich_help_panel=PANEL)]
+Edge = Annotated[list[str] | None, typer.Option(metavar="NAME", rich_help_panel=PANEL)]
+BehindProxy = Annotated[bool, typer.Option("--behind-proxy", rich_help_panel=PANEL)]
+Origin = Annotated[list[str] | None, typer.Option(metavar="ORIGIN", rich_help_panel=PANEL)]
+Name = Annotated[list[str] | None, typer.Option(metavar="NAME")]
+PerMinute = Annotated[float, typer.Option(metavar="N", min=0.1, rich_help_panel=PANEL)]
+State = Annotated[Path, typer.Option(metavar="FILE")]
 STATE = Path("hearsay-data/gateway.state")
-WebHost = Annotated[str, typer.Option(help="Address of --web-port.")]
-WebPort = Annotated[
-    int | None,
-    typer.Option(
-        metavar="PORT",
-        help="Serve /live, /ready and /metrics at this port, too. 0: a free one; the log says which.",
-        min=0,
-        max=65535,
-    ),
-]
+WebPort = Annotated[int | None, typer.Option(metavar="PORT", min=0, max=65535)]
 
 
 def serve(
-    survey_files: Annotated[list[Path], typer.Argument(metavar="SURVEY...", help="Survey files.", show_default=False)],
-    data: Annotated[
-        Path, typer.Option(help="Directory for the log, the state and the results. Start again to go on.")
-    ] = Path("hearsay-data/serve"),
-    host: Host = "127.0.0.1",
+    survey_files: Annotated[list[Path], typer.Argument(metavar="SURVEY...", show_default=False)],
+    data: Path = Path("hearsay-data/serve"),
+    host: str = "127.0.0.1",
     port: Port = 8080,
-    tokens: Tokens = None,
-    tls_certificate: TlsCertificate = None,
-    tls_key: TlsKey = None,
-    client_ca: ClientCa = None,
+    tokens: File = None,
+    tls_certificate: File = None,
+    tls_key: File = None,
+    client_ca: File = None,
     edge: Edge = None,
     behind_proxy: BehindProxy = False,
     origin: Origin = None,
     name: Name = None,
-    devices_per_minute: DevicesPerMinute = 30,
-    edges_per_minute: EdgesPerMinute = 3000,
-    web_host: WebHost = "127.0.0.1",
+    devices_per_minute: PerMinute = 30,
+    edges_per_minute: PerMinute = 3000,
+    web_host: str = "127.0.0.1",
     web_port: WebPort = None,
     log_level: console.LogLevel = "WARNING",
 ) -> None:
@@ -115,35 +75,23 @@ def serve(
 @app.callback(invoke_without_command=True)
 def gateway(
     context: typer.Context,
-    prefix: Annotated[
-        str | None, typer.Option("--app", help="Prefix of the topics, if not that of the settings.")
-    ] = None,
-    host: Host = "127.0.0.1",
+    prefix: Annotated[str | None, typer.Option("--app")] = None,
+    host: str = "127.0.0.1",
     port: Port = 8080,
-    tokens: Tokens = None,
-    tls_certificate: TlsCertificate = None,
-    tls_key: TlsKey = None,
-    client_ca: ClientCa = None,
+    tokens: File = None,
+    tls_certificate: File = None,
+    tls_key: File = None,
+    client_ca: File = None,
     edge: Edge = None,
     behind_proxy: BehindProxy = False,
     origin: Origin = None,
     name: Name = None,
-    devices_per_minute: DevicesPerMinute = 30,
-    edges_per_minute: EdgesPerMinute = 3000,
+    devices_per_minute: PerMinute = 30,
+    edges_per_minute: PerMinute = 3000,
     state: State = STATE,
-    hold: Annotated[
-        int,
-        typer.Option(
-            metavar="M",
-            help="Hold reports of a survey and partition until they are of M senders; 0: do not.",
-            min=0,
-            max=10_000,
-        ),
-    ] = 0,
-    hold_data: Annotated[
-        Path, typer.Option(metavar="DIR", help="Where held reports are kept; each gateway needs its own.")
-    ] = Path("hearsay-data/gateway"),
-    web_host: WebHost = "127.0.0.1",
+    hold: Annotated[int, typer.Option(metavar="M", min=0, max=10_000)] = 0,
+    hold_data: Annotated[Path, typer.Option(metavar="DIR")] = Path("hearsay-data/gateway"),
+    web_host: str = "127.0.0.1",
     web_port: WebPort = None,
     log_level: console.LogLevel = "INFO",
 ) -> None:
@@ -181,14 +129,9 @@ def gateway(
 
 @token_app.command("new")
 def new(
-    file: Annotated[Path, typer.Option(metavar="FILE", help="The file of --tokens; made if there is none.")] = Path(
-        "tokens"
-    ),
-    role: Annotated[
-        Literal["device", "edge"],
-        typer.Option(metavar="ROLE", help="device: one report a period; edge: arrays and frames of many devices."),
-    ] = "device",
-    note: Annotated[str, typer.Option(help="A note for people, kept beside its hash.")] = "",
+    file: Annotated[Path, typer.Option(metavar="FILE")] = Path("tokens"),
+    role: Annotated[Literal["device", "edge"], typer.Option(metavar="ROLE")] = "device",
+    note: str = "",
     as_json: console.AsJson = False,
 ) -> None:
     """Make a bearer token: its hash is added to a file, and the token itself is shown once.

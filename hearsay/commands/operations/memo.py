@@ -20,14 +20,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Show the memo store, and accept a loss of its history.", no_args_is_help=True)
 
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="A data directory, whose devices use the store. May be left out if HEARSAY_REDIS_URL is set.",
-        show_default="the only one in hearsay-data",
-    ),
-]
+Data = Annotated[Path | None, typer.Option("--data", show_default="the only one in hearsay-data")]
 QUANTILES = {"half of the devices": 0.5, "90 %": 0.9, "99 %": 0.99, "all": 1.0}
 BARS, BAR_WIDTH = 10, 30
 
@@ -61,11 +54,8 @@ def stats(data: Data = None, as_json: console.AsJson = False) -> None:
 @app.command()
 def accept_loss(
     data: Data = None,
-    nothing_lost: Annotated[
-        bool,
-        typer.Option("--nothing-lost", help="The Redis is new: it knows all that devices have memoised."),
-    ] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+    nothing_lost: Annotated[bool, typer.Option("--nothing-lost")] = False,
+    yes: Annotated[bool, typer.Option("--yes")] = False,
 ) -> None:
     """Begin a new history: accept that the record of what devices memoised is lost. Or confirm that nothing was lost.
 

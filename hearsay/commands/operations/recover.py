@@ -16,21 +16,9 @@ if TYPE_CHECKING:
 
 
 def recover(
-    lost: Annotated[
-        int | None,
-        typer.Option(
-            metavar="REPORTS",
-            min=0,
-            help="Let workers go on: so many reports of a survey are lost at most in each partition.",
-        ),
-    ] = None,
-    partition: Annotated[
-        list[int] | None, typer.Option(metavar="NUMBER", help="Only this partition; may be repeated.")
-    ] = None,
-    survey: Annotated[
-        list[str] | None,
-        typer.Option(metavar="ID", help="Let this survey go on, which was quarantined; may be repeated."),
-    ] = None,
+    lost: Annotated[int | None, typer.Option(metavar="REPORTS", min=0)] = None,
+    partition: Annotated[list[int] | None, typer.Option(metavar="NUMBER")] = None,
+    survey: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
     kafka: console.Cluster = None,
     as_json: console.AsJson = False,
 ) -> None:

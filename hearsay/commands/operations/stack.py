@@ -20,16 +20,14 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 
-Directory = Annotated[Path, typer.Option("--dir", help="Directory for data, logs, ports and keys.")]
+Directory = Annotated[Path, typer.Option("--dir")]
 HERE = Path(".stack")
 
 
 @app.command()
 def up(
     directory: Directory = HERE,
-    port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Kafka's port; by default a free one, which is then kept.")
-    ] = None,
+    port: Annotated[int | None, typer.Option(min=1, max=65535)] = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Start Kafka and Redis in the background, and create the topics. Repeating it changes nothing.
@@ -73,7 +71,7 @@ def status(directory: Directory = HERE, as_json: console.AsJson = False) -> None
 @app.command()
 def logs(
     directory: Directory = HERE,
-    lines: Annotated[int, typer.Option("--lines", "-n", min=1, help="Number of lines of each log.")] = 20,
+    lines: Annotated[int, typer.Option("--lines", "-n", min=1)] = 20,
     as_json: console.AsJson = False,
 ) -> None:
     """Show the last lines of both logs, and their paths.

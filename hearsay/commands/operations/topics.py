@@ -16,20 +16,14 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Create or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
-Prefix = Annotated[str | None, typer.Option(help="Prefix of the topics' names, if not that of the settings.")]
-RetentionDays = Annotated[
-    int, typer.Option(min=1, help="Days that reports are kept: more than the longest period and its grace.")
-]
+Prefix = str | None
+RetentionDays = Annotated[int, typer.Option(min=1)]
 # The defaults of `Topics`, which is slow to import.
 PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 STRIMZI_API = "kafka.strimzi.io/v1"
 
-Partitions = Annotated[
-    int, typer.Option(min=1, help="Partitions of the reports: the most workers that can count. Cannot change.")
-]
-MergePartitions = Annotated[
-    int, typer.Option(min=1, help="Partitions of the partials: the most workers that can merge. Cannot change.")
-]
+Partitions = Annotated[int, typer.Option(min=1)]
+MergePartitions = Annotated[int, typer.Option(min=1)]
 
 
 @app.command("create")
@@ -38,9 +32,7 @@ def create_topics(
     partitions: Partitions = PARTITIONS,
     merge_partitions: MergePartitions = MERGE_PARTITIONS,
     retention_days: RetentionDays = RETENTION_DAYS,
-    replication: Annotated[
-        int, typer.Option(min=-1, help="Replicas of each partition; -1: the cluster's default.")
-    ] = -1,
+    replication: Annotated[int, typer.Option(min=-1)] = -1,
     as_json: console.AsJson = False,
 ) -> None:
     """Create the missing topics. Existing topics are not changed: `hearsay topics check` compares them.
@@ -99,12 +91,12 @@ def check_topics(
 
 @app.command("strimzi")
 def print_strimzi(
-    prefix: Annotated[str, typer.Option(help="Prefix of the topics' names.")] = "hearsay",
+    prefix: str = "hearsay",
     partitions: Partitions = PARTITIONS,
     merge_partitions: MergePartitions = MERGE_PARTITIONS,
     retention_days: RetentionDays = RETENTION_DAYS,
-    replication: Annotated[int, typer.Option(min=1, help="Replicas of each partition.")] = 3,
-    cluster: Annotated[str, typer.Option(help="Name of the Kafka resource that they belong to.")] = "kafka",
+    replication: Annotated[int, typer.Option(min=1)] = 3,
+    cluster: str = "kafka",
 ) -> None:
     """Print the topics, and a user with its rights for each role, as resources of Strimzi (Kafka on Kubernetes).
 

@@ -8,27 +8,11 @@ from hearsay.terminal import console
 
 
 def worker(
-    app: Annotated[
-        str | None,
-        typer.Option(help="Prefix of the topics and name of the consumer group, if not that of the settings."),
-    ] = None,
-    web_host: Annotated[str, typer.Option(help="Address of /live, /ready and /metrics.")] = "127.0.0.1",
-    web_port: Annotated[
-        int,
-        typer.Option(
-            metavar="PORT",
-            help="Their port; each worker on a machine needs its own. 0: a free one; the log says which.",
-            min=0,
-            max=65535,
-        ),
-    ] = 6066,
-    session: Annotated[
-        float,
-        typer.Option(metavar="SECONDS", help="How long without a heartbeat until a worker counts as dead.", min=1),
-    ] = 10.0,
-    check_tokens: Annotated[
-        bool, typer.Option(" /--no-check-tokens", help="Count second reports of a device in a period, too.")
-    ] = True,
+    app: str | None = None,
+    web_host: str = "127.0.0.1",
+    web_port: Annotated[int, typer.Option(metavar="PORT", min=0, max=65535)] = 6066,
+    session: Annotated[float, typer.Option(metavar="SECONDS", min=1)] = 10.0,
+    check_tokens: Annotated[bool, typer.Option(" /--no-check-tokens")] = True,
     log_level: console.LogLevel = "INFO",
 ) -> None:
     """Count reports from Kafka and publish results, until it is stopped.
