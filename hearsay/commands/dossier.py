@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -20,7 +20,7 @@ def dossier(
     survey: console.SurveyFile,
     html: Path | None = None,
     data: Path | None = None,
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
+    kafka: console.Kafka = None,
     verify: Path | None = None,
     as_json: console.AsJson = False,
 ) -> None:

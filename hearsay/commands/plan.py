@@ -19,7 +19,7 @@ def plan(
     error: Annotated[float, typer.Option(min=1e-06, max=1.0)] = 0.01,
     wanted: Annotated[str, typer.Option(metavar="NAME=ERROR,...", show_default=False)] = "",
     drift: Annotated[list[float] | None, typer.Option(min=0.001, max=100)] = None,
-    data: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    data: console.Data = None,
     every: Annotated[bool, typer.Option("--all")] = False,
     as_json: console.AsJson = False,
 ) -> None:

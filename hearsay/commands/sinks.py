@@ -103,7 +103,7 @@ def check_sink(
 def backfill_sink(
     to: Annotated[str, typer.Option(metavar=SINK, show_default=False)],
     data: Path | None = None,
-    kafka: Annotated[str | None, typer.Option(metavar="HOST:PORT")] = None,
+    kafka: console.Kafka = None,
     survey: Annotated[str | None, typer.Option(metavar="ID")] = None,
     as_json: console.AsJson = False,
 ) -> None:

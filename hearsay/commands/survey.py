@@ -24,7 +24,7 @@ Data = dict[str, Any]
 @app.command()
 def publish(
     file: console.SurveyFile,
-    kafka: console.Cluster = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Publish a survey to a Kafka cluster, so that its workers count reports for it.

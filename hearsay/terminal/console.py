@@ -48,41 +48,13 @@ _compiling.addHandler(_Notices())
 _compiling.setLevel(logging.INFO)
 _compiling.propagate = False  # a worker's log would say it a second time
 
-ResultsData = Annotated[
-    Path | None,
-    typer.Option(
-        help="The data directory of a run or replay; if left out, hearsay-data/ID with the survey's id. "
-        "With --kafka: only mark the losses of presence noted there.",
-        show_default=False,
-    ),
-]
-ResultsKafka = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
-]
-Areas = Annotated[
-    Path | None, typer.Option(help="For maps: the file that a survey names as areas, or a directory that has it.")
-]
-Kafka = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="Send reports to this Kafka cluster; its workers count them.")
-]
-Data = Annotated[
-    Path | None,
-    typer.Option(
-        "--data",
-        help="Directory for state and results; if left out, hearsay-data/ID with the survey's id. Run again to resume.",
-        show_default=False,
-    ),
-]
-Cluster = Annotated[
-    str | None, typer.Option(metavar="HOST:PORT", help="The cluster, if not the one in HEARSAY_KAFKA_*.")
-]
+# Their texts are in hearsay/commands/options.json, as those of all options.
+Kafka = Annotated[str | None, typer.Option(metavar="HOST:PORT")]
+Data = Annotated[Path | None, typer.Option(show_default=False)]
 SurveyFile = Annotated[Path, typer.Argument(help="A survey file.", show_default=False)]
 SurveyId = Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")]
-LogLevel = Annotated[
-    Literal["DEBUG", "INFO", "WARNING", "ERROR"],
-    typer.Option(metavar="LEVEL", help="DEBUG, INFO, WARNING or ERROR."),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
+LogLevel = Annotated[Literal["DEBUG", "INFO", "WARNING", "ERROR"], typer.Option(metavar="LEVEL")]
+AsJson = Annotated[bool, typer.Option("--json")]
 
 
 Step = Callable[[int, int, str], None]

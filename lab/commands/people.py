@@ -37,8 +37,8 @@ def people(
         typer.Option(help="A file that ends in .csv or .parquet; if left out, ID-people.csv.", show_default=False),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the drawing.", min=0)] = 0,
-    data: console.ResultsData = None,
-    kafka: console.ResultsKafka = None,
+    data: console.Data = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Write virtual people, who come out as published: the different people of all windows of days, and their values.

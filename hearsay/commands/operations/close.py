@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def close(
     survey: Annotated[str, typer.Argument()],
     through: Annotated[int, typer.Option(min=0)],
-    kafka: console.Cluster = None,
+    kafka: console.Kafka = None,
     yes: Annotated[bool, typer.Option("--yes")] = False,
     force: Annotated[bool, typer.Option("--force")] = False,
     as_json: console.AsJson = False,

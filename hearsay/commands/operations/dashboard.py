@@ -1,5 +1,6 @@
 """`hearsay dashboard`: live pages of published results."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,9 +10,9 @@ from hearsay.terminal import console
 
 def dashboard(
     surveys: Annotated[list[str] | None, typer.Argument(metavar="SURVEY")] = None,
-    data: console.ResultsData = None,
-    kafka: console.ResultsKafka = None,
-    areas: console.Areas = None,
+    data: console.Data = None,
+    kafka: console.Kafka = None,
+    areas: Path | None = None,
     host: str = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535)] = 8050,
     name: Annotated[list[str] | None, typer.Option(metavar="NAME")] = None,

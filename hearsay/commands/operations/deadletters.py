@@ -34,7 +34,7 @@ STILL = {
 def list_(
     reason: str | None = None,
     survey: OneSurvey = None,
-    kafka: console.Cluster = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show refused records by reason and survey: how many, with how many reports, since when, how many sent again.
@@ -70,7 +70,7 @@ def list_(
 def resubmit(
     reason: Annotated[str, typer.Option()],
     survey: OneSurvey = None,
-    kafka: console.Cluster = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Send refused records again, after the cause is gone: the survey is published, or its periods have come.

@@ -19,7 +19,7 @@ def recover(
     lost: Annotated[int | None, typer.Option(metavar="REPORTS", min=0)] = None,
     partition: Annotated[list[int] | None, typer.Option(metavar="NUMBER")] = None,
     survey: Annotated[list[str] | None, typer.Option(metavar="ID")] = None,
-    kafka: console.Cluster = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Show the partitions that workers cannot read on and the surveys that are quarantined, and let them go on.
