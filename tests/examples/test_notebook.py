@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib
 import numpy as np
+import pytest
 
 NOTEBOOK = Path(__file__).parents[2] / "examples" / "notebook" / "collection.ipynb"
 
@@ -20,6 +21,7 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
     return None if last is None else eval(compile(ast.Expression(last.value), "cell", "eval"), names)
 
 
+@pytest.mark.long(part="pages")
 def test_the_notebook_runs_and_its_intervals_hold_the_truth() -> None:
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
