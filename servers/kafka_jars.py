@@ -4,6 +4,7 @@ import hashlib
 import os
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -51,23 +52,25 @@ def jars_directory() -> Path:
 
 
 def kafka_jars() -> Path:
-    """The directory with Kafka's jars, fetched (43 MB) if it is not there yet.
+    """The directory with Kafka's jars, fetched (43 MB) if it is not there yet."""
+    return cached(jars_directory(), _fetch, "another process that fetches Kafka")
 
-    Several processes may ask at once: one fetches, the others wait. The directory appears complete or not at all.
+
+def cached(directory: Path, make: Callable[[Path], None], maker: str) -> Path:
+    """A directory of the cache, which `make` fills if there is none.
+
+    Several processes may ask at once: one makes it, the others wait. It appears complete or not at all.
     """
-    jars = jars_directory()
-    if jars.is_dir():
-        return jars
-    private_directory(jars.parent)
-    with (jars.parent / f"{jars.name}.lock").open("w") as lock:
-        other = "another process that fetches Kafka"
-        lock_within(FETCH_SECONDS, lock, other, "wait for it, or end it, and run the same command again")
-        if not jars.is_dir():
-            with tempfile.TemporaryDirectory(dir=jars.parent) as scratch:
-                fetched = Path(scratch) / "jars"
-                _fetch(fetched)
-                fetched.rename(jars)
-    return jars
+    if not directory.is_dir():
+        private_directory(directory.parent)
+        with (directory.parent / f"{directory.name}.lock").open("w") as lock:
+            lock_within(FETCH_SECONDS, lock, maker, "wait for it, or end it, and run the same command again")
+            if not directory.is_dir():
+                with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
+                    made = Path(scratch) / "made"
+                    make(made)
+                    made.rename(directory)
+    return directory
 
 
 def _fetch(into: Path) -> None:

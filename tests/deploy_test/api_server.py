@@ -1,29 +1,27 @@
 """A real API server of Kubernetes with its etcd, on this machine, for the time of a block."""
 
-import fcntl
 import json
 import os
 import re
 import secrets
 import ssl
 import subprocess
-import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from servers.kafka_jars import cache_directory
+from servers.kafka_jars import cache_directory, cached
 from servers.ports import free_port
 from tests.deploy_test.workplace import StepFailed, Workplace
 
 START_SECONDS = 180.0
 SECONDS = 120.0
 KUBERNETES_VERSION = "1.34.3"
-KEPT = f"kubernetes-{KUBERNETES_VERSION}"
-"""Their name in the cache."""
+PROGRAMS_DIRECTORY = cache_directory() / f"kubernetes-{KUBERNETES_VERSION}"
 PROGRAMS = ("kube-apiserver", "kubectl")
 BUILD_SECONDS = 3600.0
 
@@ -155,34 +153,13 @@ def _wait(ready: Callable[[], bool], processes: list[subprocess.Popen[bytes]], d
         time.sleep(0.2)
 
 
-def place_of(name: str) -> Path:
-    """Where something is kept, whether it is there or not. Its name has its version."""
-    return cache_directory() / name
-
-
-def kept(name: str, make: Callable[[Path], Path]) -> Path:
-    """A directory of the cache; `make` makes it below a directory of its own, if it is not there yet."""
-    directory = place_of(name)
-    directory.parent.mkdir(parents=True, exist_ok=True)
-    with (directory.parent / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not directory.is_dir():
-            with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
-                make(Path(scratch)).rename(directory)
-    return directory
-
-
 def programs(place: Workplace) -> Path:
     """The directory with the programs, built (many minutes of a processor) if they are not there yet."""
-
-    def build(scratch: Path) -> Path:
-        _build(place, scratch)
-        return scratch / "programs"
-
-    return kept(KEPT, build)
+    return cached(PROGRAMS_DIRECTORY, partial(_build, place), "another process that builds the API server")
 
 
-def _build(place: Workplace, scratch: Path) -> None:
+def _build(place: Workplace, made: Path) -> None:
+    scratch = made.parent
     module = f"k8s.io/kubernetes@v{KUBERNETES_VERSION}"
     (scratch / "go.mod").write_text("module kubernetes\n")
     found = json.loads(place.run("go", "mod", "download", "-json", module, within=BUILD_SECONDS, cwd=scratch))
@@ -197,9 +174,9 @@ def _build(place: Workplace, scratch: Path) -> None:
     facts = {"gitVersion": f"v{KUBERNETES_VERSION}", "gitMajor": "1", "gitMinor": KUBERNETES_VERSION.split(".")[1]}
     stamped = " ".join(f"-X {version}.{name}={value}" for name, value in facts.items())
     packages = [f"k8s.io/kubernetes/cmd/{program}" for program in PROGRAMS]
-    (scratch / "programs").mkdir()
+    made.mkdir()
     place.run(
-        *("nice", "go", "build", "-mod=mod", "-trimpath", f"-ldflags=-s -w {stamped}", "-o", scratch / "programs"),
+        *("nice", "go", "build", "-mod=mod", "-trimpath", f"-ldflags=-s -w {stamped}", "-o", made),
         *packages,
         within=BUILD_SECONDS,
         cwd=scratch,

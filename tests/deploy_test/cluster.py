@@ -5,7 +5,6 @@ import re
 import shlex
 import shutil
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from pathlib import Path
 from servers.ports import free_port
 from tests.deploy_test import image, podman
 from tests.deploy_test.podman import stand_in
-from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace
+from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, wait
 from tests.docs.pages import ROOT, Page
 
 PROJECT = "hearsay-deploy-test"
@@ -59,14 +58,14 @@ class Cluster:
 
     def finished(self, container: str) -> None:
         """Wait until a container that does one thing has done it."""
-        deadline = time.monotonic() + READY_SECONDS
-        while self.state(container) in ("created", "running", "initialized", "configured"):
-            if time.monotonic() > deadline:
-                raise StepFailed(f"{container} did not end within {READY_SECONDS:.0f} seconds:\n{self.logs(container)}")
-            time.sleep(0.5)
+        busy = ("created", "running", "initialized", "configured")
+        ended = f"end of {container}"
+        wait(
+            lambda: self.state(container) not in busy, READY_SECONDS, ended, lambda: podman.logs(self.place, container)
+        )
         code = self._podman("inspect", "--format={{.State.ExitCode}}", container).strip()
         if code != "0":
-            raise StepFailed(f"{container} ended with code {code}:\n{self.logs(container)}")
+            raise StepFailed(f"{container} ended with code {code}:\n{podman.logs(self.place, container)}")
 
     def kill(self, container: str) -> None:
         """End a container at once, as a machine that fails would; and start it again if nothing else does."""
@@ -76,10 +75,6 @@ class Cluster:
         if self.state(container) != "running":
             self._podman("start", container)
         podman.healthy(self.place, container, READY_SECONDS)
-
-    def logs(self, container: str) -> str:
-        done = self.place.tried("podman", "logs", "--tail=15", container, within=podman.SECONDS)
-        return done.stdout + done.stderr
 
     def _podman(self, *words: str) -> str:
         return self.place.run("podman", *words, within=podman.SECONDS)

@@ -8,7 +8,6 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -19,7 +18,7 @@ from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, existing, read_topic
 from stream_app.local import LocalStore
 from tests.deploy_test.cluster import Cluster, cluster, steps
-from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require
+from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require, wait
 from tests.helpers.gateways import reports_of
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged, recount
@@ -190,14 +189,6 @@ def send(kafka: KafkaSettings, topics: Topics, records: list[Record]) -> None:
 def hearsay(running: Cluster, *words: str, **environment: str) -> str:
     python = Path(sys.executable)
     return running.place.run(python, "-m", "hearsay", *words, within=COUNT_SECONDS, environment=environment)
-
-
-def wait(condition: Callable[[], bool], within: float, what: str) -> None:
-    deadline = time.monotonic() + within
-    while not condition():
-        if time.monotonic() > deadline:
-            raise StepFailed(f"still no {what} after {within:.0f} seconds")
-        time.sleep(0.5)
 
 
 def report_over_http(running: Cluster, token: str) -> Sent:

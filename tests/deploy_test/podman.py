@@ -2,37 +2,16 @@
 
 import os
 import shutil
-import time
 from pathlib import Path
 
 from servers.kafka_jars import DEPLOY as KAFKA
 from servers.kafka_jars import kafka_jars
-from tests.deploy_test.workplace import ROOT, StepFailed, Workplace
+from tests.deploy_test.workplace import ROOT, StepFailed, Workplace, last_lines, wait
 
 BASE = "localhost/base:bookworm"
 BUILD_SECONDS = 1800.0
 SECONDS = 120.0
 CA = Path("/etc/ssl/certs/ca-certificates.crt")
-# Where the machine forbids raising limits, podman's own defaults fail; and crun cannot use hybrid cgroups.
-CONTAINERS_CONF = """
-[containers]
-default_ulimits = ["nofile=16384:16384", "nproc=32768:32768"]
-log_driver = "k8s-file"
-[engine]
-runtime = "runc"
-cgroup_manager = "cgroupfs"
-events_logger = "file"
-tmp_dir = "{directory}/libpod"
-[network]
-network_backend = "netavark"
-network_config_dir = "{directory}/networks"
-"""
-STORAGE_CONF = """
-[storage]
-driver = "overlay"
-graphroot = "{directory}/storage"
-runroot = "{directory}/run"
-"""
 IMAGES = ROOT / "tests" / "deploy_test" / "images"
 
 
@@ -40,8 +19,8 @@ def prepare(place: Workplace) -> None:
     """Tell every later podman where to keep its things."""
     directory = place.path("podman")
     directory.mkdir(exist_ok=True)
-    for name, text in (("containers.conf", CONTAINERS_CONF), ("storage.conf", STORAGE_CONF)):
-        (directory / name).write_text(text.format(directory=directory))
+    for name in ("containers.conf", "storage.conf"):
+        (directory / name).write_text((IMAGES / name).read_text().format(directory=directory))
     place.environment |= {
         "CONTAINERS_CONF": str(directory / "containers.conf"),
         "CONTAINERS_STORAGE_CONF": str(directory / "storage.conf"),
@@ -93,15 +72,13 @@ def _mounts(below: Path) -> list[str]:
 
 def healthy(place: Workplace, container: str, within: float) -> None:
     """Ask a container's own health check until it passes: without systemd, podman asks nobody by itself."""
-    deadline = time.monotonic() + within
-    while True:
-        asked = place.tried("podman", "healthcheck", "run", container, within=SECONDS)
-        if asked.returncode == 0:
-            return
-        if time.monotonic() > deadline:
-            logs = place.tried("podman", "logs", "--tail=15", container, within=SECONDS)
-            raise StepFailed(f"{container} was not healthy within {within:.0f} seconds:\n{logs.stdout}{logs.stderr}")
-        time.sleep(1)
+    asked = ("podman", "healthcheck", "run", container)
+    passes = f"healthy {container}"
+    wait(lambda: place.tried(*asked, within=SECONDS).returncode == 0, within, passes, lambda: logs(place, container))
+
+
+def logs(place: Workplace, container: str) -> str:
+    return last_lines(place.tried("podman", "logs", "--tail=15", container, within=SECONDS))
 
 
 def stand_in(place: Workplace, name: str) -> str:

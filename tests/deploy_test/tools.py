@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from tests.deploy_test.api_server import KEPT, place_of
+from tests.deploy_test.api_server import PROGRAMS_DIRECTORY
 
 PODMAN_PROGRAMS = ("/usr/lib/podman", "/usr/libexec/podman", "/usr/local/lib/podman", "/usr/local/libexec/podman")
 
@@ -38,7 +38,7 @@ def _package(name: str, module: str) -> Tool:
 
 
 def _go() -> Tool:
-    return Tool("Go", "1.24 or later", lambda: place_of(KEPT).is_dir() or shutil.which("go") is not None)
+    return Tool("Go", "1.24 or later", lambda: PROGRAMS_DIRECTORY.is_dir() or shutil.which("go") is not None)
 
 
 PROMTOOL = _program("promtool", "prometheus")

@@ -3,10 +3,11 @@
 import os
 import shutil
 import subprocess
-import threading
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -29,7 +30,6 @@ class Workplace:
     def __post_init__(self) -> None:
         self.log = self.directory / "log.txt"
         self.directory.mkdir(parents=True, exist_ok=True)
-        self._writing = threading.Lock()
 
     def path(self, *parts: str) -> Path:
         """A place below the directory, whose parent exists."""
@@ -37,19 +37,12 @@ class Workplace:
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def run(
-        self,
-        *command: str | Path,
-        within: float,
-        cwd: Path | None = None,
-        environment: Mapping[str, str] | None = None,
-        given: str | None = None,
-    ) -> str:
+    def run(self, *command: str | Path, **options: Any) -> str:
         """Run a program, note everything that it says in the log, and return its standard output.
 
         Raises StepFailed with its last lines if it fails or takes longer than `within` seconds.
         """
-        done = self.tried(*command, within=within, cwd=cwd, environment=environment, given=given)
+        done = self.tried(*command, **options)
         if done.returncode != 0:
             raise StepFailed(f"{shown(command)} ended with code {done.returncode}:\n{last_lines(done)}")
         return done.stdout
@@ -82,7 +75,7 @@ class Workplace:
         return done
 
     def note(self, text: str) -> None:
-        with self._writing, self.log.open("a") as log:
+        with self.log.open("a") as log:
             log.write(text + "\n")
 
     def remove(self) -> None:
@@ -93,6 +86,15 @@ def require(fact: object, sentence: str) -> None:
     """Fail the step with this sentence unless something holds."""
     if not fact:
         raise StepFailed(sentence)
+
+
+def wait(condition: Callable[[], bool], within: float, what: str, said: Callable[[], str] = str) -> None:
+    """Wait until something holds. Fails the step after so many seconds, with what was waited for and what was `said`."""
+    deadline = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > deadline:
+            raise StepFailed(f"still no {what} after {within:.0f} seconds\n{said()}")
+        time.sleep(0.5)
 
 
 def shown(command: Sequence[str | Path]) -> str:
