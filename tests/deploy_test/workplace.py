@@ -89,7 +89,7 @@ def require(fact: object, sentence: str) -> None:
 
 
 def wait(condition: Callable[[], bool], within: float, what: str, said: Callable[[], str] = str) -> None:
-    """Wait until something holds. Fails the step after so many seconds, with what was waited for and what was `said`."""
+    """Wait until something holds. Fails the step after so many seconds, with what it waited for and what is `said`."""
     deadline = time.monotonic() + within
     while not condition():
         if time.monotonic() > deadline:
