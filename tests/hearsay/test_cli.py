@@ -36,29 +36,39 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_an_error_is_one_sentence_and_a_hint() -> None:
-    refused = hearsay("survey", "check", "no-such-file.yaml")
-    assert refused.returncode == 1
-    assert "no-such-file.yaml" in refused.stderr
-    assert "hint:" in refused.stderr
+NOBODY = {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1", "HEARSAY_CLOCK_KEY": "0" * 64}
+WITHOUT_KEY = {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1"}
+NO_REDIS = {"HEARSAY_REDIS_URL": "redis://127.0.0.1:1/0"}
+
+
+@pytest.mark.parametrize(
+    ("words", "environment", "code", "said"),
+    [
+        ("survey check no-such-file.yaml", {}, 1, "no-such-file.yaml"),
+        ("demo --data {file}", {}, 1, "{file}"),
+        ("report --data {data} --csv {file}", {}, 1, "{file}"),
+        ("report --data {data} --period 99", {}, 1, "99"),
+        ("report other-survey --data {data}", {}, 1, "other-survey"),
+        ("demo --devices 600 --data {data}", {}, 1, "another population"),  # their truth is not shown beside reports
+        ("send {directory}", WITHOUT_KEY, 1, "not a capture"),  # before a cluster is looked for
+        ("worker --web-port 0", WITHOUT_KEY, 1, "HEARSAY_CLOCK_KEY"),  # before it waits for a broker
+        ("demo --data {directory}/new", NO_REDIS, 75, "Redis"),
+        ("topics check", NOBODY, 75, "127.0.0.1:1"),
+    ],
+)
+def test_an_error_is_one_sentence_and_a_hint(
+    words: str, environment: dict[str, str], code: int, said: str, data: Path, tmp_path: Path
+) -> None:
+    (file := tmp_path / "file").touch()
+    places = {"data": data, "file": file, "directory": tmp_path}
+    refused = hearsay(*words.format(**places).split(), **environment)
+    assert refused.returncode == code
+    assert said.format(**places) in refused.stderr and "hint:" in refused.stderr
     assert "Traceback" not in refused.stderr
+
+
+def test_the_traceback_of_an_error_is_shown_if_it_is_asked_for() -> None:
     assert "Traceback" in hearsay("--debug", "survey", "check", "no-such-file.yaml").stderr
-
-
-def test_the_systems_refusals_are_sentences_too(data: Path, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.touch()
-    for words in (["demo", "--data", str(file)], ["report", "--data", str(data), "--csv", str(file)]):
-        refused = hearsay(*words)
-        assert refused.returncode == 1
-        assert str(file) in refused.stderr and "hint:" in refused.stderr
-        assert "Traceback" not in refused.stderr
-
-
-def test_what_is_no_capture_is_refused_before_a_cluster_is_looked_for(tmp_path: Path) -> None:
-    refused = hearsay("send", str(tmp_path), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
-    assert refused.returncode == 1
-    assert "not a capture" in refused.stderr
 
 
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["noticed at the end", "noticed at once"])
@@ -154,15 +164,6 @@ def test_wrong_usage_has_its_own_exit_code() -> None:
     assert hearsay("worker", "--log-level", "LOUD").returncode == 2
 
 
-NOBODY = {"HEARSAY_KAFKA_BOOTSTRAP": "127.0.0.1:1", "HEARSAY_CLOCK_KEY": "0" * 64}
-
-
-def test_a_worker_without_the_operators_key_says_so_before_it_waits_for_a_broker() -> None:
-    refused = hearsay("worker", "--web-port", str(free_port()), HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
-    assert refused.returncode == 1
-    assert "HEARSAY_CLOCK_KEY" in refused.stderr
-
-
 def test_a_worker_whose_port_is_taken_says_so_before_anything_else() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
@@ -194,15 +195,6 @@ def test_a_worker_that_waits_for_a_broker_ends_at_a_signal(sent: signal.Signals,
             worker.kill()  # leaving the block waits for it
 
 
-def test_what_may_work_later_has_its_own_exit_code(tmp_path: Path) -> None:
-    nobody = hearsay("demo", "--data", str(tmp_path), HEARSAY_REDIS_URL="redis://127.0.0.1:1/0")
-    assert nobody.returncode == 75
-    assert "Redis" in nobody.stderr
-    nowhere = hearsay("topics", "check", HEARSAY_KAFKA_BOOTSTRAP="127.0.0.1:1")
-    assert nowhere.returncode == 75
-    assert "127.0.0.1:1" in nowhere.stderr
-
-
 def test_a_survey_on_the_wall_clock_is_rehearsed_under_another_id_and_every_step_names_the_next(tmp_path: Path) -> None:
     """Failure would look like: a dead end, or real terms whose noise was used by a simulation."""
     file, data = tmp_path / "survey.yaml", tmp_path / "d"
@@ -219,13 +211,6 @@ def test_a_survey_on_the_wall_clock_is_rehearsed_under_another_id_and_every_step
     assert next_step is not None
     assert hearsay(*next_step[1].split()).returncode == 0
     assert hearsay("report", "buttons", "--data", str(data)).returncode == 1
-
-
-def test_the_truth_of_other_people_is_not_shown_beside_the_reports(data: Path) -> None:
-    refused = hearsay("demo", "--devices", "600", "--data", str(data))
-    assert refused.returncode == 1
-    assert "another population" in refused.stderr
-    assert hearsay("demo", "--devices", "500", "--data", str(data)).returncode == 0
 
 
 def test_a_report_is_json_for_programs(data: Path) -> None:
@@ -255,13 +240,6 @@ def test_a_report_is_a_page_and_tables(data: Path, tmp_path: Path) -> None:
     assert kinds[0] == "survey" and kinds.count("mobility") == 7
     assert (tables / "visitors.csv").read_text().count("\n") > 7
     assert pq.read_table(tables / "values.parquet").num_rows > 0
-
-
-def test_what_is_not_published_is_said_to_be(data: Path) -> None:
-    refused = hearsay("report", "--data", str(data), "--period", "99")
-    assert refused.returncode == 1
-    assert "99" in refused.stderr
-    assert hearsay("report", "other-survey", "--data", str(data)).returncode == 1
 
 
 def test_the_doctor_looks_and_hides_secrets() -> None:

@@ -33,12 +33,6 @@ def test_a_secret_is_made_once_and_each_purpose_has_its_own(tmp_path: Path) -> N
     assert data.clock_key() == DataDirectory(tmp_path).clock_key() != data.presence_key()
 
 
-def test_a_damaged_key_is_refused_rather_than_replaced(tmp_path: Path) -> None:
-    (tmp_path / "fleet.key").write_text("not hexadecimal")
-    with pytest.raises(SettingsError, match=r"fleet\.key"):
-        DataDirectory(tmp_path).fleet_keyring()
-
-
 def test_the_store_of_new_devices_is_marked_as_new_until_the_mark_is_removed(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     data.fleet_keyring()

@@ -21,7 +21,7 @@ from hearsay.terminal.exits import REFUSED
 from hearsay.terminal.explaining import explain
 from protocols.errors import SurveyError
 from servers.logs import configure_logs
-from servers.printable import UNSAFE, printable
+from servers.printable import UNSAFE
 
 HOSTILE = "before\x1b]0;title\x07\x1b[2J\x9b31m\u202eafter"
 
@@ -95,11 +95,6 @@ def test_a_terminal_without_unicode_gets_other_characters(survey: Path) -> None:
 def test_a_narrow_terminal_loses_no_digit(survey: Path) -> None:
     narrow, wide = (hearsay("plan", str(survey), COLUMNS=columns).stdout.decode() for columns in ("40", "80"))
     assert narrow == wide
-
-
-def test_what_a_terminal_lacks_is_replaced_one_by_one() -> None:
-    assert printable("\u2713 5 \u2013 7 \u2588", "ascii") == "+ 5 - 7 #"
-    assert printable("\u2713 5", "utf-8") == "\u2713 5"
 
 
 @pytest.mark.parametrize(
