@@ -14,6 +14,7 @@ import pytest
 import redis
 
 from protocols.errors import ServerError
+from servers.ports import free_port
 from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, local
 from tests.helpers.eventually import eventually
 
@@ -32,17 +33,17 @@ def get(server: RedisServer, key: str) -> object:
         return connection.get(key)
 
 
-def test_it_is_durable_and_has_no_network_port(tmp_path: Path) -> None:
-    with local(tmp_path) as server, client(server) as connection:
+def test_it_is_durable_private_and_alone_in_its_directory(tmp_path: Path) -> None:
+    with local(tmp_path / "redis") as server, client(server) as connection:
         config = connection.config_get("append*", "port", "save")
         assert (config["appendonly"], config["appendfsync"]) == ("yes", "always")
-        assert (config["port"], config["save"]) == ("0", "")
-
-
-def test_what_it_holds_is_for_its_owner_only(tmp_path: Path) -> None:
-    with local(tmp_path / "redis") as server:
-        assert stat.S_IMODE(server.directory.stat().st_mode) == 0o700
-        assert stat.S_IMODE(server.socket.stat().st_mode) == 0o700
+        assert (config["port"], config["save"]) == ("0", ""), "it has no network port"
+        assert stat.S_IMODE(server.directory.stat().st_mode) == stat.S_IMODE(server.socket.stat().st_mode) == 0o700
+        with pytest.raises(ServerError, match=f"already running .* process {server.pid}"):
+            RedisServer(tmp_path / "redis").start()
+        with pytest.raises(ServerError, match="another process is using"), local(tmp_path / "redis"):
+            pass
+        assert server.answers(), "being refused must not disturb the owner"
 
 
 def test_a_killed_server_starts_again_at_the_same_address_with_every_answered_write(
@@ -61,18 +62,6 @@ def test_a_killed_server_starts_again_at_the_same_address_with_every_answered_wr
         assert get(server, "memo") == "kept"
     finally:
         server.stop()
-
-
-def test_a_second_server_in_the_same_directory_is_refused(tmp_path: Path) -> None:
-    with local(tmp_path) as server, pytest.raises(ServerError, match=f"already running .* process {server.pid}"):
-        RedisServer(tmp_path).start()
-
-
-def test_a_second_block_on_the_same_directory_is_refused(tmp_path: Path) -> None:
-    with local(tmp_path) as server:
-        with pytest.raises(ServerError, match="another process is using"), local(tmp_path):
-            pass
-        assert server.answers(), "being refused must not disturb the owner"
 
 
 def hold(directory: Path, ready: Connection) -> None:
@@ -96,18 +85,8 @@ def test_a_server_whose_owner_was_killed_is_taken_over_and_stopped(tmp_path: Pat
     assert not server.running
 
 
-def test_a_stale_pid_file_naming_a_living_stranger_kills_nobody(tmp_path: Path) -> None:
-    (tmp_path / "redis.pid").write_text(f"{os.getpid()}\n")
-    server = RedisServer(tmp_path)
-    server.stop()
-    server.kill()
-    assert not server.running
-    with local(tmp_path) as server:
-        assert server.pid != os.getpid()
-
-
 def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) -> None:
-    """Failure would look like: the stranger that the stale file names gets the signal meant for a server."""
+    """Failure would look like: the living stranger that the stale file names gets the signal meant for a server."""
     stranger, ended = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"]), Event()
     (tmp_path / "redis.pid").write_text(f"{stranger.pid}\n")
 
@@ -121,37 +100,36 @@ def test_who_looks_whether_a_server_runs_is_not_taken_for_one(tmp_path: Path) ->
             other.start()
         for _ in range(500):
             RedisServer(tmp_path).stop()
-        assert stranger.poll() is None
-    finally:
         ended.set()
         for other in others:
             other.join(timeout=60)
+        RedisServer(tmp_path).kill()
+        with local(tmp_path) as server:
+            assert server.pid != stranger.pid
+        assert stranger.poll() is None
+    finally:
+        ended.set()
         stranger.kill()
         stranger.wait(timeout=60)
 
 
-def test_a_deep_directory_gets_a_short_private_socket(tmp_path: Path) -> None:
+def test_a_deep_directory_gets_a_short_socket_where_nobody_else_may_enter(tmp_path: Path) -> None:
     deep = tmp_path / ("d" * 60) / ("e" * 60)
-    with local(deep) as server:
-        assert len(os.fsencode(server.socket)) <= SOCKET_PATH_BYTES
-        assert stat.S_IMODE(server.socket.parent.stat().st_mode) == 0o700
-        put(server, "memo", "kept")
-    assert not server.socket.parent.exists()
-
-
-def test_a_short_socket_directory_that_others_may_enter_is_refused(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path / ("d" * 60) / ("e" * 60))
-    server.socket.parent.mkdir(mode=0o755)
+    short = RedisServer(deep).socket.parent
+    short.mkdir(mode=0o755)
     try:
         with pytest.raises(ServerError, match="is not private"):
-            server.start()
+            RedisServer(deep).start()
     finally:
-        server.socket.parent.rmdir()
+        short.rmdir()
+    with local(deep) as server:
+        assert len(os.fsencode(server.socket)) <= SOCKET_PATH_BYTES
+        assert stat.S_IMODE(short.stat().st_mode) == 0o700
+        put(server, "memo", "kept")
+    assert not short.exists()
 
 
 def test_a_port_is_opened_on_loopback_when_asked_for(tmp_path: Path) -> None:
-    from servers.ports import free_port
-
     server = RedisServer(tmp_path, port=free_port()).start()
     try:
         assert server.url == f"redis://127.0.0.1:{server.port}/0"
