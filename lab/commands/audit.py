@@ -21,76 +21,29 @@ OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 
 
 def audit(
-    survey: Annotated[
-        str | None,
-        typer.Argument(help="The survey file (YAML); of what was collected, the survey's id.", show_default=False),
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option(help="Audit what was collected in this data directory.", show_default=False)
-    ] = None,
-    devices: Annotated[
-        int | None, typer.Option(min=1, help="Measure too, with so many devices.", show_default=False)
-    ] = None,
-    periods: Annotated[int | None, typer.Option(min=1, help="... in so many periods. [10, or what is needed]")] = None,
-    scenario: Annotated[
-        str | None,
-        typer.Option(
-            help="Whose values they have: steady (they never change), telemetry, virtual-humans or commuters. [steady]"
-        ),
-    ] = None,
-    csv: Annotated[
-        Path | None, typer.Option(help="... or a table with one row per person and a column per attribute.")
-    ] = None,
-    background: Annotated[
-        Path | None,
-        typer.Option(help="The table in which people are looked for; by default that of the devices themselves."),
-    ] = None,
-    targets: Annotated[int, typer.Option(min=1, help="How many people are looked for in it,")] = 1000,
-    surveys: Annotated[int, typer.Option(min=1, max=100, help="... by their answers to so many surveys.")] = 5,
-    kafka: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="With devices: send their reports through this cluster. Without: audit what was collected there.",
-        ),
-    ] = None,
-    eps: Annotated[
-        str, typer.Option(help="Audit at several budgets, such as 1,2,4: of the memo (eps_1 keeps its ratio), or eps.")
-    ] = "",
-    crowd: Annotated[
-        int | None,
-        typer.Option(
-            min=1, help="Number of devices that hide one; by default the survey's, or 10,000.", show_default=False
-        ),
-    ] = None,
-    only: Annotated[
-        str, typer.Option(help="Only these attacks: guess, which, link, reidentify, epsilon, read, forge.")
-    ] = "",
-    attacker: Annotated[
-        Literal["best", "published"], typer.Option(help="best, or also what the literature's attackers reach or know.")
-    ] = "best",
-    prior: Annotated[
-        str | None,
-        typer.Option(help="Shares that attackers know: even, published, a JSON file, or exact (default with --csv)."),
-    ] = None,
-    fail_above: Annotated[
-        str, typer.Option(help="Limits, such as guess=0.5, epsilon=+0: end with code 1 if one is exceeded.")
-    ] = "",
-    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5, help="The chance that an interval is wrong.")] = 0.01,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the measured devices.")] = 0,
-    device: Annotated[
-        str | None,
-        typer.Option(metavar="COMMAND", help="Measure the devices of this program, which is told values line by line."),
-    ] = None,
-    function: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Instead of a survey: a function from a value to bytes."),
-    ] = None,
-    values: Annotated[
-        int | None, typer.Option(min=2, max=64, metavar="N", help="... that is given the values 0 to N-1,")
-    ] = None,
-    promise: Annotated[float | None, typer.Option(min=0.0, metavar="EPS", help="... and promises this loss.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page to this file.")] = None,
+    survey: Annotated[str | None, typer.Argument(show_default=False)] = None,
+    data: console.Data = None,
+    devices: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    periods: Annotated[int | None, typer.Option(min=1)] = None,
+    scenario: str | None = None,
+    csv: Path | None = None,
+    background: Path | None = None,
+    targets: Annotated[int, typer.Option(min=1)] = 1000,
+    surveys: Annotated[int, typer.Option(min=1, max=100)] = 5,
+    kafka: console.Kafka = None,
+    eps: str = "",
+    crowd: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
+    only: str = "",
+    attacker: Literal["best", "published"] = "best",
+    prior: str | None = None,
+    fail_above: str = "",
+    alpha: Annotated[float, typer.Option(min=1e-9, max=0.5)] = 0.01,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    device: Annotated[str | None, typer.Option(metavar="COMMAND")] = None,
+    function: Annotated[str | None, typer.Option(metavar="MODULE:FUNCTION")] = None,
+    values: Annotated[int | None, typer.Option(min=2, max=64, metavar="N")] = None,
+    promise: Annotated[float | None, typer.Option(min=0.0, metavar="EPS")] = None,
+    html: Path | None = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Attack a survey as well as anybody can, and show what the attacks reach.

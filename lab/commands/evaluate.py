@@ -32,76 +32,32 @@ def _budgets(text: str) -> list[float]:
 
 
 def evaluate(
-    scenario_name: Annotated[
-        str | None,
-        typer.Option(
-            "--scenario",
-            help="telemetry, virtual-humans, commuters or demand. [virtual-humans; with --places commuters]",
-        ),
-    ] = None,
-    csv: Annotated[Path | None, typer.Option(help="A table with one row per person, instead of a scenario.")] = None,
-    places: Annotated[
-        Path | None, typer.Option(help="A survey file: its places on a grid are asked, and errors are also in metres.")
-    ] = None,
-    sets: Annotated[
-        Path | None,
-        typer.Option(
-            help="A survey file with one attribute of sets, which is compared with a question for each value."
-        ),
-    ] = None,
-    position: Annotated[
-        list[str] | None, typer.Option(help="With --places and --csv: lat,lon=attribute, the columns of positions.")
-    ] = None,
-    metres: Annotated[
-        bool, typer.Option("--metres", help="The columns of --position are metres east and north, as the grid's.")
-    ] = False,
-    attributes: Annotated[str, typer.Option(help="Only these attributes (or columns), separated by commas.")] = "",
-    label: Annotated[
-        str | None,
-        typer.Option(help="With --csv: measure instead what a classifier of this column learns."),
-    ] = None,
-    sensitive: Annotated[
-        str | None, typer.Option(help="With --label: show the gaps between groups of this column.")
-    ] = None,
-    bins: Annotated[
-        int, typer.Option(help="With --label: numbers with more values are cut into so many.", min=2, max=1000)
-    ] = 8,
-    test: Annotated[
-        float, typer.Option(help="With --label: the share of people who do not answer, but are tried on.")
-    ] = 0.3,
-    crosses: Annotated[
-        str, typer.Option(help="Also ask pairs of these, as in age*area, separated by commas; only smp can.")
-    ] = "",
-    devices: Annotated[int | None, typer.Option(help="Number of devices of the scenario.", min=1)] = None,
-    periods: Annotated[int | None, typer.Option(help="Number of periods. [1; with --once all]", min=1)] = None,
-    once: Annotated[
-        bool, typer.Option("--once", help="Take all people of all periods as one period, each with their first values.")
-    ] = False,
-    eps: Annotated[
-        str, typer.Option(help="Budgets separated by commas (eps_inf; eps of one-shot methods); ln3 is ln(3).")
-    ] = "0.5,1,2,4",
-    alpha: Annotated[float, typer.Option(help="eps_1 is alpha times eps_inf; between 0 and 1.")] = 0.5,
-    methods: Annotated[
-        str, typer.Option(help="longitudinal, one-shot, all; or solutions, mechanisms, names as in smp[l-grr].")
-    ] = "longitudinal",
-    one_in: Annotated[
-        int, typer.Option(help="One-shot methods: a device answers in one of so many periods.", min=1, max=10_000)
-    ] = 1,
-    guarantee: Annotated[
-        Literal["tuple", "attribute"], typer.Option(help="The guarantee of RS+FD and RS+RFD, except as published.")
-    ] = "tuple",
-    published: Annotated[
-        bool, typer.Option("--published", help="Add the variants of the papers, where they differ.")
-    ] = False,
-    prior_eps: Annotated[
-        float, typer.Option(help="RS+RFD: central budget of the noisy census that fakes are drawn from.", min=1e-6)
-    ] = 0.1,
-    corrections: Annotated[
-        str, typer.Option(help="Corrections of raw estimates: raw, norm-sub, clip, likeliest, ibu.")
-    ] = "raw,norm-sub,clip",
-    runs: Annotated[int, typer.Option(help="Runs of each method, each with other noise.", min=1)] = 20,
-    seed: Annotated[int, typer.Option(help="Seed of the population and of the noise.", min=0)] = 0,
-    html: Annotated[Path | None, typer.Option(help="Write a self-contained page with charts to this file.")] = None,
+    scenario_name: Annotated[str | None, typer.Option("--scenario")] = None,
+    csv: Path | None = None,
+    places: Path | None = None,
+    sets: Path | None = None,
+    position: list[str] | None = None,
+    metres: Annotated[bool, typer.Option("--metres")] = False,
+    attributes: str = "",
+    label: str | None = None,
+    sensitive: str | None = None,
+    bins: Annotated[int, typer.Option(min=2, max=1000)] = 8,
+    test: float = 0.3,
+    crosses: str = "",
+    devices: Annotated[int | None, typer.Option(min=1)] = None,
+    periods: Annotated[int | None, typer.Option(min=1)] = None,
+    once: Annotated[bool, typer.Option("--once")] = False,
+    eps: str = "0.5,1,2,4",
+    alpha: float = 0.5,
+    methods: str = "longitudinal",
+    one_in: Annotated[int, typer.Option(min=1, max=10_000)] = 1,
+    guarantee: Literal["tuple", "attribute"] = "tuple",
+    published: Annotated[bool, typer.Option("--published")] = False,
+    prior_eps: Annotated[float, typer.Option(min=1e-6)] = 0.1,
+    corrections: str = "raw,norm-sub,clip",
+    runs: Annotated[int, typer.Option(min=1)] = 20,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    html: Path | None = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Compare methods where the truth is known: MSE_avg and RMSE per method and budget, as the papers measure them.

@@ -11,32 +11,14 @@ from protocols.errors import SettingsError
 
 
 def people(
-    aggregates: Annotated[
-        Path | None,
-        typer.Argument(
-            help="A CSV file with first, last, attribute, value, people, error; if left out, results are read."
-        ),
-    ] = None,
-    survey: Annotated[str | None, typer.Option(help="The survey's id; may be left out if there is only one.")] = None,
-    period: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Only these periods of the results.", show_default=False)
-    ] = None,
-    lasting: Annotated[
-        str, typer.Option(metavar="NAMES", help="Attributes that people keep, such as age,region.")
-    ] = "",
-    stay: Annotated[
-        str | None,
-        typer.Option(metavar="NAME=SHARE", help="So many people keep a daily attribute, such as area=0.8."),
-    ] = None,
-    number: Annotated[
-        int | None,
-        typer.Option("--people", help="So many in all, between the bounds that are printed; if left out, the most."),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A file that ends in .csv or .parquet; if left out, ID-people.csv.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.", min=0)] = 0,
+    aggregates: Annotated[Path | None, typer.Argument()] = None,
+    survey: str | None = None,
+    period: Annotated[str | None, typer.Option(metavar="FIRST:LAST", show_default=False)] = None,
+    lasting: Annotated[str, typer.Option(metavar="NAMES")] = "",
+    stay: Annotated[str | None, typer.Option(metavar="NAME=SHARE")] = None,
+    number: Annotated[int | None, typer.Option("--people")] = None,
+    out: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
     data: console.Data = None,
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,

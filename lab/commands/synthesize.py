@@ -18,24 +18,14 @@ SUFFIXES = (".csv", ".parquet")
 
 
 def synthesize(
-    survey: Annotated[str | None, typer.Argument(help="The survey's id; may be left out if there is only one.")] = None,
-    rows: Annotated[int, typer.Option(help="How many records.", min=1, max=10_000_000)] = 10_000,
-    period: Annotated[int | None, typer.Option(help="Follow this period instead of the latest.", min=0)] = None,
-    window: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Follow the window of these periods.")
-    ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="A file that ends in .csv or .parquet; if left out, ID-records.csv.", show_default=False),
-    ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the drawing.", min=0)] = 0,
-    data: Annotated[
-        Path | None,
-        typer.Option(help="The data directory of a run or replay; if left out, hearsay-data/ID.", show_default=False),
-    ] = None,
-    kafka: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Read the results of this Kafka cluster instead.")
-    ] = None,
+    survey: Annotated[str | None, typer.Argument()] = None,
+    rows: Annotated[int, typer.Option(min=1, max=10_000_000)] = 10_000,
+    period: Annotated[int | None, typer.Option(min=0)] = None,
+    window: Annotated[str | None, typer.Option(metavar="FIRST:LAST")] = None,
+    out: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    data: console.Data = None,
+    kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
     """Write records that follow the published tables: of single attributes, and of the pairs that crosses have asked.
