@@ -28,13 +28,9 @@ from servers.settings import Settings
 from tests.producers.populations import KEYRING, Alternating, scheme
 
 
-def test_a_secret_is_made_once_and_each_purpose_has_its_own(tmp_path: Path) -> None:
+def test_secrets_are_made_once_and_the_store_of_new_devices_is_marked_as_new(tmp_path: Path) -> None:
     data = DataDirectory(tmp_path)
     assert data.clock_key() == DataDirectory(tmp_path).clock_key() != data.presence_key()
-
-
-def test_the_store_of_new_devices_is_marked_as_new_until_the_mark_is_removed(tmp_path: Path) -> None:
-    data = DataDirectory(tmp_path)
     data.fleet_keyring()
     assert data.new_store_mark.exists()
     data.new_store_mark.unlink()
@@ -225,18 +221,12 @@ def test_a_refused_run_leaves_nothing_behind(error: type[HearsayError], words: t
 
 
 @pytest.mark.usefixtures("_survey")
-def test_a_run_that_was_refused_late_leaves_nothing_either(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_that_was_refused_late_leaves_what_was_there_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its memo store cannot be reached, after the collector was opened."""
-    monkeypatch.setenv("HEARSAY_REDIS_URL", "redis://127.0.0.1:1")
-    refused(HearsayError, *RUN)
-    assert [path.name for path in Path().iterdir()] == ["survey.yaml"]
-    monkeypatch.delenv("HEARSAY_REDIS_URL")
-    assert type_in(*RUN, "--seed", "7").exit_code == 0
-
-
-@pytest.mark.usefixtures("_survey")
-def test_what_other_surveys_left_stays() -> None:
     Path("hearsay-data").mkdir()
     Path("hearsay-data/notes").touch()
-    refused(ServerUnavailable, *RUN, "--kafka", "127.0.0.1:1")
+    monkeypatch.setenv("HEARSAY_REDIS_URL", "redis://127.0.0.1:1")
+    refused(HearsayError, *RUN)
     assert [path.name for path in Path("hearsay-data").iterdir()] == ["notes"]
+    monkeypatch.delenv("HEARSAY_REDIS_URL")
+    assert type_in(*RUN, "--seed", "7").exit_code == 0

@@ -31,15 +31,15 @@ def survey(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_good_survey_is_shown_with_its_mechanisms(survey: Path) -> None:
-    shown = run("check", str(survey))
-    for part in ("✓", "festival-week", Scheme(example("mobility-week")).fingerprint, "visit_duration", "l-grr"):
+def test_a_survey_is_shown_with_its_mechanisms_as_json_and_as_terms_byte_for_byte(survey: Path) -> None:
+    fingerprint, shown = Scheme(example("mobility-week")).fingerprint, run("check", str(survey))
+    for part in ("✓", "festival-week", fingerprint, "visit_duration", "l-grr"):
         assert part in shown
-
-
-def test_terms_are_written_byte_for_byte(survey: Path) -> None:
+    (facts,) = json.loads(run("check", str(survey), "--json"))
+    assert facts["id"] == "festival-week"
+    assert facts["attributes"]["region"] == {"values": 37, "mechanism": "l-osue", "bytes": 5}
     written = CliRunner().invoke(app, ["terms", str(survey)], catch_exceptions=False)
-    assert decode_terms(written.stdout_bytes).fingerprint == Scheme(example("mobility-week")).fingerprint
+    assert decode_terms(written.stdout_bytes).fingerprint == fingerprint
 
 
 def test_signing_replaces_the_file_as_a_whole_and_keeps_its_mode(survey: Path, tmp_path: Path) -> None:
@@ -53,24 +53,18 @@ def test_signing_replaces_the_file_as_a_whole_and_keeps_its_mode(survey: Path, t
     assert {path.name for path in tmp_path.iterdir()} == {"survey.yaml", "before", "author.key"}
 
 
-def test_programs_get_json(survey: Path) -> None:
-    (facts,) = json.loads(run("check", str(survey), "--json"))
-    assert facts["id"] == "festival-week"
-    assert facts["attributes"]["region"] == {"values": 37, "mechanism": "l-osue", "bytes": 5}
-
-
 def test_a_bad_survey_is_refused_with_the_line(survey: Path) -> None:
     survey.write_text(survey.read_text("utf-8").replace("eps_1: 2", "eps_1: two"), "utf-8")
     with pytest.raises(SurveyError, match=r"survey\.yaml: line \d+: eps_1 = two"):
         run("check", str(survey))
 
 
-def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(SurveyError, match="No such file"):
-        read_survey(tmp_path / "nothing.yaml")
+def test_a_file_that_is_not_there_not_text_or_without_an_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("title: café".encode("latin-1"))
-    with pytest.raises(SurveyError, match="not UTF-8"):
-        read_survey(tmp_path / "latin.yaml")
+    files = {"nothing.yaml": "No such file", "latin.yaml": "not UTF-8", "/dev/zero": "cannot be read: File too large"}
+    for name, why in files.items():
+        with pytest.raises(SurveyError, match=why):
+            read_survey(tmp_path / name)
 
 
 def test_the_schema_is_printed_for_editors_and_for_people() -> None:
@@ -161,21 +155,13 @@ def test_a_new_one_shot_survey_asks_for_one_budget(tmp_path: Path) -> None:
     assert read_survey(path).start.isoformat().endswith("T00:00:00+09:00"), "midnight of the zone"
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_an_example_can_be_the_beginning(tmp_path: Path, name: str) -> None:
-    path = tmp_path / "new.yaml"
-    run("new", str(path), "--example", name)
-    assert path.read_text("utf-8") == example_text(name)
-
-
-def test_no_file_is_overwritten_and_no_example_is_guessed(survey: Path, tmp_path: Path) -> None:
+def test_an_example_can_be_the_beginning_no_file_is_overwritten_and_no_example_is_guessed(
+    survey: Path, tmp_path: Path
+) -> None:
+    for name in EXAMPLES:
+        run("new", str(tmp_path / name), "--example", name)
+        assert (tmp_path / name).read_text("utf-8") == example_text(name)
     with pytest.raises(SurveyError, match="exists already"):
         run("new", str(survey))
     with pytest.raises(SurveyError, match="examples: mobility-week, telemetry"):
         run("new", str(tmp_path / "other.yaml"), "--example", "nothing")
-
-
-@pytest.mark.parametrize("endless", ["/dev/zero", "/dev/urandom"])
-def test_a_file_without_an_end_is_refused(endless: str) -> None:
-    with pytest.raises(SurveyError, match=f"{endless} cannot be read: File too large"):
-        read_survey(Path(endless))
