@@ -45,9 +45,6 @@ def test_these_are_the_names_and_each_is_explained() -> None:
         assert found.__doc__ and "BaseModel" not in found.__doc__, name
         assert name in (ROOT / "docs" / "library.md").read_text(), name
     assert "return" in typing.get_type_hints(hearsay.estimate)
-
-
-def test_its_version_is_that_of_the_package() -> None:
     assert hearsay.__version__ == version("hearsay")
 
 
@@ -77,18 +74,15 @@ def test_a_type_checker_knows_every_name(tmp_path: Path) -> None:
     assert error == 'Module has no attribute "estimates"; maybe "estimate"?  [attr-defined]'
 
 
-def test_a_survey_is_read_from_a_file_or_from_text(tmp_path: Path) -> None:
+def test_a_survey_is_read_from_a_file_or_from_text_and_planned(tmp_path: Path) -> None:
     text = "id: s\nstart: 2026-01-01T00:00:00Z\nperiod: 1d\neps: 1\nattributes: [{name: a, values: [x, y]}]\n"
     (tmp_path / "survey.yaml").write_text(text)
     from_text, from_path = hearsay.load_survey(text), hearsay.load_survey(tmp_path / "survey.yaml")
     assert from_text == from_path == hearsay.load_survey(str(tmp_path / "survey.yaml"))
     with pytest.raises(SurveyError, match=r"nowhere\.yaml cannot be read"):
         hearsay.load_survey("nowhere.yaml")
-
-
-def test_a_plan_is_what_the_command_shows() -> None:
-    drawn = hearsay.plan(survey(), devices=500, error=0.02)
-    assert (drawn.survey, drawn.devices, drawn.error) == ("buttons", 500, 0.02)
+    drawn = hearsay.plan(from_text, devices=500, error=0.02)
+    assert (drawn.survey, drawn.devices, drawn.error) == ("s", 500, 0.02)
 
 
 def survey(terms: str = "eps_inf: 4, eps_1: 2", more: str = "") -> hearsay.Survey:
@@ -195,13 +189,10 @@ def test_reports_of_devices_and_of_fleets_are_estimated_together(tmp_path: Path)
     assert shares["red"] > 0.8
 
 
-def test_a_report_that_is_there_twice_counts_once() -> None:
-    reports = hearsay.Fleet(survey(), 100, SECRET).report(0, {"colour": ["red"] * 100, "hour": [1] * 100})
-    assert hearsay.estimate(survey(), reports * 2) == hearsay.estimate(survey(), reports)
-
-
-def test_an_attribute_without_answers_has_no_estimates(tmp_path: Path) -> None:
-    table = hearsay.estimate(survey(), report_of(survey(), tmp_path / "device", colour="red", hour=3))
+def test_a_report_counts_once_and_an_attribute_without_answers_has_no_estimates(tmp_path: Path) -> None:
+    report = report_of(survey(), tmp_path / "device", colour="red", hour=3)
+    table = hearsay.estimate(survey(), [report, report])
+    assert table == hearsay.estimate(survey(), report)
     silent = {row["attribute"] for row in table.to_pylist() if row["n"] == 0 and row["estimate"] is row["low"] is None}
     assert len(silent) == 1 and len(table) == 27
     assert len(hearsay.estimate(survey(), [])) == 0
@@ -217,37 +208,31 @@ def test_reports_that_do_not_fit_are_refused_with_the_reason(tmp_path: Path) -> 
         hearsay.estimate(survey(), report.replace(b'"gap":"0003"', b'"gap":"0009"'))
 
 
-def test_devices_report_once_in_a_period_and_periods_ascend() -> None:
-    fleet = hearsay.Fleet(survey(), 10, SECRET)
-    ten = {"colour": ["red"] * 10, "hour": [1] * 10}
-    fleet.report(3, ten)
-    for period in (3, 2):
-        with pytest.raises(ScenarioError, match="has reported in period"):
-            fleet.report(period, ten)
-    with pytest.raises(ScenarioError, match="not in the fleet"):
-        fleet.report(4, ten, range(1, 11))
-    with pytest.raises(ScenarioError, match="twice"):
-        fleet.report(4, ten, [0] * 10)
-    with pytest.raises(ScenarioError, match="no period -1"):
-        fleet.report(-1, ten)
-
-
-def test_a_value_that_the_survey_does_not_list_is_located_and_not_repeated() -> None:
-    fleet = hearsay.Fleet(survey(), 2)
-    with pytest.raises(ScenarioError, match="'colour': the value in row 1 is not one of the survey's") as refused:
-        fleet.report(0, {"colour": ["red", "ill"], "hour": [1, 2]})
+@pytest.mark.parametrize(
+    ("period", "values", "devices", "message"),
+    [
+        (3, {}, None, "has reported in period"),
+        (2, {}, None, "has reported in period"),
+        (-1, {}, None, "no period -1"),
+        (4, {}, [1, 2], "not in the fleet"),
+        (4, {}, [0, 0], "twice"),
+        (4, {"colour": ["red", "ill"]}, None, "'colour': the value in row 1 is not one of the survey's"),
+        (4, {"colour": np.array([None, "red"], dtype=object)}, None, "row 0"),
+        (4, {}, [0], "2 values for 1 device"),
+        (4, {"hour": None}, None, "no values of attribute 'hour'"),
+    ],
+)
+def test_devices_report_once_in_ascending_periods_and_a_wrong_value_is_located_and_not_repeated(
+    period: int, values: dict[str, typing.Any], devices: list[int] | None, message: str
+) -> None:
+    fleet, two = hearsay.Fleet(survey(), 2, SECRET), {"colour": ["red", "red"], "hour": [1, 2]}
+    fleet.report(3, two)
+    given = {name: column for name, column in (two | values).items() if column is not None}
+    with pytest.raises(ScenarioError, match=message) as refused:
+        fleet.report(period, given, devices)
     assert "ill" not in str(refused.value)
-    with pytest.raises(ScenarioError, match="row 0"):
-        fleet.report(0, {"colour": np.array([None, "red"], dtype=object), "hour": [1, 2]})
-    with pytest.raises(ScenarioError, match="2 values for 1 device"):
-        fleet.report(0, {"colour": ["red", "red"], "hour": [1, 2]}, [0])
-    with pytest.raises(ScenarioError, match="no values of attribute 'hour'"):
-        fleet.report(0, {"colour": ["red", "red"]})
-
-
-def test_a_cap_needs_a_store() -> None:
-    with pytest.raises(SurveyError, match="memo_cap"):
-        hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 10)
+    with pytest.raises(SurveyError, match="memo_cap"):  # which needs a store
+        hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 2)
 
 
 def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -> None:

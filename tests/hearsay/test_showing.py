@@ -21,13 +21,11 @@ SHARE = Quantities(value=[0.49255], error=[0.012], low=[0.46895], high=[0.51615]
 def lines(value: str, baseline: Changes | None = None, role: str = "area") -> list[str]:
     """What is shown of a day on which somebody answered with this value."""
     asked = AskedAttribute(name="visitor_category", role=role, mechanism="l-grr", values=(value,))
-    attribute = AttributeReport(
-        name="visitor_category",
-        counted="value in the period",
-        n=3412,
-        suppressed=None,
-        values=Shares(share=SHARE, truth=[10_980], baseline=baseline),
-    )
+    return answers(asked, Shares(share=SHARE, truth=[10_980], baseline=baseline), 3412)
+
+
+def answers(asked: AskedAttribute, shares: Shares, n: int) -> list[str]:
+    attribute = AttributeReport(name=asked.name, counted="value in the period", n=n, suppressed=None, values=shares)
     window = WindowReport.model_construct(
         first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
     )
@@ -71,16 +69,7 @@ def test_pairs_are_a_table_with_intervals_whose_columns_fit() -> None:
     )
     shares = np.arange(10) / 45
     share = Quantities(value=shares, error=np.full(10, 0.01), low=shares - 0.02, high=shares + 0.02)
-    attribute = AttributeReport(
-        name="age*area", counted="value in the period", n=900, suppressed=None, values=Shares(share=share)
-    )
-    window = WindowReport.model_construct(
-        first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
-    )
-    console = Console(width=80, color_system=None)
-    with console.capture() as shown:
-        console.print(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
-    *_, head, north, _, _, _, far = [" ".join(line.split()) for line in shown.get().strip().splitlines()]
+    *_, head, north, _, _, _, far = [" ".join(line.split()) for line in answers(asked, Shares(share=share), 900)]
     assert head == "area \\ age young old"
     assert north == "N 0 ± 469 2,603 ± 469"
     assert far == "[far] 2,082 ± 469 4,685 ± 469"
