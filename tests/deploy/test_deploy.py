@@ -20,9 +20,10 @@ from prometheus_client.metrics import MetricWrapperBase
 
 from gateway.service import WATCHED, Metrics
 from gateway.service.answers import Outcome
+from hearsay.commands.operations.doctor import named_settings
 from hearsay.serving.worker import worker_pages
 from protocols.wire import Reason
-from servers.settings import DashboardSettings, KafkaSettings, RedisSettings, Settings
+from servers.settings import Settings
 from stream_app.faust_app import monitoring as metrics
 from stream_app.faust_app.monitoring import Health
 from tests.deploy_test.cluster import steps
@@ -73,10 +74,7 @@ def expressions() -> list[str]:
 
 
 def settings() -> set[str]:
-    sections = {"kafka": KafkaSettings, "redis": RedisSettings, "dashboard": DashboardSettings}
-    names = {name for name in Settings.model_fields if name not in sections}
-    names |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
-    return {f"HEARSAY_{name}".upper() for name in names}
+    return {name for name, _ in named_settings(Settings())}
 
 
 def exported() -> dict[str, set[str]]:

@@ -3,10 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from gateway.service import WATCHED, Metrics
+from hearsay.commands.operations.doctor import named_settings
 from hearsay.terminal import exits
 from protocols.wire import Reason
-from servers.settings import DashboardSettings, KafkaSettings, LimitSettings, RedisSettings, Settings
+from servers.settings import Settings
 from stream_app.faust_app import crash
 from stream_app.faust_app import monitoring as metrics
 from stream_app.kafka import Topics, roles
@@ -42,33 +45,23 @@ def test_every_metric_of_a_gateway_is_documented() -> None:
     assert set(re.findall(r"^\| `(hearsay_\w+)`", page, flags=re.MULTILINE)) == names
 
 
-def test_every_reason_is_documented() -> None:
-    reasons = {reason.value for reason in Reason}
-    assert documented(reasons) == reasons
+@pytest.mark.parametrize(
+    "names",
+    [
+        {reason.value for reason in Reason},
+        {topic.name for topic in Topics().all()},
+        {name for name, _ in named_settings(Settings()) if not name.endswith("_FILE")},
+    ],
+    ids=["reasons", "topics", "settings"],
+)
+def test_every_one_is_documented(names: set[str]) -> None:
+    assert documented(names) == names
 
 
 def test_every_exit_code_is_documented() -> None:
     codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
     assert set(map(int, codes)) == {0, 2, exits.REFUSED, exits.TRY_AGAIN, exits.STOPPED, exits.BROKEN}
     assert crash.EXIT == exits.BROKEN
-
-
-def test_every_setting_is_documented() -> None:
-    sections = {
-        "kafka": KafkaSettings,
-        "redis": RedisSettings,
-        "dashboard": DashboardSettings,
-        "limits": LimitSettings,
-    }
-    fields = {name for name in Settings.model_fields if name not in sections}
-    fields |= {f"{section}_{name}" for section, model in sections.items() for name in model.model_fields}
-    names = {f"HEARSAY_{name}".upper() for name in fields if not name.endswith("_file")}
-    assert documented(names) == names
-
-
-def test_every_topic_is_documented() -> None:
-    names = {topic.name for topic in Topics().all()}
-    assert documented(names) == names
 
 
 def rows(heading: str) -> dict[str, list[str]]:

@@ -60,8 +60,8 @@ def doctor(as_json: console.AsJson = False) -> None:
 
     settings = load()
     findings = list(_check(settings))
-    shown = dict(_shown(settings))
-    defaults = {name for name, value in _shown(type(settings).model_construct()) if shown[name] == value}
+    shown = dict(named_settings(settings))
+    defaults = {name for name, value in named_settings(type(settings).model_construct()) if shown[name] == value}
     if as_json:
         facts = {"findings": [asdict(finding) for finding in findings], "settings": shown, "defaults": sorted(defaults)}
         console.print_json(facts)
@@ -159,7 +159,7 @@ def _surveys(settings: Settings) -> Finding:
     return Finding("surveys", True, "none is quarantined")
 
 
-def _shown(settings: Settings) -> Iterator[tuple[str, str | None]]:
+def named_settings(settings: Settings) -> Iterator[tuple[str, str | None]]:
     """Every setting by the name of its variable; secrets as stars."""
     for section, values in settings.model_dump(mode="json").items():
         for name, value in values.items() if isinstance(values, dict) else [("", values)]:
