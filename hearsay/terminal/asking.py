@@ -4,6 +4,8 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
+from functools import partial
+from importlib.resources import files
 from math import log2
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
@@ -19,7 +21,8 @@ from protocols.survey_text import Document, explain, parse_survey
 
 Data = dict[str, Any]
 Read = Callable[[str], Data]
-Price = Callable[[Survey], str]
+TEXTS = json.loads((files("hearsay.terminal") / "asking.json").read_text("utf-8"))
+"""By name: questions with their usual answers, and prices; a name of several words is for where its case holds."""
 
 # Placeholders for keys that were not asked yet, so that each answer can be checked at once.
 UNASKED: Data = {
@@ -33,36 +36,31 @@ UNASKED: Data = {
 def ask_for_survey() -> Survey:
     """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
     data: Data = {}
-    _prompt(data, "Id of the survey (lower-case letters, digits, - . _)", _key("id"))
-    _prompt(data, "Title", _key("title"), default="")
-    _prompt(data, "Length of a period, in which a device reports once (15m, 1h, 1d, ...)", _key("period"), default="1d")
-    question = "Time zone of days and hours, such as Europe/Paris (nothing: days of 24 hours)"
-    _prompt(data, question, _optional("time_zone"), default="")
-    _prompt(data, "Start of the first period", _key("start"), default=_midnight(data))
-    lasting = typer.confirm("Will the same devices report in many periods?", default=True)
+    ask = partial(_ask, data)
+    ask("id", _key("id"))
+    ask("title", _key("title"))
+    ask("period", _key("period"))
+    ask("time_zone", _optional)
+    ask("start", _key("start"), default=_midnight(data))
+    lasting = _confirmed("lasting")
     if lasting:
-        question = "Budget of all reports of one value together, for ever (eps_inf)"
-        _prompt(data, question, _key("eps_inf"), default="3", price=_price_of_eps_inf)
-        question = "Budget of a single report (eps_1, below eps_inf)"
-        _prompt(data, question, _key("eps_1"), default="1", price=_price_of_one_report)
-        question = "Unique devices are counted in windows of up to so many periods, or of a day, week, month or year"
-        _prompt(data, question, _visits, default="7", price=_price_of_visits)
+        ask("eps_inf", _key("eps_inf"))
+        ask("eps_1", _key("eps_1"))
+        ask("visits", _visits)
     else:
-        _prompt(data, "Budget of one report (eps)", _key("eps"), default="1", price=_price_of_one_report)
+        ask("eps", _key("eps"))
     _ask_attribute(data, [])
-    while typer.confirm("Another attribute?", default=False):
+    while _confirmed("another"):
         _ask_attribute(data, data["attributes"])
     if len(data["attributes"]) > 1:
         typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
         typer.echo("rs+fd: all, one of them true and the others fake.")
         for line in _price_of_solutions(_draft(data, {})):
             typer.echo(f"  {line}")
-        _prompt(data, "How are several attributes asked? (smp, spl, rs+fd)", _key("solution"), default="smp")
+        ask("solution", _key("solution"))
     if lasting:
-        question = "How many values of an attribute may a device memoise at most? (0: no limit)"
-        _prompt(data, question, _cap, default="3", price=_price_of_cap)
-    question = "Results of fewer reports than this are not published"
-    _prompt(data, question, _key("minimum"), default="50", price=_price_of_minimum)
+        ask("memo_cap", _cap)
+    ask("minimum", _key("minimum"))
     return parse_survey(json.dumps(data), "your answers")
 
 
@@ -76,9 +74,8 @@ def _ask_attribute(data: Data, before: list[Data]) -> None:
     def role(answer: str) -> Data:
         return {"attributes": [*before, {**data["attributes"][-1], "role": answer.strip()}]}
 
-    _prompt(data, "Name of the attribute (such as favourite_colour)", name)
-    _prompt(data, "Its values (red, green, blue; or whole numbers: 0..23)", values, price=_price_of_values)
-    _prompt(data, "Its role in mobility reports (plain, area, dwell, amount, transition)", role, default="plain")
+    for what, read in {"name": name, "values": values, "role": role}.items():
+        _ask(data, what, read)
 
 
 def _values(answer: str) -> Data:
@@ -97,8 +94,8 @@ def _key(name: str) -> Read:
     return lambda answer: {name: answer.strip()}
 
 
-def _optional(name: str) -> Read:
-    return lambda answer: {name: answer.strip()} if answer.strip() else {}
+def _optional(zone: str) -> Data:
+    return {"time_zone": zone.strip()} if zone.strip() else {}
 
 
 def _cap(answer: str) -> Data:
@@ -134,7 +131,12 @@ def _draft(data: Data, found: Data) -> Survey:
     return Survey.model_validate(draft)
 
 
-def _prompt(data: Data, question: str, read: Read, default: str | None = None, price: Price | None = None) -> None:
+def _confirmed(what: str) -> bool:
+    question, usual = TEXTS["questions"][what]
+    return typer.confirm(question, default=usual)
+
+
+def _ask(data: Data, what: str, read: Read, default: str | None = None) -> None:
     """Ask until the answer, together with those before, is valid; then keep it, and show its price."""
 
     def checked(answer: str) -> Data:
@@ -146,46 +148,36 @@ def _prompt(data: Data, question: str, read: Read, default: str | None = None, p
             raise typer.BadParameter(explain(error, Document(draft))) from None
         return found
 
-    data.update(typer.prompt(question, default=default, value_proc=checked))
-    if price is not None:
-        typer.echo(f"  {price(_draft(data, {}))}")
+    question, usual = TEXTS["questions"][what]
+    data.update(typer.prompt(question, default=usual if default is None else default, value_proc=checked))
+    if what in TEXTS["prices"]:
+        typer.echo(f"  {_price(what, _draft(data, {}))}")
 
 
-def _price_of_eps_inf(survey: Survey) -> str:
-    """What all reports of a device reveal."""
-    return (
-        f"Price: whoever links all reports of a device guesses right which of two values it has in up to "
-        f"{told_apart(survey.eps_inf or 0):.0%} of the cases (50% is chance)."
-    )
-
-
-def _price_of_one_report(survey: Survey) -> str:
-    """What one report reveals, and what remains of precision."""
-    return (
-        f"Price: from one report the guess is right in up to {told_apart(survey.eps_1 or survey.eps or 0):.0%} of the "
-        f"cases. With {DEVICES:,} devices, a yes/no question is answered to {_points(survey)}."
-    )
-
-
-def _price_of_visits(survey: Survey) -> str:
-    """What gaps or flags reveal."""
-    if survey.units:
-        mean, rarest = visit_bits(survey)["flags"]
-        return (
-            f"Price: a report says whether it is its device's first of the {survey.units[0]}, and ever: "
-            f"{mean:.1f} bits on average that help to link reports, the rarest {rarest:.1f}."
-        )
-    if survey.horizon == 1:
-        return "Price: none. Reports of different periods are not connected."
-    return (
-        f"Price: a report says in which of the last {survey.horizon} periods its device reported before: up to "
-        f"{log2(survey.horizon):.1f} bits that help to link reports."
-    )
-
-
-def _price_of_values(survey: Survey) -> str:
-    """How precise the shares of the attributes so far will be."""
-    return f"Price: with {DEVICES:,} devices, shares are known to {_points(survey)}. More values cost precision."
+def _price(what: str, survey: Survey) -> str:
+    """What an answer reveals, or what remains of precision."""
+    variants = {
+        "visits by units": bool(survey.units),
+        "visits without gaps": survey.horizon == 1,
+        "memo_cap without a limit": survey.memo_cap is None,
+        "minimum of nobody": survey.minimum == 0,
+    }
+    said = next((name for name, holds in variants.items() if holds and name.split()[0] == what), what)
+    most = max(attribute.k for attribute in survey.attributes)
+    held = min(most, survey.memo_cap or most)
+    figures = {
+        "survey": survey,
+        "devices": DEVICES,
+        "for_ever": told_apart(survey.eps_inf or 0),
+        "once": told_apart(survey.eps_1 or survey.eps or 0),
+        "points": _points(survey),
+        "smallest": _points(survey, max(survey.minimum, 1)),
+        "gap_bits": log2(survey.horizon),
+        "flag_bits": visit_bits(survey).get("flags"),
+        "held": held,
+        "held_cost": held * (survey.eps_inf or 0),
+    }
+    return str(TEXTS["prices"][said].format(**figures))
 
 
 def _price_of_solutions(survey: Survey) -> Iterator[str]:
@@ -197,28 +189,6 @@ def _price_of_solutions(survey: Survey) -> Iterator[str]:
             except HearsayError as error:
                 shown = error.message
             yield f"{solution}: {shown} with {DEVICES:,} devices"
-
-
-def _price_of_cap(survey: Survey) -> str:
-    """What a device reveals whose value changes."""
-    each = survey.eps_inf or 0
-    most = max(attribute.k for attribute in survey.attributes)
-    held = min(most, survey.memo_cap or most)
-    limit = "The store must keep its data for the cap to hold." if survey.memo_cap else "There is no limit below that."
-    return (
-        f"Price: each further value that a device memoises costs up to {each:g} more; {held} values of an attribute, "
-        f"up to {held * each:g}. {limit}"
-    )
-
-
-def _price_of_minimum(survey: Survey) -> str:
-    """How imprecise the smallest published result is."""
-    if survey.minimum == 0:
-        return "Price: results of very few people are published, with very wide intervals."
-    return (
-        f"Price: nothing is published about fewer, nor what would show their number. The smallest results are "
-        f"known to {_points(survey, survey.minimum)}."
-    )
 
 
 def _points(survey: Survey, devices: int = DEVICES) -> str:
