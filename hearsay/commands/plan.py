@@ -16,7 +16,7 @@ from protocols.survey import Survey
 def plan(
     survey: Annotated[Path, typer.Argument(show_default=False)],
     devices: Annotated[int | None, typer.Option(min=1, show_default=False)] = None,
-    error: Annotated[float, typer.Option(min=1e-06, max=1.0)] = 0.01,
+    error: Annotated[float, typer.Option(min=1e-6, max=1.0)] = 0.01,
     wanted: Annotated[str, typer.Option(metavar="NAME=ERROR,...", show_default=False)] = "",
     drift: Annotated[list[float] | None, typer.Option(min=0.001, max=100)] = None,
     data: console.Data = None,

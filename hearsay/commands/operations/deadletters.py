@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="List refused records, and send them again.", no_args_is_help=True)
 
-OneSurvey = Annotated[str | None, typer.Option("--survey")]
-
 # The reasons that can pass. A record that was refused for another one would be refused again for ever.
 PASSING = ("unknown-survey", "too-far-ahead")
 STILL = {
@@ -33,7 +31,7 @@ STILL = {
 @app.command(name="list")
 def list_(
     reason: str | None = None,
-    survey: OneSurvey = None,
+    survey: str | None = None,
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:
@@ -69,7 +67,7 @@ def list_(
 @app.command()
 def resubmit(
     reason: Annotated[str, typer.Option()],
-    survey: OneSurvey = None,
+    survey: str | None = None,
     kafka: console.Kafka = None,
     as_json: console.AsJson = False,
 ) -> None:

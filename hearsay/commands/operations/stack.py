@@ -15,10 +15,7 @@ from hearsay.terminal import console
 if TYPE_CHECKING:
     from hearsay.running.stack import ServerStatus, Stack
 
-app = typer.Typer(
-    help="Run a real Kafka and a real Redis on this machine, without containers.",
-    no_args_is_help=True,
-)
+app = typer.Typer(help="Run a real Kafka and a real Redis on this machine, without containers.", no_args_is_help=True)
 
 Directory = Annotated[Path, typer.Option("--dir")]
 HERE = Path(".stack")

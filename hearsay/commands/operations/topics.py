@@ -16,22 +16,19 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Create or check the topics on the cluster of HEARSAY_KAFKA_*.", no_args_is_help=True)
 
-Prefix = str | None
-RetentionDays = Annotated[int, typer.Option(min=1)]
 # The defaults of `Topics`, which is slow to import.
 PARTITIONS, MERGE_PARTITIONS, RETENTION_DAYS = 8, 4, 30
 STRIMZI_API = "kafka.strimzi.io/v1"
 
-Partitions = Annotated[int, typer.Option(min=1)]
-MergePartitions = Annotated[int, typer.Option(min=1)]
+Some = Annotated[int, typer.Option(min=1)]
 
 
 @app.command("create")
 def create_topics(
-    prefix: Prefix = None,
-    partitions: Partitions = PARTITIONS,
-    merge_partitions: MergePartitions = MERGE_PARTITIONS,
-    retention_days: RetentionDays = RETENTION_DAYS,
+    prefix: str | None = None,
+    partitions: Some = PARTITIONS,
+    merge_partitions: Some = MERGE_PARTITIONS,
+    retention_days: Some = RETENTION_DAYS,
     replication: Annotated[int, typer.Option(min=-1)] = -1,
     as_json: console.AsJson = False,
 ) -> None:
@@ -57,8 +54,8 @@ def create_topics(
 
 @app.command("check")
 def check_topics(
-    prefix: Prefix = None,
-    retention_days: RetentionDays = RETENTION_DAYS,
+    prefix: str | None = None,
+    retention_days: Some = RETENTION_DAYS,
     as_json: console.AsJson = False,
 ) -> None:
     """Show what is not as required: settings of the topics, and logs that are not those that were counted.
@@ -92,10 +89,10 @@ def check_topics(
 @app.command("strimzi")
 def print_strimzi(
     prefix: str = "hearsay",
-    partitions: Partitions = PARTITIONS,
-    merge_partitions: MergePartitions = MERGE_PARTITIONS,
-    retention_days: RetentionDays = RETENTION_DAYS,
-    replication: Annotated[int, typer.Option(min=1)] = 3,
+    partitions: Some = PARTITIONS,
+    merge_partitions: Some = MERGE_PARTITIONS,
+    retention_days: Some = RETENTION_DAYS,
+    replication: Some = 3,
     cluster: str = "kafka",
 ) -> None:
     """Print the topics, and a user with its rights for each role, as resources of Strimzi (Kafka on Kubernetes).
