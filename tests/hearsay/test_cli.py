@@ -67,10 +67,6 @@ def test_an_error_is_one_sentence_and_a_hint(
     assert "Traceback" not in refused.stderr
 
 
-def test_the_traceback_of_an_error_is_shown_if_it_is_asked_for() -> None:
-    assert "Traceback" in hearsay("--debug", "survey", "check", "no-such-file.yaml").stderr
-
-
 @pytest.mark.parametrize("unbuffered", ["", "1"], ids=["noticed at the end", "noticed at once"])
 def test_a_full_disk_is_said_in_a_sentence(unbuffered: str) -> None:
     command = [sys.executable, "-m", "hearsay", "version"]
@@ -158,7 +154,8 @@ def test_the_options_of_topics_have_the_defaults_of_topics() -> None:
     ) == (topics.PARTITIONS, topics.MERGE_PARTITIONS, topics.RETENTION_DAYS)  # fmt: skip
 
 
-def test_wrong_usage_has_its_own_exit_code() -> None:
+def test_wrong_usage_has_its_own_exit_code_and_an_error_its_traceback_if_it_is_asked_for() -> None:
+    assert "Traceback" in hearsay("--debug", "survey", "check", "no-such-file.yaml").stderr
     assert hearsay("no-such-command").returncode == 2
     assert hearsay("run").returncode == 2
     assert hearsay("worker", "--log-level", "LOUD").returncode == 2

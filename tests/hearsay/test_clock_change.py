@@ -66,23 +66,17 @@ def put_back(with_offset: bool) -> None:
     Path("events.csv").write_text("\n".join([f"person,time,area{',ahead' if with_offset else ''}", *rows, ""]))
 
 
-def in_each_hour() -> list[int]:
-    report = json.loads(hearsay("report", "--data", "data", "--json"))
-    return [found for found in visitors(report).values() if found]
-
-
-UNTIL = ("--until", "2026-11-01T00:00:00Z")
+AUTUMN = ["replay", "events.csv", "--survey", "survey.yaml", "--data", "data", "--until", "2026-11-01T00:00:00Z"]
 
 
 def test_local_times_that_the_clock_repeats_are_counted_named_and_refused() -> None:
     """Failure would look like: "nothing is wrong", and the people of one hour in another."""
     put_back(with_offset=False)
     Path("survey.yaml").write_text(HOURS)
-    words = ("replay", "events.csv", "--survey", "survey.yaml", "--data", "data", *UNTIL)
-    checked = CliRunner().invoke(app, [*words, "--check"])
+    checked = CliRunner().invoke(app, [*AUTUMN, "--check"])
     assert checked.exit_code == 1 and "local time that the clock repeats" in checked.output
     assert "400 times in column time that the clock in Europe/Paris shows twice" in " ".join(checked.output.split())
-    refused = CliRunner().invoke(app, words)
+    refused = CliRunner().invoke(app, AUTUMN)
     assert "50.0% have one fault: local time that the clock repeats" in str(refused.exception)
 
 
@@ -100,9 +94,9 @@ def test_local_times_that_the_clock_repeats_are_counted_named_and_refused() -> N
 def test_repeated_hours_are_told_apart_as_the_operator_says(options: tuple[str, ...], expected: list[int]) -> None:
     put_back(with_offset="--offset" in options)
     Path("survey.yaml").write_text(HOURS)
-    words = ("replay", "events.csv", "--survey", "survey.yaml", "--data", "data", *UNTIL, *options)
-    summary = json.loads(hearsay(*words, "--json"))
-    assert in_each_hour() == expected
+    summary = json.loads(hearsay(*AUTUMN, *options, "--json"))
+    report = json.loads(hearsay("report", "--data", "data", "--json"))
+    assert [found for found in visitors(report).values() if found] == expected
     assert summary["told_apart"] == (400 if "--repeated" in options else 0)
     assert summary["faults"]["repeated"]["count"] == (400 if "--most-faults" in options else 0)
 

@@ -30,7 +30,7 @@ def data(tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-def test_people_see_who_has_spent_what(data: str) -> None:
+def test_people_and_programs_see_who_has_spent_what(data: str) -> None:
     shown = CliRunner().invoke(app, ["stats", "--data", data], catch_exceptions=False).output
     for part in (
         "append-only file, synced: always",
@@ -43,13 +43,10 @@ def test_people_see_who_has_spent_what(data: str) -> None:
         "upper bound",
     ):
         assert part in shown
-
-
-def test_programs_get_json(data: str) -> None:
-    shown = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).stdout)
-    (survey,) = (each for each in shown["surveys"] if each["survey"] == "visits")
+    read = json.loads(CliRunner().invoke(app, ["stats", "--data", data, "--json"], catch_exceptions=False).stdout)
+    (survey,) = (each for each in read["surveys"] if each["survey"] == "visits")
     assert (survey["survey"], survey["at_cap"], survey["spent"]) == ("visits", {"area": 20}, [])
-    (question,) = shown["questions"]
+    (question,) = read["questions"]
     assert (question["surveys"], question["memos"]) == (["again", "visits"], {"area": 140})
     assert question["spent"] == [[pytest.approx(2.0), 100], [pytest.approx(4.0), 20]]
 

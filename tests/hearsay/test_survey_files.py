@@ -14,6 +14,7 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 
 SURVEY = "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, %s}]}"
+MEMOS = "eps_inf: 2, eps_1: 1"
 TEXT = """
 {id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, areas: districts.geojson,
  grid: {at: [47.2, 6.0], cell: 500m, columns: 6, rows: 4}, geo: {level: 1.1, radius: 400m}}]}
@@ -53,23 +54,20 @@ def test_a_wrong_file_of_values_is_refused_in_words(tmp_path: Path, more: str, w
         read_survey(written(tmp_path, more))
 
 
-def test_a_survey_that_is_no_file_names_none() -> None:
-    with pytest.raises(SurveyError, match="read from beside a survey's file"):
-        parse_survey(SURVEY % "values_from: names.txt")
-
-
-def test_too_many_values_are_refused_with_what_to_take_at_which_number() -> None:
-    memos = SURVEY.replace("eps: 1", "eps_inf: 2, eps_1: 1")
-    with pytest.raises(SurveyError, match=r"has 70,000 values; auto takes at most 65,536 .*olh up to 1,000,000"):
-        parse_survey(memos % "range: {last: 69999}")
-    with pytest.raises(SurveyError, match=r"loloha takes at most 255 values, not 300.*l-osue up to 65,536"):
-        parse_survey(memos % "range: {last: 299}, mechanism: loloha")
-    with pytest.raises(SurveyError, match="'olh' does not fit this survey's solution and budgets"):
-        parse_survey(memos % "range: {last: 299}, mechanism: olh")
-    with pytest.raises(SurveyError, match="more than 1,000,000 values"):
-        parse_survey(SURVEY % "range: {last: 1000000}")
-    with pytest.raises(SurveyError, match="olh cannot hash 1000000 values to g = 61"):
-        parse_survey(SURVEY % "range: {last: 999999}, mechanism: olh, parameter: 61")
+@pytest.mark.parametrize(
+    ("more", "budgets", "words"),
+    [
+        ("values_from: names.txt", "eps: 1", "read from beside a survey's file"),
+        ("range: {last: 69999}", MEMOS, r"has 70,000 values; auto takes at most 65,536 .*olh up to 1,000,000"),
+        ("range: {last: 299}, mechanism: loloha", MEMOS, r"at most 255 values, not 300.*l-osue up to 65,536"),
+        ("range: {last: 299}, mechanism: olh", MEMOS, "'olh' does not fit this survey's solution and budgets"),
+        ("range: {last: 1000000}", "eps: 1", "more than 1,000,000 values"),
+        ("range: {last: 999999}, mechanism: olh, parameter: 61", "eps: 1", "olh cannot hash 1000000 values to g = 61"),
+    ],
+)
+def test_too_many_values_are_refused_with_what_to_take(more: str, budgets: str, words: str) -> None:
+    with pytest.raises(SurveyError, match=words):
+        parse_survey((SURVEY % more).replace("eps: 1", budgets))
 
 
 def districts(*squares: tuple[str, float, float, float, float]) -> str:
