@@ -16,11 +16,7 @@ from protocols.survey import format_duration
 
 if TYPE_CHECKING:
     from protocols.planning import CentralPlan, NoisePlan, Plan, SharesPlan, TargetPlan
-    from protocols.planning.guarantee import GuaranteePlan
-    from protocols.planning.links import LinkPlan
-    from protocols.planning.plan import AttributePlan
-    from protocols.planning.ways import WayPlan
-    from protocols.privacy import CentralLoss, Loss, PlaceLoss
+    from protocols.privacy import CentralLoss, Loss
 
 LIKELY = 0.9
 """A guess that is right more often than this is shown in red."""
@@ -132,29 +128,14 @@ def _values(drawn: Plan) -> dict[str, Any]:
 def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
     """The rows of each table."""
     exact = [(a.name, a.precision) for a in drawn.attributes if a.precision is not None]
-    crowd = drawn.crowd
-    linked = crowd.attributes | ({} if crowd.report is None else {"all in one report": crowd.report})
-    tracked = {name: (link.trackability, link.trackability_for_ever) for name, link in linked.items()}
     noised = {} if drawn.presence is None else drawn.presence.attributes
+    linked = drawn.crowd.attributes | ({} if drawn.crowd.report is None else {"all in one report": drawn.crowd.report})
+    tracked = {name: (link.trackability, link.trackability_for_ever) for name, link in linked.items()}
     return {
-        "mechanisms": [
-            (a.name, str(a.values), f"{a.mechanism} {a.detail}".strip(), _budgets(a), _noise(a.first), _noise(a.second))
-            for a in drawn.attributes
-        ],
-        "alternatives": [(a.name, f"{a.why}\n[dim]{_alternatives(a)}[/]") for a in drawn.attributes],
-        "guarantees": _guarantees(drawn.guarantee),
-        "places": [
-            (
-                a.name,
-                f"{loss.metres:,.0f} m",
-                _number(loss.per_report),
-                _ever(loss),
-                *map(_loss, loss.any.values()),
-                "" if loss.protected else "not protected",
-            )
-            for a in drawn.attributes
-            for loss in drawn.guarantee.places.get(a.name, ())
-        ],
+        "mechanisms": _mechanisms(drawn),
+        "alternatives": _alternatives(drawn),
+        "guarantees": _guarantees(drawn),
+        "places": _places(drawn),
         "precision": [
             (name, f"{p.reports:,.0f}", *map(_number, (p.if_nobody, p.if_half, p.at_best)), f"{p.devices_needed:,}")
             for name, p in exact
@@ -171,9 +152,20 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
         ],
         "central": _central(drawn.central or {}, drawn.target),
         "shares": _shares(drawn.shares) if with_shares and drawn.shares is not None else (),
-        "ways": _ways(drawn.ways) if all(way.errors for way in drawn.ways) else (),
+        "ways": _ways(drawn) if all(way.errors for way in drawn.ways) else (),
         "risk": _risk(drawn),
-        "links": [_link(name, link) for name, link in linked.items()],
+        "links": [
+            (
+                name,
+                f"{link.answer_bits:.2f}",
+                f"{link.trait_bits:.2f}",
+                f"[red]{bits:.2f}[/]" if link.links else f"{bits:.2f}",
+                _share(link.first_guess),
+                _share(link.luck),
+            )
+            for name, link in linked.items()
+            for bits in [link.answer_bits + link.trait_bits]
+        ],
         "tracking": [
             (name, *("not known" if figure is None else _number(figure) for figure in known))
             for name, known in tracked.items()
@@ -182,7 +174,30 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
     }
 
 
-def _guarantees(promise: GuaranteePlan) -> Iterator[Sequence[str]]:
+def _mechanisms(drawn: Plan) -> Iterator[Sequence[str]]:
+    for a in drawn.attributes:
+        budgets = ", ".join(f"{budget:.3g}" for budget in (a.eps_inf, a.eps_1) if budget is not None)
+        yield a.name, str(a.values), f"{a.mechanism} {a.detail}".strip(), budgets, _noise(a.first), _noise(a.second)
+
+
+def _alternatives(drawn: Plan) -> Iterator[Sequence[str]]:
+    """All variances, that of the chosen mechanism marked."""
+    for a in drawn.attributes:
+        marked = (f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
+        yield a.name, f"{a.why}\n[dim]{'  '.join(marked)}[/]"
+
+
+def _places(drawn: Plan) -> Iterator[Sequence[str]]:
+    for a in drawn.attributes:
+        for loss in drawn.guarantee.places.get(a.name, ()):
+            ever = "adds up" if loss.for_ever is None else _number(loss.for_ever)
+            several, kept = map(_loss, loss.any.values()), "" if loss.protected else "not protected"
+            yield a.name, f"{loss.metres:,.0f} m", _number(loss.per_report), ever, *several, kept
+
+
+def _guarantees(drawn: Plan) -> Iterator[Sequence[str]]:
+    promise = drawn.guarantee
+
     def row(seen: str, loss: Loss) -> Sequence[str]:
         return seen, _loss(loss.whole), _loss(loss.attribute), _kind(loss)
 
@@ -252,8 +267,8 @@ def _shares(shares: SharesPlan) -> Iterator[Sequence[str]]:
         yield one.name, f"{one.share:.3g}", f"{one.even:.4g}", error, *figures
 
 
-def _ways(ways: Sequence[WayPlan]) -> Iterator[Sequence[str]]:
-    for way in ways:
+def _ways(drawn: Plan) -> Iterator[Sequence[str]]:
+    for way in drawn.ways:
         terms = f"[bold]{way.terms}[/]" if way.declared else way.terms
         errors = [_number(max(found.values())) for found in (way.errors, way.nowcasts)]
         *_, last = way.any.values()
@@ -270,19 +285,6 @@ def _risk(drawn: Plan) -> Iterator[Sequence[str]]:
         yield "which attribute is true", seen, _number(1 / len(drawn.attributes)), ""
 
 
-def _link(name: str, link: LinkPlan) -> Sequence[str]:
-    bits = link.answer_bits + link.trait_bits
-    together = f"[red]{bits:.2f}[/]" if link.links else f"{bits:.2f}"
-    return (
-        name,
-        f"{link.answer_bits:.2f}",
-        f"{link.trait_bits:.2f}",
-        together,
-        _share(link.first_guess),
-        _share(link.luck),
-    )
-
-
 def _ratios(drawn: Plan) -> list[float]:
     return sorted({point.ratio for points in drawn.crowd.wider.values() for point in points})
 
@@ -296,19 +298,6 @@ def _wider(drawn: Plan) -> Iterator[Sequence[str]]:
 
 def _share(value: float) -> str:
     return f"{100 * value:.2g} %"
-
-
-def _budgets(a: AttributePlan) -> str:
-    return ", ".join(f"{budget:.3g}" for budget in (a.eps_inf, a.eps_1) if budget is not None)
-
-
-def _alternatives(a: AttributePlan) -> str:
-    """All variances, that of the chosen mechanism marked."""
-    return "  ".join(f"[bold]{n} {v:.3g}[/]" if n == a.mechanism else f"{n} {v:.3g}" for n, v in a.alternatives.items())
-
-
-def _ever(loss: PlaceLoss) -> str:
-    return "adds up" if loss.for_ever is None else _number(loss.for_ever)
 
 
 def _noise(noise: NoisePlan | None) -> str:
