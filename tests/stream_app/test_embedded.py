@@ -121,12 +121,12 @@ def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(
 ) -> None:
     """A failure would be a final that differs from the recount's, or one that changed between two kills."""
     random = Random(7)
-    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)  # so that kills come while logs are shortened, too
+    monkeypatch.setattr(local_log, "LARGE_BYTES", 1)  # so that kills come while logs begin anew, too
     child = f"""
 from pathlib import Path
 from stream_app.local import log
 from {__name__} import report_a_week
-log.DROPPED_BYTES = 1
+log.LARGE_BYTES = 1
 report_a_week(Path({str(tmp_path)!r}))
 """
     published: dict[bytes, bytes] = {}
