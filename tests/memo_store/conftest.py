@@ -1,10 +1,12 @@
-"""A Redis for tests that write thousands of batches and kill nobody: it does not wait for the disk."""
+"""Stores for tests; and a Redis for those that write thousands of batches and kill nobody: it never syncs."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
 
+from memo_store.store import MemoStore
 from servers.redis_server import RedisServer
 
 
@@ -21,3 +23,19 @@ def hasty_redis_url(_hasty_server: RedisServer) -> str:
     with redis.Redis.from_url(_hasty_server.url) as client:
         client.flushall()
     return _hasty_server.url
+
+
+@pytest.fixture
+def store(hasty_redis_url: str) -> Iterator[MemoStore]:
+    """A new store with a confirmed history."""
+    with MemoStore(hasty_redis_url) as store:
+        store.accept_loss()
+        yield store
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of one's own."""
+    server = RedisServer(tmp_path / "redis").start()
+    yield server
+    server.stop()

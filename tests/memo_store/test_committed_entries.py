@@ -1,6 +1,5 @@
 """A period reports the memo entry that it has committed, whatever happens to the record or to the store in between."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,13 +19,6 @@ from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(300)
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def people(cap: int | None) -> Respondent:

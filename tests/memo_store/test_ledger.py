@@ -1,7 +1,5 @@
 """What devices have spent, in one survey and in all, and what the store says of itself without any key."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -12,13 +10,6 @@ from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(1000)
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def live(memos: SurveyMemos, periods: int) -> None:

@@ -22,13 +22,6 @@ QUESTION = CAPPED.scheme.questions[0]
 
 
 @pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path / "redis").start()
-    yield server
-    server.stop()
-
-
-@pytest.fixture
 def store(server: RedisServer) -> Iterator[MemoStore]:
     """A store that survives restarts of its server, because it waits for them."""
     with MemoStore(server.url, sleep=lambda _: None if server.running else server.start()) as store:

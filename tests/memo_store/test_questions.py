@@ -1,7 +1,7 @@
 """There is one memo per question, however many surveys ask it; caps, commits and presence belong to a survey."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,13 +22,6 @@ EVERYONE = devices(2000)
 FOODS = ["soup", "bread", "an apple", "rice", "tea"]
 SAID = np.arange(len(EVERYONE)) % len(FOODS)  # of FOODS
 BUDGETS = "eps_inf: 2, eps_1: 1"
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def asking(
