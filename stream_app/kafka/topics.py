@@ -103,7 +103,7 @@ class Topics:
         changelog = {"segment.bytes": str(64 * 1024 * 1024), "min.cleanable.dirty.ratio": "0.2"}
         offsets = "counting needs consecutive offsets"
         newest = "only the newest record of a key matters, and it must never expire"
-        stays = "delete", "a result is published once and must stay readable"
+        stays = "delete", "a result is published once and must stay readable", FOREVER
         replaced = "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS
         changelogs = (self.counting_changelog, self.partitions), (self.merging_changelog, self.merge_partitions)
         return [
