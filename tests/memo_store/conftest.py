@@ -4,24 +4,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import redis
 
 from memo_store.store import MemoStore
 from servers.redis_server import RedisServer
+from tests.memo_store.surveys import empty, running
 
 
 @pytest.fixture(scope="session")
 def _hasty_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path_factory.mktemp("hasty-redis"), options={"appendfsync": "no"}).start()
-    yield server
-    server.stop()
+    with running(tmp_path_factory.mktemp("hasty-redis"), options={"appendfsync": "no"}) as server:
+        yield server
 
 
 @pytest.fixture
 def hasty_redis_url(_hasty_server: RedisServer) -> str:
     """The address of a Redis that is empty at the start of the test and never syncs."""
-    with redis.Redis.from_url(_hasty_server.url) as client:
-        client.flushall()
+    empty(_hasty_server.url)
     return _hasty_server.url
 
 
@@ -35,7 +33,5 @@ def store(hasty_redis_url: str) -> Iterator[MemoStore]:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[RedisServer]:
-    """A Redis of one's own."""
-    server = RedisServer(tmp_path / "redis").start()
-    yield server
-    server.stop()
+    with running(tmp_path / "redis") as server:
+        yield server

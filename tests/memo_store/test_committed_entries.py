@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import redis
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -16,7 +15,7 @@ from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, empty, respondent
 
 EVERYONE = devices(300)
 
@@ -109,8 +108,7 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     memos = store.survey(people(1))
     look_up(memos, 3, 0)
     held = look_up(memos, 4, 1)
-    with redis.Redis.from_url(hasty_redis_url) as client:
-        client.flushall()
+    empty(hasty_redis_url)
     with pytest.raises(HistoryLost):
         look_up(memos, 4, 1)
     store.accept_loss()

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 from hypothesis import strategies as st
 
 from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part, Partial, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
@@ -113,3 +114,19 @@ def keep(store: dict[bytes, bytes], items: Iterable[Write | Output]) -> None:
             store[item.key] = item.value
         elif isinstance(item, Write):
             store.pop(item.key, None)
+
+
+def outputs(flush: Iterable[Write | Output], topic: str) -> list[Output]:
+    return [item for item in flush if isinstance(item, Output) and item.topic == topic]
+
+
+def parts(flush: Iterable[Write | Output]) -> list[Part]:
+    return [found for found in _partials(flush) if isinstance(found, Part)]
+
+
+def progress(flush: Iterable[Write | Output]) -> list[Progress]:
+    return [found for found in _partials(flush) if isinstance(found, Progress)]
+
+
+def _partials(flush: Iterable[Write | Output]) -> list[Partial]:
+    return [decode_partial(output.value) for output in outputs(flush, "partials")]
