@@ -47,10 +47,8 @@ TRANSIENT_WORDS = ("LOADING", "MASTERDOWN", "BUSY ", "MISCONF", "NOREPLICAS")
 class Link:
     """A connection that runs batches of commands: all are answered, or StoreError is raised."""
 
-    def __init__(
-        self, target: str | Client, *, tries: int = TRIES, sleep: Callable[[float], None] = time.sleep, **options: Any
-    ) -> None:
-        self._tries, self._sleep = tries, sleep
+    def __init__(self, target: str | Client, *, sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
+        self._sleep = sleep
         self.where = _without_password(target) if isinstance(target, str) else "the given client"
         self.client = _connect(target, options, self._retrying) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
@@ -101,7 +99,7 @@ class Link:
             self.client.connection_pool.disconnect(inuse_connections=False)
 
     def _retrying(self, attempt: Callable[[], T], before_retry: Callable[[], None] = lambda: None) -> T:
-        for number in range(self._tries):
+        for number in range(TRIES):
             if number:
                 self._sleep(min(FIRST_WAIT * 2 ** (number - 1), LONGEST_WAIT))
                 before_retry()
@@ -118,7 +116,7 @@ class Link:
                     raise StoreError(f"Redis at {self.where} refused: {error}", _advice(error)) from None
                 failure = error
         raise StoreUnavailable(
-            f"Redis at {self.where} did not answer after {self._tries} tries: {failure}",
+            f"Redis at {self.where} did not answer after {TRIES} tries: {failure}",
             "start Redis, or wait until it answers, and run again: nothing was reported without its memo",
         ) from failure
 

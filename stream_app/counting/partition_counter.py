@@ -221,12 +221,6 @@ class PartitionCounter(LogReader):
         self._unsent.discard(survey)
         self._periods.forget(survey)
 
-    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
-        position = Position.decode(record)
-        position.restore(survey, Position.decode(before))
-        position.quarantines[survey] = self._quarantines[survey]
-        return position.encode()
-
     def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
         """Go on after the offsets that were skipped, unless that was done before."""
         if skipped.last < self.next_offset:

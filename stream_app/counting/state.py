@@ -15,7 +15,7 @@ may still need them.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -96,16 +96,9 @@ class Position(LogPosition):
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
 
-    def restore(self, survey: str, flushed: "Position") -> None:
-        """Set a survey back to what an earlier position has of it."""
-        pairs: list[tuple[dict[str, Any], dict[str, Any]]] = [
-            (self.clocks, flushed.clocks),
-            (self.rejects, flushed.rejects),
-            (self.lates, flushed.lates),
-            (self.lost, flushed.lost),
-            (self.losing, flushed.losing),
-        ]
-        for ours, theirs in pairs:
+    def restore(self, survey: str, flushed: Self) -> None:
+        for of_surveys in ("clocks", "rejects", "lates", "lost", "losing"):
+            ours, theirs = getattr(self, of_surveys), getattr(flushed, of_surveys)
             ours.pop(survey, None)
             ours.update({name: value for name, value in theirs.items() if name == survey})
         others = {key: listed for key, listed in self.open.items() if key[0] != survey}

@@ -2,8 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 
-from aiokafka import ConsumerRecord
-
 from protocols.randomness import Keyring
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from stream_app.counting.judging import Record
@@ -13,7 +11,7 @@ from stream_app.faust_app.monitoring import note_finals, note_passed_over, outco
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks
-from stream_app.log.marks import NO_EPOCH, LogFault, Skipped
+from stream_app.log.marks import LogFault, Skipped
 from stream_app.merging.merger import Merger
 
 
@@ -33,13 +31,13 @@ class Counting(PartitionTasks[PartitionCounter]):
             [survey.id for survey in self._surveys],
         )
 
-    async def apply(self, task: PartitionTask[PartitionCounter], received: Sequence[ConsumerRecord]) -> bool:
+    async def apply(self, task: PartitionTask[PartitionCounter], received: Sequence[EpochRecord]) -> bool:
         """Count records. Returns whether to flush now: one of them closed a period."""
         shift = task.reader.mark.shift
         records = [
             task.skipped(record)
             if isinstance(record, SkippedRecords)
-            else Record(record.offset + shift, content_type(record), record.value, epoch_of(record))
+            else Record(record.offset + shift, content_type(record), record.value, record.leader_epoch)
             for record in received
         ]
         clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
@@ -79,7 +77,7 @@ class Merging(PartitionTasks[Merger]):
         keyring = Keyring(options.presence_key)
         return Merger(partition, options.topics.partitions, self._surveys.lookup, keyring, records.items(), log_start)
 
-    async def apply(self, task: PartitionTask[Merger], received: Sequence[ConsumerRecord]) -> bool:
+    async def apply(self, task: PartitionTask[Merger], received: Sequence[EpochRecord]) -> bool:
         """Merge partials. Returns whether to flush now: one of them made a period final."""
         made: list[Period] = []
         for record in received:
@@ -91,21 +89,17 @@ class Merging(PartitionTasks[Merger]):
             scheme = self._surveys.lookup((record.key or b"").decode())
             task.is_private |= scheme is not None and scheme.presence is not None
             offset = record.offset + task.reader.mark.shift
-            made += task.reader.apply(offset, record.value or b"", epoch_of(record), record.key or b"")
+            made += task.reader.apply(offset, record.value or b"", record.leader_epoch, record.key or b"")
         note_passed_over(task.reader, self._surveys.lookup)
         note_finals(made)
         return bool(made)
-
-
-def epoch_of(record: ConsumerRecord) -> int:
-    return record.leader_epoch if isinstance(record, EpochRecord) else NO_EPOCH
 
 
 def last_of(record: Record | Skipped) -> int:
     return record.last if isinstance(record, Skipped) else record.offset
 
 
-def content_type(record: ConsumerRecord) -> str | None:
+def content_type(record: EpochRecord) -> str | None:
     """The content type in a record's headers: None if it is missing, else any text."""
     for name, value in record.headers:
         if name == CONTENT_TYPE_HEADER and value is not None:

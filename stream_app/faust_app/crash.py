@@ -44,16 +44,14 @@ MAX_UNCHANGED = 30
 class Watchdog:
     """Counts the checks in a row without progress. It counts checks, not seconds, as a paused process makes none."""
 
-    def __init__(self, max_unchanged: int = MAX_UNCHANGED) -> None:
-        self._max_unchanged = max_unchanged
-        self._unchanged = 0
-        self._last: object = None
+    _unchanged = 0
+    _last: object = None
 
     def check(self, progress: object) -> None:
         """`progress` is a value that changes with progress, or None if none is due. Too often the same is an error."""
         self._unchanged = self._unchanged + 1 if progress is not None and progress == self._last else 0
         self._last = progress
-        if self._unchanged >= self._max_unchanged:
+        if self._unchanged >= MAX_UNCHANGED:
             seconds = self._unchanged * CHECK_SECONDS
             raise ServerError(
                 f"partitions were not assigned or their state not recovered for {seconds:.0f} s, although the broker "

@@ -12,7 +12,7 @@ from protocols.errors import TopicError
 from servers.kafka_clients import connected, not_allowed
 from servers.settings import KafkaSettings
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, RESULTS, ResultTopic, TopicName
+from stream_app.log.flushes import DEADLETTERS, FINALS, OPEN, PARTIALS, RESULTS, TopicName
 
 FRAME_BYTES = 4 * 1024 * 1024
 """The largest record accepted on the reports topic: more than a frame of several thousand reports needs."""
@@ -56,6 +56,16 @@ class Topic:
         }
 
 
+class _Name:
+    """The name of a topic, which begins with the prefix of `Topics`."""
+
+    def __init__(self, rest: str) -> None:
+        self._rest = rest
+
+    def __get__(self, topics: "Topics", kind: type["Topics"]) -> str:
+        return topics.prefix + self._rest
+
+
 @dataclass(frozen=True)
 class Topics:
     """The names and required configuration of all topics. The prefix is also the id of the Faust app.
@@ -69,49 +79,18 @@ class Topics:
     merge_partitions: int = 4
     retention_days: int = 30
 
+    reports = _Name(".reports")  # and clock records: the input
+    surveys = _Name(".surveys")  # the survey registry
+    partials = _Name(f".{PARTIALS}")  # the counts and the progress of each input partition
+    finals = _Name(f".{FINALS}")  # what is released of every closed period
+    open = _Name(f".{OPEN}")  # what is open of every survey
+    deadletters = _Name(f".{DEADLETTERS}")  # every rejected record, with the reason
+    counting_changelog = _Name(f"-{COUNTING_TABLE}-changelog")  # Faust chooses these names
+    merging_changelog = _Name(f"-{MERGING_TABLE}-changelog")
+
     def named(self, topic: TopicName) -> str:
         """The full name of a topic that the app writes to."""
         return f"{self.prefix}.{topic}"
-
-    @property
-    def reports(self) -> str:
-        """Reports and clock records: the input."""
-        return f"{self.prefix}.reports"
-
-    @property
-    def surveys(self) -> str:
-        """The survey registry."""
-        return f"{self.prefix}.surveys"
-
-    @property
-    def partials(self) -> str:
-        """Partials: the counts and the progress of each input partition."""
-        return self.named(PARTIALS)
-
-    @property
-    def finals(self) -> str:
-        """Finals: what is released of every closed period."""
-        return self.named(FINALS)
-
-    @property
-    def open(self) -> str:
-        """What is open of every survey."""
-        return self.named(OPEN)
-
-    @property
-    def deadletters(self) -> str:
-        """Dead letters: every rejected record, with the reason."""
-        return self.named(DEADLETTERS)
-
-    @property
-    def counting_changelog(self) -> str:
-        """The changelog of the counting table. Faust chooses this name."""
-        return f"{self.prefix}-{COUNTING_TABLE}-changelog"
-
-    @property
-    def merging_changelog(self) -> str:
-        """The changelog of the merging table."""
-        return f"{self.prefix}-{MERGING_TABLE}-changelog"
 
     def all(self) -> list[Topic]:
         """The required configuration of every topic."""
@@ -124,28 +103,22 @@ class Topics:
         changelog = {"segment.bytes": str(64 * 1024 * 1024), "min.cleanable.dirty.ratio": "0.2"}
         offsets = "counting needs consecutive offsets"
         newest = "only the newest record of a key matters, and it must never expire"
+        stays = "delete", "a result is published once and must stay readable", FOREVER
+        replaced = "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS
+        changelogs = (self.counting_changelog, self.partitions), (self.merging_changelog, self.merge_partitions)
         return [
             Topic(self.reports, self.partitions, "delete", offsets, kept, FRAME_BYTES, tuning=arrival),
             Topic(self.surveys, 1, "compact", newest, tuning=first),
             Topic(self.partials, self.merge_partitions, "delete", offsets, kept),
             Topic(self.finals, 1, "delete", "a final is published once, and results are made of it at any time"),
-            Topic(self.open, 1, "compact,delete", "a newer record replaces an older one", REPLACED_RETENTION_MS),
-            *(_result_topic(self.named(topic.name), topic) for topic in RESULTS),
+            Topic(self.open, 1, *replaced),
+            *(Topic(self.named(topic.name), 1, *(replaced if topic.replaced else stays)) for topic in RESULTS),
             Topic(self.deadletters, 1, "delete", "every rejected record must stay readable", kept, tuning=arrival),
             *(
-                Topic(name, partitions, "compact", newest, compaction_lag_ms=COMPACTION_LAG_MS, tuning=changelog)
-                for name, partitions in (
-                    (self.counting_changelog, self.partitions),
-                    (self.merging_changelog, self.merge_partitions),
-                )
+                Topic(*one, "compact", newest, FOREVER, RECORD_BYTES, COMPACTION_LAG_MS, changelog)
+                for one in changelogs
             ),
         ]
-
-
-def _result_topic(name: str, topic: ResultTopic) -> Topic:
-    if not topic.replaced:
-        return Topic(name, 1, "delete", "a result is published once and must stay readable")
-    return Topic(name, 1, "compact,delete", "a newer result replaces an older one", REPLACED_RETENTION_MS)
 
 
 @dataclass(frozen=True)
@@ -286,9 +259,10 @@ def _compare(topic: Topic, partitions: int, configs: Mapping[str, str]) -> Itera
     policy = configs["cleanup.policy"]
     if set(policy.split(",")) != set(topic.policy.split(",")):
         yield Mismatch(topic.name, "cleanup.policy", policy, topic.policy, topic.why)
+    deleted = "records would be deleted before they are needed" if "delete" in topic.policy else ""
     at_least = {
-        "retention.ms": "records would be deleted before they are needed" if "delete" in topic.policy else "",
-        "retention.bytes": "records would be deleted before they are needed" if "delete" in topic.policy else "",
+        "retention.ms": deleted,
+        "retention.bytes": deleted,
         "max.message.bytes": "the broker would refuse larger records",
         "min.compaction.lag.ms": "the last writes before a crash could not be examined",
     }

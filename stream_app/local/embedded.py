@@ -5,8 +5,7 @@
 
 The process may be killed at any moment. Records that `flush` confirmed are in the log, records in the log that the
 state does not contain are counted when the directory is opened again, and state and results change in one transaction.
-After it, the log forgets the records before the first one of a period that is open: what is read at a start does not
-grow with the history.
+After it, the log may forget them all: what is read at a start does not grow with the history.
 """
 
 import os
@@ -143,9 +142,8 @@ class EmbeddedApp:
         with self._closed_on_failure():
             with self.store.transaction():
                 self._write()
-            for log, counter in zip(self._logs, self._counters, strict=True):
-                open_since = (period.opened for period in counter.open_periods.values())
-                log.shorten(min(open_since, default=counter.next_offset))
+            for log in self._logs:
+                log.forget()
         self._after_publication(self.store)
         self._published, self._closes = monotonic(), False
 
@@ -220,8 +218,8 @@ class EmbeddedApp:
                     f"{counter.next_offset - 1} is another",
                     SAME_BACKUP,
                 )
-            for record in log.read(counter.next_offset):
-                counter.apply(record)
+            counter.apply_all(log.unread)
+            log.unread.clear()
             _check(counter)
         _check(self._merger)
         self.publish()

@@ -98,15 +98,10 @@ def _check_version(data: bytes) -> None:
     if data[:1] != b"h" or not data[1:2].isdigit():
         raise ValueError("unknown format")
     version = int(data[1:2])
-    if version > VERSION:
+    if not OLDEST <= version <= VERSION:
+        read = f"up to {VERSION}: a newer" if version > VERSION else f"from {OLDEST} on: an older"
         raise AnotherRelease(
-            f"the state has version {version}, and this release reads versions up to {VERSION}: a newer one wrote it",
-            ANOTHER_RELEASE,
-        )
-    if version < OLDEST:
-        raise AnotherRelease(
-            f"the state has version {version}, and this release reads versions from {OLDEST} on: an older one wrote it",
-            ANOTHER_RELEASE,
+            f"the state has version {version}, and this release reads versions {read} one wrote it", ANOTHER_RELEASE
         )
 
 

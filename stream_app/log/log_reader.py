@@ -127,9 +127,12 @@ class LogReader(ABC):
         self._deletions = [*(item for item in flush.stages[-1] if isinstance(item, Write)), *self._deletions]
         self._saved_position = b""
 
-    @abstractmethod
     def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
         """A position record in which a survey is quarantined, and stands as in the record before."""
+        position = self.POSITION.decode(record)
+        position.restore(survey, self.POSITION.decode(before))
+        position.quarantines[survey] = self._quarantines[survey]
+        return position.encode()
 
     def _quarantine(self, survey: str, earlier: Quarantines, error: Exception, position: bytes) -> None:
         """Forget the survey in memory. Its state is what a flush left, and nothing more of it is written.

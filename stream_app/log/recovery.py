@@ -54,6 +54,10 @@ class LogPosition(ABC):
         quarantines = {survey: Quarantine(**quarantine) for survey, quarantine in head["quarantines"].items()}
         return head["offset"], Mark(**head["mark"]), quarantines
 
+    @abstractmethod
+    def restore(self, survey: str, flushed: Self) -> None:
+        """Set a survey back to what an earlier position has of it."""
+
     def offset_of(self, survey: str) -> int:
         """Through which offset the state contains a survey."""
         quarantine = self.quarantines.get(survey, NEVER_QUARANTINED)

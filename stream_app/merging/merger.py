@@ -153,11 +153,6 @@ class Merger(LogReader):
             check_size(survey, "a part", write.value or b"", RECORD_BYTES)
         return parts, finals, [status]
 
-    def _amended(self, record: bytes, survey: str, before: bytes) -> bytes:
-        position = MergePosition.decode(record)  # an offset that the survey's record lacks is read again
-        position.quarantines[survey] = self._quarantines[survey]
-        return position.encode()
-
     def _forget(self, survey: str, position: bytes) -> None:
         self._surveys.pop(survey, None)
         self._changed.pop(survey, None)

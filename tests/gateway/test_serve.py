@@ -78,7 +78,7 @@ def counted_in(log: Path) -> dict[int, dict[int, tuple[int, int]]]:
     """What the log says, read without the app: the gap and the answer of each token in each period, until it closed."""
     found: dict[int, dict[int, tuple[int, int]]] = {}
     through, reader = -1, LocalLog(log, 0)
-    for record in reader.read():
+    for record in reader.unread:
         if str(record.content_type).endswith("clock+json"):
             through = max(through, json.loads(record.value or b"")["through"])
             continue

@@ -1,6 +1,9 @@
 """Small surveys and fleets for the tests of the memo store."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import redis
@@ -13,6 +16,7 @@ from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from servers.redis_server import RedisServer
 
 TWO_ROUNDS = "eps_inf: 2, eps_1: 1"
 
@@ -43,6 +47,21 @@ def respondent(
 
 def devices(count: int) -> Devices:
     return np.arange(count, dtype=np.uint64)
+
+
+@contextmanager
+def running(directory: Path, **options: Any) -> Iterator[RedisServer]:
+    """A Redis of one's own."""
+    server = RedisServer(directory, **options).start()
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def empty(url: str) -> None:
+    with redis.Redis.from_url(url) as client:
+        client.flushall()
 
 
 def columns_key(client: redis.Redis) -> bytes:

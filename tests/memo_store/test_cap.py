@@ -1,6 +1,5 @@
 """A device never exceeds its cap of memoised values, whatever happens to it."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,14 +9,6 @@ from memo_store.store import MemoStore
 from memo_store.tables.memos import MemoTable
 from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    """A new store with a confirmed history."""
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def test_at_the_cap_a_device_holds_the_last_memo_it_created_for_good(store: MemoStore) -> None:

@@ -1,11 +1,9 @@
 """A period reports the memo entry that it has committed, whatever happens to the record or to the store in between."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
-import redis
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -17,16 +15,9 @@ from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, empty, respondent
 
 EVERYONE = devices(300)
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def people(cap: int | None) -> Respondent:
@@ -117,8 +108,7 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     memos = store.survey(people(1))
     look_up(memos, 3, 0)
     held = look_up(memos, 4, 1)
-    with redis.Redis.from_url(hasty_redis_url) as client:
-        client.flushall()
+    empty(hasty_redis_url)
     with pytest.raises(HistoryLost):
         look_up(memos, 4, 1)
     store.accept_loss()

@@ -5,25 +5,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import redis
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memo_store.store import MemoStore
 from protocols.errors import StoreError
 from servers.redis_server import RedisServer
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, empty, respondent
 
 EVERYONE = devices(40)
 Happening = list[tuple[int, set[int]]]
 steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
 
 
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(happening=steps)
-def test_a_fleets_presence_agrees_with_that_of_single_devices(redis_server: RedisServer, happening: Happening) -> None:
-    with redis.Redis.from_url(redis_server.url) as client, MemoStore(redis_server.url) as store:
-        client.flushall()
+def test_a_fleets_presence_agrees_with_that_of_single_devices(hasty_redis_url: str, happening: Happening) -> None:
+    empty(hasty_redis_url)
+    with MemoStore(hasty_redis_url) as store:
         table, numbered = (store.survey(respondent(id=id, terms="grace: 9d,")) for id in ("table", "numbered"))
         fleet = numbered.fleet_presence(40)
         for period, there in happening:
@@ -50,40 +50,38 @@ def test_a_second_writer_is_refused(redis_url: str) -> None:
 
 
 def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(redis_url: str) -> None:
-    with redis.Redis.from_url(redis_url) as client, MemoStore(redis_url) as store:
+    with MemoStore(redis_url) as store:
         memos = store.survey(respondent())
         fleet = memos.fleet_presence(40)
         fleet.delivered(EVERYONE[:20], 0)
-        client.flushall()
+        empty(redis_url)
         fleet.delivered(EVERYONE[20:], 1)
         assert memos.presence_losses == (1, 2)
         assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
 
 
 @pytest.mark.parametrize("first", ["delivered", "checked", "looked up"])
-def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(tmp_path: Path, first: str) -> None:
+def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(
+    server: RedisServer, tmp_path: Path, first: str
+) -> None:
     """The old columns in the restored copy must not be taken for the work of another process, whoever notices first."""
-    server = RedisServer(tmp_path / "redis").start()
-    try:
-        with MemoStore(server.url, sleep=lambda _: None) as store:
-            memos = store.survey(respondent())
-            fleet = memos.fleet_presence(40)
-            fleet.delivered(EVERYONE[:10], 0)
-            shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
-            fleet.delivered(EVERYONE[:30], 1)
-            server.kill()
-            shutil.rmtree(server.directory)
-            shutil.copytree(tmp_path / "copy", server.directory)
-            server.start()
-            if first == "checked":
-                memos.presence.status(EVERYONE[:0], 2)
-            if first == "looked up":
-                memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, np.zeros(40, dtype=np.int64), 2)
-            fleet.delivered(EVERYONE[30:], 2)
-            assert memos.presence_losses == (2, 3)
-            assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
-    finally:
-        server.stop()
+    with MemoStore(server.url, sleep=lambda _: None) as store:
+        memos = store.survey(respondent())
+        fleet = memos.fleet_presence(40)
+        fleet.delivered(EVERYONE[:10], 0)
+        shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
+        fleet.delivered(EVERYONE[:30], 1)
+        server.kill()
+        shutil.rmtree(server.directory)
+        shutil.copytree(tmp_path / "copy", server.directory)
+        server.start()
+        if first == "checked":
+            memos.presence.status(EVERYONE[:0], 2)
+        if first == "looked up":
+            memos.lookup(memos.respondent.scheme.questions[0], EVERYONE, np.zeros(40, dtype=np.int64), 2)
+        fleet.delivered(EVERYONE[30:], 2)
+        assert memos.presence_losses == (2, 3)
+        assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
 
 
 def test_a_fleet_may_grow(redis_url: str) -> None:
@@ -93,17 +91,3 @@ def test_a_fleet_may_grow(redis_url: str) -> None:
         memos.fleet_presence(40).delivered(EVERYONE[30:], 1)
         assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
         assert memos.fleet_presence(10).status(EVERYONE[30:], 2).gaps.tolist() == [1] * 10
-
-
-@pytest.mark.parametrize("budgets", ["eps_inf: 2, eps_1: 1", "eps: 1"])
-def test_the_statistics_of_a_store_count_a_fleets_reports(redis_url: str, budgets: str) -> None:
-    with MemoStore(redis_url) as store:
-        people = respondent(budgets=budgets)
-        memos = store.survey(people)
-        if people.scheme.survey.longitudinal:
-            memos.lookup(people.scheme.questions[0], EVERYONE[:8], np.zeros(8, dtype=np.int64), 0)
-        fleet = memos.fleet_presence(40)
-        fleet.delivered(EVERYONE[:8], 0)
-        fleet.delivered(EVERYONE[:4], 1)
-        (found,) = store.stats().surveys
-        assert (found.devices, found.reports) == (8, 12)

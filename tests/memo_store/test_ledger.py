@@ -1,7 +1,5 @@
 """What devices have spent, in one survey and in all, and what the store says of itself without any key."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 
@@ -12,13 +10,6 @@ from tests.memo_store.ledgers import ledger_of
 from tests.memo_store.surveys import devices, respondent
 
 EVERYONE = devices(1000)
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def live(memos: SurveyMemos, periods: int) -> None:
@@ -83,12 +74,13 @@ def test_with_one_in_at_most_one_report_in_so_many_periods_has_cost(store: MemoS
 
 def test_a_fleet_that_takes_turns_is_charged_no_more_than_its_reports_and_its_periods_allow(store: MemoStore) -> None:
     memos = store.survey(respondent(budgets="eps: 0.5, one_in: 3"))
-    presence = memos.fleet_presence(1000)
+    presence = memos.fleet_presence(1200)  # of which 200 never report
     for period in range(7):
         presence.status(EVERYONE, period)
         presence.delivered(EVERYONE if period < 2 else EVERYONE[:400], period)
     assert ledger_of(memos, EVERYONE).spent.tolist() == pytest.approx([1.5] * 400 + [0.5] * 600)
     (survey,) = store.stats().surveys  # without a key it is not known when a device reported last
+    assert (survey.devices, survey.reports) == (1000, 4000)
     assert survey.spent == ((pytest.approx(1.0), 600), (pytest.approx(1.5), 400))
 
 

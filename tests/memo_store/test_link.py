@@ -18,7 +18,7 @@ from servers.redis_server import RedisServer
 from servers.settings import RedisSettings
 from tests.helpers.certificates import Authority
 from tests.helpers.eventually import eventually
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, respondent, running
 
 EVERYONE = devices(3000)
 VALUES = np.arange(3000) % 10
@@ -37,16 +37,12 @@ def works(store: MemoStore) -> bool:
 
 
 def test_everything_works_on_every_redis_there_is(tmp_path: Path, redis_executable: Path) -> None:
-    server = RedisServer(tmp_path, executable=redis_executable).start()
-    try:
-        with MemoStore(server.url) as store:
-            assert works(store)
-    finally:
-        server.stop()
+    with running(tmp_path, executable=redis_executable) as server, MemoStore(server.url) as store:
+        assert works(store)
 
 
-def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(tmp_path: Path) -> None:
-    server, pauses = RedisServer(tmp_path).start(), list[float]()
+def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(server: RedisServer) -> None:
+    pauses = list[float]()
     with MemoStore(server.url, sleep=pauses.append) as store:
         memos = store.survey(respondent())
         server.stop()
@@ -56,20 +52,16 @@ def test_a_store_that_is_down_is_tried_a_few_times_with_growing_pauses(tmp_path:
     assert caught.value.retriable
 
 
-def test_a_store_that_is_silent_is_not_waited_for_for_ever(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path).start()
-    try:
-        with MemoStore(server.url, sleep=lambda _: None, socket_timeout=1.0) as store:
-            memos = store.survey(respondent())
-            pid = server.pid
-            assert pid is not None
-            os.kill(pid, signal.SIGSTOP)
-            with pytest.raises(StoreUnavailable, match="Timeout"):
-                memos.presence.status(EVERYONE, 0)
-            os.kill(pid, signal.SIGCONT)
-            assert memos.presence.status(EVERYONE, 0).eligible.all()
-    finally:
-        server.stop()
+def test_a_store_that_is_silent_is_not_waited_for_for_ever(server: RedisServer) -> None:
+    with MemoStore(server.url, sleep=lambda _: None, socket_timeout=0.3) as store:
+        memos = store.survey(respondent())
+        pid = server.pid
+        assert pid is not None
+        os.kill(pid, signal.SIGSTOP)
+        with pytest.raises(StoreUnavailable, match="Timeout"):
+            memos.presence.status(EVERYONE, 0)
+        os.kill(pid, signal.SIGCONT)
+        assert memos.presence.status(EVERYONE, 0).eligible.all()
 
 
 def test_a_client_of_ones_own_must_not_decode(redis_url: str) -> None:
@@ -104,33 +96,29 @@ def test_a_password_in_a_url_is_not_shown_whatever_is_wrong_with_it(url: str) ->
     assert "127.0.0.1" in str(caught.value)
 
 
-def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path).start()
-    try:
-        with redis.Redis.from_url(server.url) as admin:
-            admin.execute_command("ACL", "SETUSER", "fleet", "on", ">hush", *RIGHTS.split())
-            admin.execute_command("ACL", "SETUSER", "guest", "on", ">hush", "+info", "+ping")
-            admin.execute_command("ACL", "SETUSER", "half", "on", ">hush", *RIGHTS.replace("+@string", "").split())
-        settings = RedisSettings(url=server.url, username="fleet", password="hush")
-        assert settings.url is not None
-        with MemoStore(settings.url, **settings.client_options()) as store:
-            assert works(store)
-            assert store.durability.fsync is None, "a user who may not ask does not know"
-        for name, word, reason in (
-            ("guest", "hush", r"no permissions.*grant the user \+@hash"),
-            ("fleet", "wrong", "refused the user"),
-        ):
-            with pytest.raises(StoreError, match=reason) as caught:
-                MemoStore(f"{server.url}", username=name, password=word).survey(respondent())
-            assert word not in str(caught.value)
-        with (
-            MemoStore(server.url, username="half", password="hush") as store,
-            pytest.raises(StoreError, match=r"grant the user \+@hash \+@string"),
-        ):
-            people = respondent(id="others")  # what the user lacks here is lacking inside of a script
-            store.survey(people).lookup(people.scheme.questions[0], EVERYONE, VALUES, 0)
-    finally:
-        server.stop()
+def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(server: RedisServer) -> None:
+    with redis.Redis.from_url(server.url) as admin:
+        admin.execute_command("ACL", "SETUSER", "fleet", "on", ">hush", *RIGHTS.split())
+        admin.execute_command("ACL", "SETUSER", "guest", "on", ">hush", "+info", "+ping")
+        admin.execute_command("ACL", "SETUSER", "half", "on", ">hush", *RIGHTS.replace("+@string", "").split())
+    settings = RedisSettings(url=server.url, username="fleet", password="hush")
+    assert settings.url is not None
+    with MemoStore(settings.url, **settings.client_options()) as store:
+        assert works(store)
+        assert store.durability.fsync is None, "a user who may not ask does not know"
+    for name, word, reason in (
+        ("guest", "hush", r"no permissions.*grant the user \+@hash"),
+        ("fleet", "wrong", "refused the user"),
+    ):
+        with pytest.raises(StoreError, match=reason) as caught:
+            MemoStore(f"{server.url}", username=name, password=word).survey(respondent())
+        assert word not in str(caught.value)
+    with (
+        MemoStore(server.url, username="half", password="hush") as store,
+        pytest.raises(StoreError, match=r"grant the user \+@hash \+@string"),
+    ):
+        people = respondent(id="others")  # what the user lacks here is lacking inside of a script
+        store.survey(people).lookup(people.scheme.questions[0], EVERYONE, VALUES, 0)
 
 
 def test_tls_by_settings(tmp_path: Path, redis_executable: Path) -> None:
@@ -208,11 +196,7 @@ def test_a_cluster_is_recognised_and_every_node_has_its_share(cluster: list[Redi
 def test_a_store_that_could_forget_is_warned_about(
     tmp_path: Path, options: dict[str, str], warnings: list[str]
 ) -> None:
-    server = RedisServer(tmp_path, options=options).start()
-    try:
-        with capture_logs() as logs, MemoStore(server.url):
-            said = [entry["event"] for entry in logs if entry["log_level"] == "warning"]
-        assert len(said) == len(warnings)
-        assert all(expected in message for expected, message in zip(warnings, said, strict=True))
-    finally:
-        server.stop()
+    with running(tmp_path, options=options) as server, capture_logs() as logs, MemoStore(server.url):
+        said = [entry["event"] for entry in logs if entry["log_level"] == "warning"]
+    assert len(said) == len(warnings)
+    assert all(expected in message for expected, message in zip(warnings, said, strict=True))

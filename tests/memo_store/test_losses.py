@@ -14,18 +14,11 @@ from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost, StoreError
 from servers.redis_server import RedisServer
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, empty, respondent
 
 EVERYONE = devices(400)
 CAPPED = respondent(id="capped", terms="memo_cap: 3,")
 QUESTION = CAPPED.scheme.questions[0]
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path / "redis").start()
-    yield server
-    server.stop()
 
 
 @pytest.fixture
@@ -88,8 +81,7 @@ def test_asking_for_the_status_of_devices_is_enough_to_notice_a_loss(store: Memo
     for memos in (capped, uncapped):
         memos.presence.status(EVERYONE, 0)
         memos.presence.delivered(EVERYONE, 0)
-    with redis.Redis.from_url(server.url) as client:
-        client.flushall()
+    empty(server.url)
     with pytest.raises(HistoryLost):
         capped.presence.status(EVERYONE, 1)
     uncapped.presence.status(EVERYONE, 1)
@@ -125,8 +117,7 @@ def test_every_loss_is_remembered_and_what_was_reported_before_it_in_the_same_pe
         memos.presence.status(EVERYONE, period)
         memos.presence.delivered(EVERYONE[:200], period)
         if period in (4, 10):
-            with redis.Redis.from_url(server.url) as client:
-                client.flushall()
+            empty(server.url)
         if period == 10:
             memos.presence.delivered(EVERYONE[200:], 8)  # late, and the loss is noticed only now
         memos.presence.delivered(EVERYONE[200:], period)
@@ -140,8 +131,7 @@ def test_losses_that_several_processes_notice_are_all_remembered(store: MemoStor
     early, late = store.survey(respondent(terms=terms)), store.survey(respondent(terms=terms))
     for memos in (early, late):
         memos.presence.status(EVERYONE, 0)
-    with redis.Redis.from_url(server.url) as client:
-        client.flushall()
+    empty(server.url)
     early.presence.delivered(EVERYONE, 3)
     late.presence.delivered(EVERYONE, 7)
     assert store.survey(respondent(terms=terms)).presence_losses == (3, 4, 7, 8)
@@ -187,8 +177,7 @@ def test_a_store_that_is_declared_new_goes_on_and_one_that_lost_data_says_so_for
     look_up(uncapped, 1)
     assert uncapped.presence_losses == () and not store.has_lost_data
     assert "memo_cap bounds nothing" not in ledger_of(capped, EVERYONE).meaning
-    with redis.Redis.from_url(server.url) as client:
-        client.flushall()
+    empty(server.url)
     with pytest.raises(HistoryLost):
         look_up(capped, 1)
     assert store.has_lost_data, "a process that has seen the store notices"

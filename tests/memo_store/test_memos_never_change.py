@@ -17,7 +17,7 @@ from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost
 from protocols.respondent import Respondent
 from servers.redis_server import RedisServer
-from tests.memo_store.surveys import devices, respondent, unsteady
+from tests.memo_store.surveys import devices, empty, respondent, running, unsteady
 
 EVERYONE = devices(10_000)
 VALUES = (EVERYONE % 10).astype(np.int64)
@@ -72,18 +72,12 @@ class Fragile(UnixDomainSocketConnection):
 
 def test_a_redis_that_is_killed_again_and_again_changes_no_memo(tmp_path: Path, redis_executable: Path) -> None:
     """A failure would be a memo that was returned before a kill and is another one after it."""
-    server = RedisServer(tmp_path, executable=redis_executable).start()
-    Fragile.server, Fragile.sent, Fragile.fatal = server, 0, frozenset(range(30, 300, 19))
-
-    def restart(_: float) -> None:
-        if not server.running:
-            server.start()
-
-    try:
+    with running(tmp_path, executable=redis_executable) as server:
+        Fragile.server, Fragile.sent, Fragile.fatal = server, 0, frozenset(range(30, 300, 19))
         client = redis.Redis(
             connection_pool=redis.ConnectionPool(connection_class=Fragile, path=str(server.socket), retry=None)
         )
-        with MemoStore(client, sleep=restart) as store:
+        with MemoStore(client, sleep=lambda _: None if server.running else server.start()) as store:
             memos = store.survey(unsteady(respondent()))
             question = memos.respondent.scheme.questions[0]
             parts = np.array_split(EVERYONE, 40)
@@ -94,8 +88,6 @@ def test_a_redis_that_is_killed_again_and_again_changes_no_memo(tmp_path: Path, 
             after = memos.lookup(question, EVERYONE, VALUES, 1)
             assert np.count_nonzero(np.concatenate(before) != after) == 0
             assert memos.presence_losses == (), "nothing was lost, so nothing may look lost"
-    finally:
-        server.stop()
 
 
 def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
@@ -105,8 +97,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
     question = memos.respondent.scheme.questions[0]
     before = memos.lookup(question, EVERYONE, VALUES, 3)
     memos.presence.delivered(EVERYONE[:5000], 3)
-    with redis.Redis.from_url(redis_url) as client:
-        client.flushall()
+    empty(redis_url)
     again = memos.lookup(question, EVERYONE, (VALUES + 1) % 10, 3)
     assert np.count_nonzero(before != again) == 0, "not even the period's value changes while the process lives"
     later = open_memos(respondent())
@@ -125,8 +116,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
         memos = open_memos(capped)
         question = capped.scheme.questions[0]
         before = memos.lookup(question, EVERYONE, VALUES, 0)
-        with redis.Redis.from_url(redis_url) as client:
-            client.flushall()
+        empty(redis_url)
         for attempt in (
             lambda: memos.lookup(question, EVERYONE, VALUES, 1),
             lambda: memos.presence.status(EVERYONE, 1),

@@ -1,7 +1,7 @@
 """There is one memo per question, however many surveys ask it; caps, commits and presence belong to a survey."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -16,19 +16,12 @@ from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, unsteady
+from tests.memo_store.surveys import devices, empty, unsteady
 
 EVERYONE = devices(2000)
 FOODS = ["soup", "bread", "an apple", "rice", "tea"]
 SAID = np.arange(len(EVERYONE)) % len(FOODS)  # of FOODS
 BUDGETS = "eps_inf: 2, eps_1: 1"
-
-
-@pytest.fixture
-def store(hasty_redis_url: str) -> Iterator[MemoStore]:
-    with MemoStore(hasty_redis_url) as store:
-        store.accept_loss()
-        yield store
 
 
 def asking(
@@ -180,8 +173,7 @@ def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the
     memos_of(other, (SAID + 1) % 5, 0)
     ledgers = [ledger_of(memos, EVERYONE) for memos in (one, other)]
     assert [set(ledger.spent.round(9).tolist()) for ledger in ledgers] == [{4.0}, {4.0}], "two memos of one question"
-    with redis.Redis.from_url(hasty_redis_url) as client:
-        client.flushall()
+    empty(hasty_redis_url)
     with pytest.raises(StoreError):
         memos_of(one, SAID, 1)
     store.accept_loss()

@@ -1,7 +1,6 @@
 """Redis learns neither who a device is nor what is true of it: not from bytes, not from which fields exist."""
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -25,13 +24,6 @@ PLANTED = [f"planted-{number:03}-value" for number in range(256)]
 TELLING = np.array([0x506C616E74656431, 0x506C616E74656432, 0x0123456789ABCDEF], dtype=np.uint64)
 EVERYONE = devices(20_000)
 CELLS = np.arange(20_000) % 10
-
-
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[RedisServer]:
-    server = RedisServer(tmp_path).start()
-    yield server
-    server.stop()
 
 
 def written(server: RedisServer) -> bytes:

@@ -6,24 +6,43 @@ A failure would look like this: a final that is not the recount's, or a second f
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 from hypothesis import strategies as st
 
+from stream_app.counting.judging import Record
+from stream_app.counting.partials import Part, Partial, Progress, decode_partial
+from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output, Write
+from stream_app.log.log_reader import LogReader
+from stream_app.merging.merger import Merger
 
 Action = Literal["read", "again", "flush", "crash", "pause", "resume", "revert"]
 Step = tuple[Action, int]
 scripts = st.lists(st.tuples(st.sampled_from(get_args(Action)), st.integers(0, 12)), min_size=10, max_size=40)
 
 
-class Worker(Protocol):
-    """PartitionCounter or Merger together with its log: it is given the records at some offsets, in one call."""
+@dataclass
+class Worker:
+    """A PartitionCounter or a Merger, and what gives it the records of its log at some offsets, in one call."""
+
+    reader: LogReader
+    read: Callable[[range], object]
 
     @property
-    def next_offset(self) -> int: ...
-    def read(self, offsets: range) -> None: ...
-    def flush(self) -> Flush: ...
+    def next_offset(self) -> int:
+        return self.reader.next_offset
+
+    def flush(self) -> Flush:
+        return self.reader.flush()
+
+
+def counting(log: Sequence[Record], counter: PartitionCounter) -> Worker:
+    return Worker(counter, lambda offsets: counter.apply_all([log[offset] for offset in offsets]))
+
+
+def merging(partials: Sequence[Output], merger: Merger) -> Worker:
+    return Worker(merger, lambda offsets: [merger.apply(offset, partials[offset].value) for offset in offsets])
 
 
 @dataclass
@@ -95,3 +114,19 @@ def keep(store: dict[bytes, bytes], items: Iterable[Write | Output]) -> None:
             store[item.key] = item.value
         elif isinstance(item, Write):
             store.pop(item.key, None)
+
+
+def outputs(flush: Iterable[Write | Output], topic: str) -> list[Output]:
+    return [item for item in flush if isinstance(item, Output) and item.topic == topic]
+
+
+def parts(flush: Iterable[Write | Output]) -> list[Part]:
+    return [found for found in _partials(flush) if isinstance(found, Part)]
+
+
+def progress(flush: Iterable[Write | Output]) -> list[Progress]:
+    return [found for found in _partials(flush) if isinstance(found, Progress)]
+
+
+def _partials(flush: Iterable[Write | Output]) -> list[Partial]:
+    return [decode_partial(output.value) for output in outputs(flush, "partials")]

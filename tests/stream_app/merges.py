@@ -10,8 +10,9 @@ from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.finals import Final, Release, Status
-from stream_app.log.flushes import FINALS, OPEN, Flush, Output, TopicName, Write
+from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.merging.merger import Merger
+from tests.stream_app.crashes import outputs
 from tests.stream_app.worlds import SURVEYS
 
 KEYRING = Keyring(bytes(16))
@@ -60,10 +61,6 @@ def _reports(final: Final) -> int:
 def status(flush: Iterable[Write | Output]) -> Status:
     """What was published about the survey beside its finals."""
     return next(Status.model_validate_json(one.value) for one in outputs(flush, OPEN) if b"/" not in one.key)
-
-
-def outputs(flush: Iterable[Write | Output], topic: TopicName) -> list[Output]:
-    return [item for item in flush if isinstance(item, Output) and item.topic == topic]
 
 
 def results(flush: Iterable[Write | Output]) -> dict[bytes, bytes]:

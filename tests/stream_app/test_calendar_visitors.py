@@ -4,7 +4,7 @@ The count that it is compared with shares nothing with the product: dates come f
 the device library, and unique devices are counted over all reports at once.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, date, timedelta
 from itertools import pairwise, product
@@ -25,7 +25,7 @@ from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits, Unit
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, encode_clock, encode_frame, row_faults
-from stream_app.counting.counters import PeriodCounts
+from stream_app.counting.counters import Counts, PeriodCounts
 from stream_app.finals import Final, NotCounted, Release, published_sums, release, sums_through
 from tests.helpers.frames import encode_report
 from views.local import collector
@@ -103,17 +103,21 @@ class Crowd:
             yield Frame("s", self.scheme.fingerprint, period, tokens, flags, answers)
 
 
+def counted(frame: Frame, scheme: Scheme) -> Counts:
+    counts = PeriodCounts(scheme)
+    counts.count(frame)
+    return counts.snapshot()
+
+
 def finals(crowd: Crowd) -> Iterator[tuple[Final, int]]:
     """The finals of a crowd, and how many reports of the period are lost: they come late, with the next one."""
     scheme, sums, late = crowd.scheme, dict[Unit, UnitSum](), dict[int, int]()
     for frame in crowd.frames():
         period, arrives = frame.period, crowd.random.random(len(frame)) >= crowd.lost
         assert not row_faults(frame, scheme, 0, 1).any()
-        counts = PeriodCounts(scheme)
-        counts.count(frame.take(arrives))
         missing = NotCounted(late=late)
         late = {period: int((~arrives).sum())} if not arrives.all() else {}
-        final = Final.of(scheme, period, found := counts.snapshot(), missing)
+        final = Final.of(scheme, period, found := counted(frame.take(arrives), scheme), missing)
         sums = sums_through(scheme, period, found, final.counts, missing, sums)
         final = replace(final, units=published_sums(sums, scheme, period))
         yield Final.decode(final.encode()), sum(late.values())
@@ -152,7 +156,7 @@ def test_every_unit_is_exact_and_with_losses_never_too_high(
     assert (seen > 0) == (lost > 0)
 
 
-@pytest.mark.parametrize("terms", ["", "one_in: 3,"])
+@pytest.mark.parametrize("terms", [pytest.param("", marks=pytest.mark.long(part="statistics")), "one_in: 3,"])
 def test_what_is_published_does_not_depend_on_restarts_partitions_or_frames(terms: str, tmp_path: Path) -> None:
     scheme = scheme_of(f"period: 6h, eps: 2, {terms} visitors: {{units: [day, week, month, ever]}}")
     people = np.random.default_rng(5)
@@ -216,12 +220,11 @@ def test_more_who_say_they_came_before_than_there_were_contradict_themselves() -
     scheme = scheme_of("period: 1d, eps: 1, visitors: calendar")
     sums, known = {}, []
     for period, n in enumerate([{22: 100}, {0: 90, 22: 10}, {0: 111}]):
-        counts = PeriodCounts(scheme)
         flags = np.repeat(np.array(list(n), dtype=np.uint8), list(n.values()))
         tokens, answers = np.arange(len(flags), dtype=np.uint64), {"a": (np.arange(len(flags)) % 3).astype(np.uint8)}
-        counts.count(Frame("s", scheme.fingerprint, period, tokens, flags, answers))
-        final = Final.of(scheme, period, counts.snapshot(), NotCounted())
-        sums = sums_through(scheme, period, counts.snapshot(), final.counts, NotCounted(), sums)
+        counts = counted(Frame("s", scheme.fingerprint, period, tokens, flags, answers), scheme)
+        final = Final.of(scheme, period, counts, NotCounted())
+        sums = sums_through(scheme, period, counts, final.counts, NotCounted(), sums)
         known.append(replace(final, units=published_sums(sums, scheme, period)))
         integrity = HISTOGRAMS.make(Past(scheme, known)).integrity
         assert integrity is not None and (integrity.verdict == "contradicted") == (period == 2)
@@ -250,23 +253,21 @@ def test_a_minimum_takes_one_unit_and_publishes_it_once_when_enough_came_again()
     assert {week.new is None for week in weeks if not week.suppressed} == {True, False}
 
 
-def noised(crowd: Crowd, key: int) -> Iterator[list[Final]]:
+def noised(scheme: Scheme, periods: Sequence[Counts], key: int) -> Iterator[list[Final]]:
     """Period by period, the finals so far under a noise key."""
     past, sums, keyring = list[Final](), dict[Unit, UnitSum](), Keyring(key.to_bytes(16, "little"))
-    for frame in crowd.frames():
-        counts = PeriodCounts(crowd.scheme)
-        counts.count(frame)
-        found = release(counts.snapshot(), crowd.scheme, frame.period, None, keyring, sums)
-        final = Final.of(crowd.scheme, frame.period, found, NotCounted())
-        sums = sums_through(crowd.scheme, frame.period, found, found, NotCounted(late={0: 9}), sums)
-        past.append(Final.decode(replace(final, units=published_sums(sums, crowd.scheme, frame.period)).encode()))
+    for period, counts in enumerate(periods):
+        found = release(counts, scheme, period, None, keyring, sums)
+        final = Final.of(scheme, period, found, NotCounted())
+        sums = sums_through(scheme, period, found, found, NotCounted(late={0: 9}), sums)
+        past.append(Final.decode(replace(final, units=published_sums(sums, scheme, period)).encode()))
         assert not any(published.late for published in past[-1].units.values()), "late reports have no noise"
         yield past
 
 
 def test_noised_units_agree() -> None:
     scheme = scheme_of("period: 1d, eps: 1, presence_epsilon: 0.5, visitors: calendar")
-    for past in noised(Crowd(scheme, 300, 40), key=0):
+    for past in noised(scheme, [counted(frame, scheme) for frame in Crowd(scheme, 300, 40).frames()], key=0):
         windows = MOBILITY.make(Past(scheme, past[-32:])).windows
         alone = next(window.visitors for window in windows if window.kind == "period")
         for window in windows:
@@ -281,8 +282,9 @@ def test_noised_units_agree() -> None:
 def test_intervals_of_noised_units_hold_the_truth() -> None:
     scheme, held = scheme_of("period: 1d, eps: 1, presence_epsilon: 2, visitors: calendar"), []
     crowd = Crowd(scheme, 3000, 14)
+    periods = [counted(frame, scheme) for frame in crowd.frames()]
     for key in range(100):
-        *_, past = noised(crowd, key)
+        *_, past = noised(scheme, periods, key)
         for window in MOBILITY.make(Past(scheme, past)).windows:
             said = window.unbiased_visitors
             if window.kind != "period":

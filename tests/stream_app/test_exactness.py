@@ -3,22 +3,20 @@
 import random
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protocols.randomness import Keyring
-from stream_app.counting.judging import Record
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
-from stream_app.log.flushes import Flush, Output
+from stream_app.log.flushes import Output
 from stream_app.merging.merger import Merger
 from tests.helpers.published import Memory
 from tests.helpers.recount import finals_of, histograms_of
-from tests.stream_app.crashes import Step, World, scripts
+from tests.stream_app.crashes import Step, Worker, World, counting, merging, scripts
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Recount, Reports, Row, Tick, counts_of, log_of
 from views.results import HISTOGRAMS
 
@@ -30,64 +28,26 @@ SAVINGS = [Saving(), Saving(repaid=0), Saving(repaid=0.3), Saving(repaid=0, toke
 savings = st.sampled_from(SAVINGS)  # counters that are written at once, or later, for one reason or another
 
 
-@dataclass
-class Counting:
-    """A counter that reads its own log."""
-
-    log: list[Record]
-    counter: PartitionCounter
-
-    @property
-    def next_offset(self) -> int:
-        return self.counter.next_offset
-
-    def read(self, offsets: range) -> None:
-        self.counter.apply_all([self.log[offset] for offset in offsets])
-
-    def flush(self) -> Flush:
-        return self.counter.flush()
-
-
-@dataclass
-class Merging:
-    log: list[bytes]
-    merger: Merger
-    made: list[tuple[str, int]] = field(default_factory=list)
-
-    @property
-    def next_offset(self) -> int:
-        return self.merger.next_offset
-
-    def read(self, offsets: range) -> None:
-        for offset in offsets:
-            self.made += self.merger.apply(offset, self.log[offset])
-
-    def flush(self) -> Flush:
-        return self.merger.flush()
-
-
 def count(
     events: Sequence[Event], script: Sequence[Step], partition: int, partitions: int, saving: Saving
-) -> tuple[World, Counting]:
+) -> tuple[World, PartitionCounter]:
     log = log_of(events)
+    made: list[PartitionCounter] = []
 
-    def start(records: list[tuple[bytes, bytes]]) -> Counting:
-        return Counting(log, PartitionCounter(partition, partitions, SURVEYS.get, KEY, records, saving=saving))
+    def start(records: list[tuple[bytes, bytes]]) -> Worker:
+        made.append(PartitionCounter(partition, partitions, SURVEYS.get, KEY, records, saving=saving))
+        return counting(log, made[-1])
 
     world = World(start, len(log))
-    worker = world.run(script)
-    assert isinstance(worker, Counting)
-    return world, worker
+    world.run(script)
+    return world, made[-1]
 
 
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
-    log = [partial.value for partial in partials]
     keyring = Keyring(bytes(16))
-
-    def start(records: list[tuple[bytes, bytes]]) -> Merging:
-        return Merging(log, Merger(0, partitions, SURVEYS.get, keyring, records))
-
-    world = World(start, len(log))
+    world = World(
+        lambda records: merging(partials, Merger(0, partitions, SURVEYS.get, keyring, records)), len(partials)
+    )
     world.run(script)
     return world
 
@@ -97,9 +57,9 @@ def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -
 def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
     events: list[Event], script: list[Step], saving: Saving
 ) -> None:
-    world, worker = count(events, script, 0, 1, saving)
+    world, counter = count(events, script, 0, 1, saving)
     recount = Recount.of([events])
-    assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
+    assert sum(counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
 
 
@@ -124,9 +84,9 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
         ("crash", chance.randint(0, 6)),
         ("revert", chance.randint(0, 99)),
     ]
-    world, worker = count(events, chance.choices(steps, k=30), 0, 1, chance.choice(SAVINGS))
+    world, counter = count(events, chance.choices(steps, k=30), 0, 1, chance.choice(SAVINGS))
     recount = Recount.of([events])
-    assert sum(worker.counter.rejects.values(), Counter()) == recount.rejects
+    assert sum(counter.rejects.values(), Counter()) == recount.rejects
     assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
     topics = merge(world.topics["partials"], [], 1).topics
     finals = [Final.decode(message.value) for message in topics["finals"]]
@@ -143,16 +103,16 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
 )
 def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
     partitions: tuple[list[Event], list[Event]],
-    counting: tuple[list[Step], list[Step]],
-    merging: list[Step],
+    of_counters: tuple[list[Step], list[Step]],
+    of_merge: list[Step],
     saving: Saving,
     random,
 ) -> None:
-    streams = [count(partitions[p], counting[p], p, 2, saving)[0].topics["partials"] for p in range(2)]
+    streams = [count(partitions[p], of_counters[p], p, 2, saving)[0].topics["partials"] for p in range(2)]
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
-    published = merge(partials, merging, 2).topics["finals"]
+    published = merge(partials, of_merge, 2).topics["finals"]
     first = {message.key: message.value for message in reversed(published)}
     assert all(first[message.key] == message.value for message in published), "published with other bytes"
     recount = Recount.of(partitions)

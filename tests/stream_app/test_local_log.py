@@ -1,8 +1,5 @@
 """The log in a file."""
 
-import errno
-import os
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,18 +26,16 @@ def write(path: Path, records: list[Record]) -> None:
     log.close()
 
 
-def read(path: Path, first: int = 0, confirmed: int = 0) -> list[Record]:
+def read(path: Path, confirmed: int = 0) -> list[Record]:
     log = LocalLog(path, confirmed)
-    try:
-        return list(log.read(first))
-    finally:
-        log.close()
+    log.close()
+    return log.unread
 
 
 def test_what_was_appended_is_read_again_from_any_offset(tmp_path: Path) -> None:
     write(tmp_path / "log", RECORDS)
     assert read(tmp_path / "log") == RECORDS
-    assert read(tmp_path / "log", 2) == RECORDS[2:]
+    assert read(tmp_path / "log", confirmed=2) == RECORDS[2:]
 
 
 def test_wherever_the_last_record_breaks_off_the_others_remain_and_appending_goes_on(tmp_path: Path) -> None:
@@ -67,9 +62,9 @@ def test_whatever_a_lost_power_leaves_after_the_confirmed_records_is_cut_off(tmp
     else:
         data[confirmed + 8] ^= 1  # in the first of two records
     path.write_bytes(data)
-    assert read(path, confirmed=1) == RECORDS[:1]
+    assert read(path, confirmed=1) == []
     write(path, RECORDS[1:])
-    assert read(path, confirmed=1) == RECORDS
+    assert read(path) == RECORDS
 
 
 def flip(path: Path, at: int) -> None:
@@ -88,17 +83,13 @@ def sizes(path: Path) -> list[int]:
     return found
 
 
-def test_damage_in_what_was_confirmed_is_an_error_and_not_a_shorter_log(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", [-1, 5], ids=["in a body", "in a head"])
+def test_damage_in_what_was_confirmed_is_an_error_and_not_a_shorter_log(tmp_path: Path, at: int) -> None:
     path = tmp_path / "log"
     ends = sizes(path)
-    whole = path.read_bytes()
-    flip(path, ends[1] - 1)
-    with pytest.raises(LogError, match="record 0 is damaged"):
-        read(path, confirmed=3)
-    path.write_bytes(whole)
-    flip(path, ends[1] + 5)
+    flip(path, ends[1] + at)
     damaged = path.read_bytes()
-    with pytest.raises(LogError, match="is damaged at offset 1, but the state has offsets up to 2"):
+    with pytest.raises(LogError, match=r"is damaged at offset [01], but the state has offsets up to 2"):
         read(path, confirmed=3)
     assert path.read_bytes() == damaged, "whoever repairs it needs all of it"
 
@@ -117,7 +108,7 @@ def test_whole_records_behind_a_damaged_one_are_kept_and_told_before_they_are_cu
             LocalLog(path, 0, _crash)
         assert path.read_bytes() == damaged
     log = LocalLog(path, 0, lambda cut: told.append((cut, path.stat().st_size)))
-    assert list(log.read()) == RECORDS[:record]
+    assert log.unread == RECORDS[:record]
     for appended in RECORDS[record:]:
         log.append(appended.content_type or "", appended.value or b"")
     log.close()
@@ -154,92 +145,23 @@ def test_a_log_of_another_release_and_one_without_its_head_are_refused(tmp_path:
         LocalLog(tmp_path / "none", 3)
 
 
-def test_a_shortened_log_goes_on_with_its_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
+def test_a_log_that_begins_anew_goes_on_with_its_offsets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "log"
     log = LocalLog(path, 0)
     written = [log.append("x", bytes([number])) for number in range(20)]
-    log.shorten(3)
-    assert log.first == 0, "the rest is larger: it would be copied again and again"
-    for first in (15, 19, 20):
-        log.shorten(first)
-        assert (log.first, log.next_offset, list(log.read())) == (first, 20, written[first:])
-        again = LocalLog(path, 20)
-        assert (again.first, again.next_offset, again.confirmed_checksum) == (first, 20, written[-1].epoch)
-        again.close()
-        with pytest.raises(LogError, match=f"begins with offset {first}, but the state goes on at {first - 1}"):
-            LocalLog(path, first - 1)
-    written.append(log.append("x", b"more"))
+    log.forget()
     log.sync()
-    log.close()
-    assert read(path, confirmed=20) == written[20:]
-
-
-def _points(count: int) -> list[Any]:
-    return [pytest.param(number, id=f"step {number}") for number in range(count)]
-
-
-@pytest.mark.parametrize("step", _points(6))
-def test_a_crash_at_any_step_of_shortening_loses_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
-    path, steps = tmp_path / "log", list[str]()
-    log = LocalLog(path, 0)
-    written = [log.append("x", bytes([number])) for number in range(20)]
-    log.sync()
-
-    def crashing(name: str, do: Callable[..., Any]) -> Callable[..., Any]:
-        def tried(*arguments: Any) -> Any:
-            steps.append(name)
-            if len(steps) == step + 1:
-                raise Crash(name)
-            return do(*arguments)
-
-        return tried
-
-    with monkeypatch.context() as crash:
-        crash.setattr(local_log, "open_private", crashing("open", local_log.open_private))
-        crash.setattr(local_log.shutil, "copyfileobj", crashing("copy", local_log.shutil.copyfileobj))
-        crash.setattr(os, "fsync", crashing("fsync", os.fsync))
-        crash.setattr(Path, "replace", crashing("replace", Path.replace))
-        crash.setattr(local_log, "sync_directory", crashing("sync", lambda directory: None))
-        with pytest.raises(Crash):
-            log.shorten(15)
-    log.close()
-    assert steps == ["open", "copy", "fsync", "replace", "sync", "open"][: step + 1], (
-        "a draft is on disk before it counts"
-    )
+    assert read(path) == written, "it is not large"
+    monkeypatch.setattr(local_log, "LARGE_BYTES", 100)
+    log.forget()
     again = LocalLog(path, 20)
-    first = 15 if "sync" in steps else 0
-    assert (again.first, again.next_offset, list(again.read())) == (first, 20, written[first:])
-    again.append("x", b"more")
-    again.shorten(19)
-    assert (again.first, again.next_offset) == (19, 21)
     again.close()
-    assert [file.name for file in tmp_path.iterdir()] == ["log"]
-
-
-def test_a_log_that_finds_no_room_to_be_shortened_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A failure would be a process that can never start again, although its records have room."""
-    monkeypatch.setattr(local_log, "DROPPED_BYTES", 1)
-    tried = list[int]()
-
-    def full(*_: Any) -> None:
-        tried.append(log.next_offset)
-        raise OSError(errno.ENOSPC, "no space left on device")
-
-    log = LocalLog(tmp_path / "log", 0)
-    with monkeypatch.context() as disk:
-        disk.setattr(local_log.shutil, "copyfileobj", full)
-        for number in range(20):
-            log.append("x", bytes([number]))
-            log.shorten(log.next_offset)
-    assert tried == [1, 2, 4, 8, 16], "not again and again"
-    assert [file.name for file in tmp_path.iterdir()] == ["log"]
-    assert log.first == 0 and len(list(log.read())) == 20
-    for number in range(12):
-        log.append("x", bytes([number]))
-    log.shorten(32)
-    assert (log.first, log.next_offset) == (32, 32)
+    assert (again.unread, again.next_offset, again.confirmed_checksum) == ([], 20, written[-1].epoch)
+    with pytest.raises(LogError, match="begins with offset 20, but the state goes on at 19"):
+        LocalLog(path, 19)
+    later = log.append("x", b"more")
+    log.forget()
+    log.sync()
     log.close()
+    assert read(path, confirmed=20) == [later]
+    assert [file.name for file in tmp_path.iterdir()] == ["log"]

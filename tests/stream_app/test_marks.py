@@ -10,11 +10,10 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import MAX_RECORD_BYTES, MAX_ROWS, Frame, Reason, encode_frame
 from stream_app.counting.judging import Record
-from stream_app.counting.partials import Progress, decode_partial
 from stream_app.counting.partition_counter import Changes, PartitionCounter
-from stream_app.log.flushes import Flush, Output, state_key
+from stream_app.log.flushes import state_key
 from stream_app.log.marks import Acceptance, FaultKind, LogView, Loss, Mark, Skipped, Why, compare
-from tests.stream_app.crashes import keep
+from tests.stream_app.crashes import keep, outputs, progress
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, wire
 
 Store = dict[bytes, bytes]
@@ -38,11 +37,6 @@ def read(store: Store, *events: Event | Skipped, epoch: int = 4, log_start: int 
     return counter
 
 
-def progress(flush: Flush) -> list[Progress]:
-    found = [decode_partial(item.value) for item in flush if isinstance(item, Output) and item.topic == "partials"]
-    return [one for one in found if isinstance(one, Progress)]
-
-
 def test_the_state_knows_the_topic_and_the_leader_epoch_of_the_last_record() -> None:
     store: Store = {}
     read(store, Reports(0, (Row(1),)))
@@ -62,32 +56,21 @@ def test_reading_again_does_not_make_the_leader_epoch_older() -> None:
 
 
 @pytest.mark.parametrize(
-    ("view", "kind", "read_on"),
+    ("view", "found"),
     [
-        (LogView("other", 7, 9), FaultKind.ANOTHER, 7),
-        (LogView("other", 0, 500, epoch_end=500), FaultKind.ANOTHER, 0),
-        (LogView("first", 0, 60, epoch_end=60), FaultKind.CUT, 60),
-        (LogView("first", 0, 500, epoch_end=60), FaultKind.CUT, 60),
+        pytest.param(LogView("other", 7, 9), (FaultKind.ANOTHER, 7), id="made again"),
+        pytest.param(LogView("other", 0, 500, epoch_end=500), (FaultKind.ANOTHER, 0), id="made again and longer"),
+        pytest.param(LogView("first", 0, 60, epoch_end=60), (FaultKind.CUT, 60), id="shorter"),
+        pytest.param(LogView("first", 0, 500, epoch_end=60), (FaultKind.CUT, 60), id="cut and grown again"),
+        pytest.param(LogView("first", 0, 100, epoch_end=100), None, id="at its end"),
+        pytest.param(LogView("first", 0, 120, epoch_end=100), None, id="a new leader"),
+        pytest.param(LogView("first", 90, 120), None, id="an epoch that is not known"),
+        pytest.param(LogView("first", 110, 120, epoch_end=110), None, id="expired"),
     ],
-    ids=["made again", "made again and longer", "shorter", "cut and grown again"],
 )
-def test_a_log_that_is_another_or_lost_its_end_is_found(view: LogView, kind: FaultKind, read_on: int) -> None:
+def test_a_log_that_is_another_or_lost_its_end_is_found(view: LogView, found: tuple[FaultKind, int] | None) -> None:
     fault = compare(Mark("first", 4), 100, view)
-    assert fault is not None and (fault.kind, fault.read_on) == (kind, read_on)
-
-
-@pytest.mark.parametrize(
-    "view",
-    [
-        LogView("first", 0, 100, epoch_end=100),
-        LogView("first", 0, 120, epoch_end=100),
-        LogView("first", 90, 120),
-        LogView("first", 110, 120, epoch_end=110),
-    ],
-    ids=["at its end", "a new leader", "an epoch that is not known", "expired"],
-)
-def test_a_log_that_went_on_is_no_fault(view: LogView) -> None:
-    assert compare(Mark("first", 4), 100, view) is None
+    assert found == (fault and (fault.kind, fault.read_on))
 
 
 def test_offsets_of_the_state_go_on_in_another_log_and_nothing_is_counted_twice() -> None:
@@ -150,7 +133,7 @@ def test_offsets_that_are_skipped_stand_in_sequence_and_batches_that_cannot_be_u
     assert sum(changes.counted for changes in counter.apply_all(records).changes) == 2
     assert counter.next_offset == 8
     assert counter.rejects[""] == Counter({Reason.TOO_LARGE.value: 4, Reason.UNDECODABLE.value: 1})
-    letters = [item for item in counter.flush() if isinstance(item, Output) and item.topic == "deadletters"]
+    letters = outputs(counter.flush(), "deadletters")
     assert [(letter.key, letter.value) for letter in letters] == [(b"0/2/too-large", b""), (b"0/6/undecodable", b"")]
     assert counter.apply_all(records).changes == [], "read again, they change nothing"
 

@@ -10,15 +10,9 @@ from stream_app.log.flushes import OPEN, Output, state_key
 from stream_app.log.marks import Loss, Skipped, Why
 from stream_app.merging.merger import OPEN_AT_ONCE
 from stream_app.merging.survey import Frozen
-from tests.stream_app.crashes import keep
-from tests.stream_app.merges import Owner, counts, finals, outputs, part, progress, results, status
+from tests.stream_app.crashes import keep, outputs
+from tests.stream_app.merges import Owner, counts, finals, part, progress, results, status
 from tests.stream_app.worlds import SURVEYS, scheme
-
-
-def test_a_period_is_final_when_every_partition_has_closed_it() -> None:
-    owner = Owner()
-    assert finals(owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))) == {}
-    assert finals(owner.take(progress(1, 2, 0))) == {0: 10}, "a partition that counted nothing closes too"
 
 
 def test_a_lower_or_equal_offset_never_replaces() -> None:

@@ -12,16 +12,15 @@ from hypothesis import given, settings
 from protocols.scheme import Scheme
 from protocols.wire import ROW_REASONS, row_faults
 from stream_app.counting.judging import Record
-from stream_app.counting.partials import Part, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.monitoring import PartitionState, StateCollector
 from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import random_frame
-from tests.stream_app.crashes import Step, World, scripts
-from tests.stream_app.faust_app.test_agents import REPORTS, Partition, header_of
-from tests.stream_app.test_exactness import Counting, logs
+from tests.stream_app.crashes import Step, World, counting, parts, scripts
+from tests.stream_app.faust_app.test_agents import REPORTS, Partition, records
+from tests.stream_app.test_exactness import logs
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Reports, Row, Tick, scheme, wire
 
 NOISED = scheme("presence_epsilon: 1,")
@@ -44,11 +43,10 @@ def test_whatever_happens_to_its_workers_late_rows_belong_to_the_next_period_to_
     events: list[Event], script: list[Step]
 ) -> None:
     log = [Record(offset, *wire(event, NOISED)) for offset, event in enumerate(events)]
-    world = World(lambda records: Counting(log, PartitionCounter(0, 1, {"s": NOISED}.get, KEY, records)), len(log))
+    world = World(lambda records: counting(log, PartitionCounter(0, 1, {"s": NOISED}.get, KEY, records)), len(log))
     world.run(script)
-    partials = [decode_partial(message.value) for message in world.topics["partials"]]
-    parts = [part for part in partials if isinstance(part, Part)]
-    closed = {part.period: sum(part.late.values()) for part in reversed(parts) if part.closed}
+    sent = reversed(parts(world.topics["partials"]))
+    closed = {part.period: sum(part.late.values()) for part in sent if part.closed}
     assert Counter({period: late for period, late in closed.items() if late}) == late_rows(events)
 
 
@@ -57,12 +55,8 @@ def test_parts_have_late_rows_by_period_and_refused_rows_without_repeats() -> No
     refused = Reports(1, (Row(3), Row(3), Row(4, gap=9)))
     for offset, event in enumerate((Reports(0, (Row(1),)), Tick(0), Reports(0, (Row(2),)), refused, Tick(1))):
         counter.apply(Record(offset, *wire(event)))
-    parts = [part for part in map(decode_partial, _partials(counter)) if isinstance(part, Part)]
-    assert [(part.period, part.late, part.refused) for part in parts] == [(0, {}, 0), (1, {0: 1}, 1)]
-
-
-def _partials(counter: PartitionCounter) -> list[bytes]:
-    return [item.value for item in counter.flush() if hasattr(item, "topic") and item.topic == "partials"]
+    found = [(part.period, part.late, part.refused) for part in parts(counter.flush())]
+    assert found == [(0, {}, 0), (1, {0: 1}, 1)]
 
 
 WIDE = "{name: a, range: {last: 99}, mechanism: oue}"
@@ -107,12 +101,7 @@ def test_metrics_count_no_reports_of_a_survey_with_noise_on_presence(
 ) -> None:
     partition = Partition()
     partition.registry.published.append(survey)
-    content_type, value = wire(Reports(0, (Row(1), Row(5))), survey)
-    from aiokafka import ConsumerRecord
-
-    partition.receive(
-        [ConsumerRecord("reports", 0, 0, 0, 0, None, value, None, 0, len(value), header_of(content_type))]
-    )
+    partition.receive(records(Reports(0, (Row(1), Row(5))), of=survey))
     assert partition.outcomes[survey.survey.id, "counted"] == (2 if shown else 0)
     assert partition.is_private is not shown, "the flush is timed, or not"
     monkeypatch.setattr(PartitionCounter, "lost", {"s": (Loss(0, 0, 7),)})

@@ -2,8 +2,7 @@
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,14 +15,14 @@ from stream_app.counting.counters import PeriodCounts
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
-from stream_app.log.flushes import Flush, Output, state_key
+from stream_app.log.flushes import Flush, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss
 from stream_app.log.quarantines import resumption, survey_of
 from stream_app.merging.merger import Merger
 from stream_app.merging.survey import MergedSurvey
-from tests.stream_app.crashes import Step, Worker, World, keep
-from tests.stream_app.test_exactness import SAVINGS, Counting, Merging
+from tests.stream_app.crashes import Step, Worker, World, counting, keep, merging
+from tests.stream_app.test_exactness import SAVINGS
 from tests.stream_app.worlds import KEY, SCHEME, Event, Recount, Reports, Row, Tick, counts_of, wire
 
 SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
@@ -41,24 +40,29 @@ TOO_LARGE = StateError("the broker refuses a record as too large", "")
 
 
 class Bug:
-    """An error that the survey `bad` raises while it is on."""
+    """An error that the survey `bad` raises while it is on, where it is counted or where its finals are made."""
 
-    on = True
+    on, place = True, "count"
 
-    def check(self, survey: str) -> None:
-        if self.on and survey == "bad":
+    def check(self, survey: str, place: str) -> None:
+        if self.on and survey == "bad" and place == self.place:
             raise ZeroDivisionError("planted")
 
 
 @pytest.fixture
-def bug(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bug]:
-    bug, count = Bug(), PeriodCounts.count
+def bug(monkeypatch: pytest.MonkeyPatch) -> Bug:
+    bug, count, freeze = Bug(), PeriodCounts.count, MergedSurvey.freeze
 
     def count_or_fail(self: PeriodCounts, frame: Frame) -> None:
         count(self, frame)  # what is in memory is changed by then
-        bug.check(frame.survey)
+        bug.check(frame.survey, "count")
+
+    def freeze_or_fail(self: MergedSurvey, *about: Any) -> bytes:
+        bug.check(self.survey, "merge")
+        return freeze(self, *about)
 
     monkeypatch.setattr(PeriodCounts, "count", count_or_fail)
+    monkeypatch.setattr(MergedSurvey, "freeze", freeze_or_fail)
     return bug
 
 
@@ -201,63 +205,87 @@ def a_script(chance: random.Random) -> list[Step]:
     return [(chance.choice(actions), chance.randint(0, 12)) for _ in range(chance.randint(5, 25))]  # type: ignore[misc]
 
 
-def recounts(log: Log) -> dict[str, Recount]:
-    return {
-        name: Recount.of_logs([{offset: event for offset, (survey, event) in enumerate(log) if survey == name}])
-        for name in SCHEMES
-    }
+class Refusing(Worker):
+    """A worker some of whose records of the survey `bad` are refused while the bug is on, and some of whose positions.
+
+    It reads on while it writes.
+    """
+
+    def __init__(self, worker: Worker, chance: random.Random, end: int, bug: Bug) -> None:
+        super().__init__(worker.reader, worker.read)
+        self._chance, self._end, self._bug = chance, end, bug
+
+    def flush(self) -> Flush:
+        """What of a flush is written."""
+        flush = self._without_a_record()
+        if not self._bug.on or self._chance.random() < 0.6:
+            return flush
+        self._read_on()
+        self.reader.position_refused(flush)
+        stages = [[item for item in stage if not item.key.endswith(b"/position")] for stage in flush.stages[:-1]]
+        return Flush(flush.offset, tuple(map(tuple, stages)))
+
+    def _without_a_record(self) -> Flush:
+        flush = super().flush()
+        places = [
+            (number, item)
+            for number, stage in enumerate(flush.stages)
+            for item in stage
+            if survey_of(item) == "bad" and item.value is not None
+        ]
+        if not (self._bug.on and places) or self._chance.random() < 0.3:
+            return flush
+        number, refused = self._chance.choice(places)
+        self._read_on()
+        left = self.reader.refused(flush, "bad", TOO_LARGE)
+        assert self.reader.quarantines["bad"].why == TOO_LARGE.message
+        written = tuple(item for item in flush.stages[number] if item is not refused)
+        instead = tuple(item for item in left.stages[number] if item not in flush.stages[number])
+        return Flush(flush.offset, (*flush.stages[:number], written, instead, *left.stages[number + 1 :]))
+
+    def _read_on(self) -> None:
+        self.read(range(self.next_offset, min(self.next_offset + self._chance.randint(0, 3), self._end)))
 
 
-@pytest.mark.parametrize("seed", range(24))
-def test_whatever_happens_to_its_workers_a_survey_that_was_quarantined_is_exact_in_the_end(seed: int, bug: Bug) -> None:
-    """Crashes between any two writes, late writes; in the first half one survey fails, in counting or in merging."""
-    chance = random.Random(seed)
-    log, fails_in_merge, saving = a_log(chance), seed % 2, chance.choice(SAVINGS)
-    bug.on = not fails_in_merge
-    read_from = records(log)
+@pytest.mark.parametrize("place", ["count", "merge", "broker"])
+@pytest.mark.parametrize("seed", range(15))
+def test_whatever_happens_to_its_workers_a_survey_that_was_quarantined_is_exact_in_the_end(
+    seed: int, place: str, bug: Bug
+) -> None:
+    """Crashes between any two writes, late writes; in the first half one survey fails, or records of it are refused."""
+    chance = random.Random(f"{place} {seed}")
+    log, saving = a_log(chance), chance.choice(SAVINGS)
+    read_from, bug.place = records(log), place
 
-    def recovered(found: list[tuple[bytes, bytes]]) -> Counting:
-        counter = PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES, saving=saving)
-        return Counting(read_from, counter)
+    def run(state: str, end: int, start: Callable[[list[tuple[bytes, bytes]]], Worker]) -> tuple[World, LogReader]:
+        def recovered(found: list[tuple[bytes, bytes]]) -> Worker:
+            worker = start(found)
+            return Refusing(worker, chance, end, bug) if place == "broker" else worker
 
-    world = World(recovered, len(log))
-    world.run(a_script(chance))
-    bug.on = False
-    world.store[state_key("count", 0, "resumed", "bad")] = resumption(99)
-    worker = world.run(a_script(chance))
-    assert isinstance(worker, Counting)
-    expected = recounts(log)
-    for name, recount in expected.items():
-        assert worker.counter.rejects.get(name, Counter()) == recount.rejects, name
-        letters = {o.key.decode() for o in world.topics["deadletters"] if dict(o.headers)["survey"] == name.encode()}
-        assert letters == recount.letters[0]
-    topics = merged(world.topics["partials"], chance, bool(fails_in_merge))
-    finals = [Final.decode(message.value) for message in topics["finals"]]
-    for name, recount in expected.items():
-        assert {final.period: counts_of(final) for final in finals if final.survey == name} == recount.finals
-    first = {message.key: message.value for message in reversed(topics["finals"])}
-    assert all(first[message.key] == message.value for message in topics["finals"])
-
-
-def merged(partials: Sequence[Output], chance: random.Random, fails: bool) -> Mapping[str, list[Output]]:
-    log, bug = [partial.value for partial in partials], Bug()
-    bug.on = fails
-
-    def freeze(merged: MergedSurvey, *about: Any) -> bytes:
-        bug.check(merged.survey)
-        return makes(merged, *about)
-
-    with pytest.MonkeyPatch.context() as patch:
-        makes = MergedSurvey.freeze
-        patch.setattr(MergedSurvey, "freeze", freeze)
-        world = World(lambda found: Merging(log, Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found)), len(log))
+        bug.on, world = True, World(recovered, end)
         world.run(a_script(chance))
-    if fails:
-        assert not [message for message in world.topics["finals"] if message.key.startswith(b"bad/")]
-    bug.on = False
-    world.store[state_key("merge", 0, "resumed", "bad")] = resumption(99)
-    world.run(a_script(chance))
-    return world.topics
+        assert place != "merge" or not [one for one in world.topics["finals"] if one.key.startswith(b"bad/")]
+        bug.on = False
+        world.store[state_key(state, 0, "resumed", "bad")] = resumption(99)
+        return world, world.run(a_script(chance)).reader
+
+    def count(found: list[tuple[bytes, bytes]]) -> Worker:
+        return counting(read_from, PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES, saving=saving))
+
+    world, counter = run("count", len(log), count)
+    assert isinstance(counter, PartitionCounter)
+    partials = world.topics["partials"]
+    keyring = Keyring(bytes(16))
+    merged, _ = run("merge", len(partials), lambda found: merging(partials, Merger(0, 1, SCHEMES.get, keyring, found)))
+    finals = merged.topics["finals"]
+    first = {message.key: message.value for message in reversed(finals)}
+    assert all(first[message.key] == message.value for message in finals)
+    for name in SCHEMES:
+        own = {offset: event for offset, (survey, event) in enumerate(log) if survey == name}
+        recount, decoded = Recount.of_logs([own]), [Final.decode(message.value) for message in finals]
+        assert counter.rejects.get(name, Counter()) == recount.rejects, name
+        assert {one.key.decode() for one in world.topics["deadletters"] if survey_of(one) == name} == recount.letters[0]
+        assert {final.period: counts_of(final) for final in decoded if final.survey == name} == recount.finals, name
 
 
 def test_a_partial_or_a_status_that_cannot_be_read_quarantines_its_survey_in_the_merge() -> None:
@@ -271,98 +299,3 @@ def test_a_partial_or_a_status_that_cannot_be_read_quarantines_its_survey_in_the
     poisoned = store | {state_key("merge", 0, "survey", "good"): b"?"}
     merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), poisoned.items())
     assert sorted(merger.quarantines) == ["bad", "good"]
-
-
-@dataclass
-class Refusing:
-    """A worker some of whose records of the survey `bad` are refused, and some of whose positions.
-
-    It reads on while it writes.
-    """
-
-    worker: Counting | Merging
-    reader: LogReader
-    chance: random.Random
-    end: int
-    on: list[bool]
-
-    @property
-    def next_offset(self) -> int:
-        return self.worker.next_offset
-
-    def read(self, offsets: range) -> None:
-        self.worker.read(offsets)
-
-    def flush(self) -> Flush:
-        """What of a flush is written."""
-        flush = self._without_a_record()
-        if not self.on[0] or self.chance.random() < 0.6:
-            return flush
-        self.read(range(self.next_offset, min(self.next_offset + self.chance.randint(0, 3), self.end)))
-        self.reader.position_refused(flush)
-        stages = [[item for item in stage if not item.key.endswith(b"/position")] for stage in flush.stages[:-1]]
-        return Flush(flush.offset, tuple(map(tuple, stages)))
-
-    def _without_a_record(self) -> Flush:
-        flush = self.worker.flush()
-        places = [
-            (number, item)
-            for number, stage in enumerate(flush.stages)
-            for item in stage
-            if survey_of(item) == "bad" and item.value is not None
-        ]
-        if not (self.on[0] and places) or self.chance.random() < 0.3:
-            return flush
-        number, refused = self.chance.choice(places)
-        self.read(range(self.next_offset, min(self.next_offset + self.chance.randint(0, 3), self.end)))
-        left = self.reader.refused(flush, "bad", TOO_LARGE)
-        assert self.reader.quarantines["bad"].why == TOO_LARGE.message
-        written = tuple(item for item in flush.stages[number] if item is not refused)
-        instead = tuple(item for item in left.stages[number] if item not in flush.stages[number])
-        return Flush(flush.offset, (*flush.stages[:number], written, instead, *left.stages[number + 1 :]))
-
-
-@pytest.mark.parametrize("seed", range(20))
-def test_a_survey_of_which_any_record_was_refused_is_exact_once_it_goes_on(seed: int) -> None:
-    chance = random.Random(seed)
-    log, saving, on = a_log(chance), chance.choice(SAVINGS), [True]
-    read_from = records(log)
-
-    def recovered(found: list[tuple[bytes, bytes]]) -> Worker:
-        counter = PartitionCounter(0, 1, SCHEMES.get, KEY, found, surveys=SCHEMES, saving=saving)
-        return Refusing(Counting(read_from, counter), counter, chance, len(log), on)
-
-    world = World(recovered, len(log))
-    world.run(a_script(chance))
-    on[0] = False
-    world.store[state_key("count", 0, "resumed", "bad")] = resumption(99)
-    worker = world.run(a_script(chance))
-    assert isinstance(worker, Refusing) and isinstance(worker.reader, PartitionCounter)
-    expected = recounts(log)
-    for name, recount in expected.items():
-        assert worker.reader.rejects.get(name, Counter()) == recount.rejects, name
-        letters = {o.key.decode() for o in world.topics["deadletters"] if survey_of(o) == name}
-        assert letters == recount.letters[0]
-    topics = merged_without(world.topics["partials"], chance)
-    for name, recount in expected.items():
-        finals = [
-            Final.decode(message.value) for message in topics["finals"] if message.key.startswith(f"{name}/".encode())
-        ]
-        assert {final.period: counts_of(final) for final in finals} == recount.finals, name
-        first = {message.key: message.value for message in reversed(topics["finals"])}
-        assert all(first[message.key] == message.value for message in topics["finals"])
-
-
-def merged_without(partials: Sequence[Output], chance: random.Random) -> Mapping[str, list[Output]]:
-    log, on = [partial.value for partial in partials], [True]
-
-    def recovered(found: list[tuple[bytes, bytes]]) -> Worker:
-        merger = Merger(0, 1, SCHEMES.get, Keyring(bytes(16)), found)
-        return Refusing(Merging(log, merger), merger, chance, len(log), on)
-
-    world = World(recovered, len(log))
-    world.run(a_script(chance))
-    on[0] = False
-    world.store[state_key("merge", 0, "resumed", "bad")] = resumption(99)
-    world.run(a_script(chance))
-    return world.topics

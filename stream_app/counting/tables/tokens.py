@@ -8,7 +8,7 @@ Slots are grouped by lines of the processor's cache, each filled from its beginn
 hashes to, or in the next one if that is full, and so on. Senders choose tokens, and those of one partition have the
 same remainder, so the hash has keys that are random in every process: a sender cannot make tokens collide.
 
-The loops are compiled, in `loops`; tests hold them equal to a reference in numpy.
+The loops are compiled, in `loops`; tests hold them equal to Python's sets.
 """
 
 import secrets

@@ -9,7 +9,6 @@ import asyncio
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from kafka import KafkaProducer
@@ -19,13 +18,14 @@ from protocols.errors import ServerUnavailable, StateError
 from servers.kafka_clients import DURABLE, connected
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
+from stream_app.counting.state import partition_of_key
 from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, find_faults
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.reading import read_topic
 from stream_app.kafka.topics import Mismatch, Topics, check
 from stream_app.log.codec import of_this_release
-from stream_app.log.flushes import state_key
+from stream_app.log.flushes import Write, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
 from stream_app.log.quarantines import Quarantine, resumption
@@ -36,15 +36,7 @@ ANSWERS = 10
 """How often to ask for the state of a group: a cluster that has just started finds no coordinator for some seconds."""
 WRITE_SECONDS = 30.0
 FETCH_SECONDS = 5.0
-
-
-class StateRecord(NamedTuple):
-    """A record for one partition of a changelog."""
-
-    changelog: str
-    partition: int
-    key: bytes
-    value: bytes
+StateRecord = tuple[str, Write]  # the name of a changelog, and a record for it
 
 
 @dataclass(frozen=True)
@@ -68,7 +60,7 @@ class Changelog:
         return state_key(self.reader.STATE, partition, kind, *survey)
 
     def record(self, partition: int, kind: str, *survey: str, value: bytes) -> StateRecord:
-        return StateRecord(self.name, partition, self.key(partition, kind, *survey), value)
+        return self.name, Write(self.key(partition, kind, *survey), value)
 
 
 def changelogs(topics: Topics) -> tuple[Changelog, Changelog]:
@@ -95,8 +87,8 @@ def write_state(kafka: KafkaSettings, topics: Topics, records: Iterable[StateRec
         )
     told = "Write the changelogs", "did not take the state"
     with connected(KafkaProducer, kafka, OPEN_SECONDS, *told, **DURABLE) as producer:
-        for one in records:
-            sent = producer.send(one.changelog, one.value, key=one.key, partition=one.partition)
+        for changelog, write in records:
+            sent = producer.send(changelog, write.value, key=write.key, partition=partition_of_key(write.key))
             sent.get(timeout=WRITE_SECONDS)
 
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-import aiokafka.conn
 import aiokafka.consumer.fetcher
 from aiokafka import ConsumerRecord, TopicPartition
 from aiokafka.consumer.fetcher import PartitionRecords
@@ -181,4 +180,3 @@ def account_for_all_offsets(limits: BatchLimits) -> None:
     fetcher: Any = aiokafka.consumer.fetcher
     fetcher.PartitionRecords = partial(AllOffsets, limits)
     fetcher.MemoryRecords = RawBatches
-    aiokafka.conn.READER_LIMIT = FETCHED_BYTES  # with 64 KiB it stops and resumes reading hundreds of times a fetch

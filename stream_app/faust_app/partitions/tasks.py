@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any, Generic
 
 import structlog
-from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from servers.settings import KafkaSettings
@@ -22,7 +21,7 @@ from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import PartitionState
 from stream_app.faust_app.overrides.app import FaustApp
-from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
+from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords, last_offset
 from stream_app.faust_app.partitions.task import PartitionTask, R
 from stream_app.faust_app.writing import Writer
 from stream_app.kafka.topics import Topics
@@ -104,7 +103,7 @@ class PartitionTasks(ABC, Generic[R]):
         """The reader of a partition, recovered from its state records; its log begins at an offset."""
 
     @abstractmethod
-    async def apply(self, task: PartitionTask[R], received: Sequence[ConsumerRecord]) -> bool:
+    async def apply(self, task: PartitionTask[R], received: Sequence[EpochRecord]) -> bool:
         """Give records to the reader of a partition. Returns whether to flush now."""
 
     def __iter__(self) -> Iterator[PartitionTask[R]]:
@@ -218,7 +217,7 @@ class PartitionTasks(ABC, Generic[R]):
                     await self._feed(records)
                 await asyncio.sleep(0)
 
-    async def _feed(self, records: Sequence[ConsumerRecord]) -> None:
+    async def _feed(self, records: Sequence[EpochRecord]) -> None:
         """Give records of one partition to its reader, from its next offset on."""
         task = self._tasks.get(records[0].partition)
         if task is None or task.fault is not None:
@@ -274,7 +273,7 @@ def _reading(reader: LogReader) -> Reading:
     return reader.mark, reader.next_offset
 
 
-def in_portions(records: Sequence[ConsumerRecord], size: int, most: int) -> Iterator[Sequence[ConsumerRecord]]:
+def in_portions(records: Sequence[EpochRecord], size: int, most: int) -> Iterator[Sequence[EpochRecord]]:
     """Records in portions of consecutive offsets, each of at most `size` bytes and `most` records, or a single one."""
     start, bytes_in_portion = 0, 0
     for index, record in enumerate(records):

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from aiokafka import ConsumerRecord
 from faust.types import TP
 
 from protocols.scheme import Scheme
@@ -17,6 +16,7 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.monitoring import Outcomes
+from stream_app.faust_app.overrides.batches import EpochRecord
 from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.kafka import Topics
 from tests.helpers.another_release import never_choose
@@ -61,7 +61,7 @@ class Partition:
         """As the watch over the log: no partitions were added."""
         return True
 
-    def receive(self, records: Sequence[ConsumerRecord]) -> bool:
+    def receive(self, records: Sequence[EpochRecord]) -> bool:
         """Let the agent apply records that were fetched together."""
         self.end = max(self.end, records[-1].offset + 1)
         task = SimpleNamespace(tp=REPORTS, reader=self.counter, outcomes=self.outcomes, next_offset=0, is_private=False)
@@ -74,15 +74,12 @@ class Partition:
         return sum(period.counts.snapshot()["colour"].total for period in self.counter.open_periods.values())
 
 
-def header_of(content_type: str) -> tuple[tuple[str, bytes]]:
-    return ((CONTENT_TYPE_HEADER, content_type.encode()),)
+def records(*events: Event, first: int = 0, of: Scheme = SCHEME) -> list[EpochRecord]:
+    def record(offset: int, kind: str, value: bytes) -> EpochRecord:
+        headers = ((CONTENT_TYPE_HEADER, kind.encode()),)
+        return EpochRecord("reports", 0, offset, 0, 0, None, value, None, 0, len(value), headers)
 
-
-def records(*events: Event, first: int = 0) -> list[ConsumerRecord]:
-    def record(offset: int, kind: str, value: bytes) -> ConsumerRecord:
-        return ConsumerRecord("reports", 0, offset, 0, 0, None, value, None, 0, len(value), header_of(kind))
-
-    return [record(offset, *wire(event)) for offset, event in enumerate(events, first)]
+    return [record(offset, *wire(event, of)) for offset, event in enumerate(events, first)]
 
 
 def test_a_survey_that_was_published_before_its_reports_is_read_before_they_are_judged() -> None:
@@ -124,7 +121,7 @@ def worker_that_read(*published: Scheme, header: str = "fingerprint") -> Surveys
     surveys = Surveys(KafkaSettings(bootstrap="127.0.0.1:1"), "surveys", cast(Any, None))
     for offset, each in enumerate(published):
         value, headers = each.survey.model_dump_json().encode(), ((header, each.fingerprint.encode()),)
-        surveys.register(ConsumerRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
+        surveys.register(EpochRecord("surveys", 0, offset, 0, 0, b"s", value, None, 1, len(value), headers))
     return surveys
 
 

@@ -17,20 +17,15 @@ def ask(port: int, page: str) -> tuple[int, str]:
         return error.code, error.read().decode()
 
 
-def test_a_worker_answers_while_its_event_loop_is_busy() -> None:
+def test_a_worker_answers_while_its_event_loop_is_busy_and_is_not_ready_before_it_says_so() -> None:
     port = free_port()
-    with serve_pages("127.0.0.1", port) as health:
+    with serve_pages("127.0.0.1", port) as health, socket.create_connection(("127.0.0.1", port)):  # who asks nothing
+        assert ask(port, "/ready") == (503, '{"ready": false}')
         health.ready = lambda: True
         asked = [ask(port, page) for page in ("/live", "/ready")]  # by this thread, which runs no event loop
         assert asked == [(200, '{"live": true}'), (200, '{"ready": true}')]
         assert "hearsay_reports" in ask(port, "/metrics")[1]
         assert ask(port, "/other")[0] == 404
-
-
-def test_it_is_not_ready_before_it_says_so() -> None:
-    port = free_port()
-    with serve_pages("127.0.0.1", port):
-        assert ask(port, "/ready") == (503, '{"ready": false}')
 
 
 def test_it_does_not_live_if_nothing_has_happened_for_long() -> None:
@@ -42,9 +37,3 @@ def test_it_does_not_live_if_nothing_has_happened_for_long() -> None:
     assert worker_pages(health)["/live"]().status == 503
     health.beat()
     assert health.live
-
-
-def test_a_client_that_asks_nothing_keeps_nobody_waiting() -> None:
-    port = free_port()
-    with serve_pages("127.0.0.1", port), socket.create_connection(("127.0.0.1", port)):
-        assert ask(port, "/live")[0] == 200

@@ -10,7 +10,7 @@ import pytest
 from faust.types import TP
 
 from protocols.errors import ServerError
-from stream_app.faust_app.crash import Watchdog
+from stream_app.faust_app.crash import MAX_UNCHANGED, Watchdog
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
 from stream_app.faust_app.partitions.tasks import AT_ONCE, in_turns
@@ -95,17 +95,10 @@ def flushes(reports_a_second: float, seconds: int, pressing: bool = False) -> in
     return made
 
 
-@pytest.mark.parametrize("rate", [2, 10, 50, 1000])
-def test_reports_that_trickle_share_a_flush(rate: int) -> None:
-    assert flushes(rate, 300) <= rate * 300 / min(QUIET_SECONDS * rate, 100)
-
-
-def test_reports_that_hardly_come_wait_some_seconds() -> None:
-    assert flushes(0.1, 300) == 300 / QUIET_SECONDS
-
-
-def test_what_others_wait_for_is_written_every_second() -> None:
-    assert flushes(1, 300, pressing=True) == 300
+@pytest.mark.parametrize("rate", [0.1, 2, 10, 50, 1000])
+def test_reports_that_trickle_share_a_flush_unless_others_wait_for_it(rate: float) -> None:
+    assert 300 / QUIET_SECONDS <= flushes(rate, 300) <= max(rate * 300 / min(QUIET_SECONDS * rate, 100), 60)
+    assert flushes(rate, 300, pressing=True) == 300
 
 
 def test_much_is_written_at_once_and_reading_pauses_before_it_is_too_much() -> None:
@@ -130,20 +123,14 @@ def test_results_that_are_not_final_take_a_small_share_of_the_time(cost: float, 
     assert pace.is_provisional
 
 
-def test_too_many_checks_without_progress_are_an_error() -> None:
-    watchdog = Watchdog(max_unchanged=3)
-    for _ in range(3):
-        watchdog.check((7, 100))
+@pytest.mark.parametrize("other", [(7, 101), (8, 100), None], ids=["recovered more", "assigned again", "none is due"])
+def test_too_many_checks_without_progress_in_between_are_an_error(other: object) -> None:
+    watchdog = Watchdog()
+    for other_or_same in (other, other, (7, 100)):
+        for progress in (*[(7, 100)] * (MAX_UNCHANGED - 1), other_or_same):
+            watchdog.check(progress)
     with pytest.raises(ServerError, match="although the broker answers"):
         watchdog.check((7, 100))
-
-
-@pytest.mark.parametrize("other", [(7, 101), (8, 100), None], ids=["recovered more", "assigned again", "none is due"])
-def test_progress_in_between_starts_the_count_again(other: object) -> None:
-    watchdog = Watchdog(max_unchanged=3)
-    for _ in range(4):
-        for progress in ((7, 100), (7, 100), (7, 100), other):
-            watchdog.check(progress)
 
 
 async def nothing() -> None:
