@@ -4,7 +4,6 @@ Their words are in cautions.txt, a paragraph each, with values in braces. In a k
 """
 
 from collections.abc import Iterable, Iterator
-from importlib import resources
 from math import inf
 
 import numpy as np
@@ -19,14 +18,12 @@ from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
+from protocols.survey.names import paragraphs
 
 CHEAP_TO_POISON = 20  # people that a forged report may count for without a caution
 FEW_CANDIDATES, FEWEST_CANDIDATES = 20, 5  # for the report before another one: below them a caution, an error
 IDENTIFYING_BITS = 32  # of a memo that is sent as it is
-WORDS = dict(
-    paragraph.split(": ", 1)
-    for paragraph in resources.files("protocols.planning").joinpath("cautions.txt").read_text("utf-8").split("\n\n")
-)
+WORDS = paragraphs("protocols.planning", "cautions.txt")
 
 
 class Caution(PlanModel):

@@ -15,7 +15,7 @@ from pydantic import (
 from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.survey.grid import Grid, Reach
-from protocols.survey.names import Name, Strict
+from protocols.survey.names import Name, Part
 from protocols.survey.roles import check_role, dwell_times
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
@@ -43,12 +43,12 @@ MechanismName = Annotated[
 PARAMETERS = "; ".join(f"{name}: {record.parameter}" for name, record in RECORDS.items() if record.parameter)
 
 
-class Span(Strict):
+class Span(Part):
     """An ordered range of whole numbers, cut into steps."""
 
-    first: int = Field(0, description="the smallest number")
-    last: int = Field(description="the largest number")
-    step: int = Field(1, ge=1, description="how many numbers share one value; 10 gives 0-9, 10-19, ...")
+    first: int = 0
+    last: int
+    step: int = Field(1, ge=1)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -68,64 +68,25 @@ class Span(Strict):
         return tuple(str(s) if self.step == 1 else f"{s}-{min(s + self.step - 1, self.last)}" for s in starts)
 
 
-class Attribute(Strict):
+class Attribute(Part):
     """One attribute: its name, its possible values, and how answers are protected."""
 
-    name: str = Field(
-        pattern=r"^[a-z][a-z0-9_]{0,62}$",
-        description="what results call it: lower-case letters, digits and _, a letter first",
-    )
-    values: tuple[Name, ...] = Field(
-        (), max_length=MOST_VALUES, description="the possible answers, each by its name as written, at least two"
-    )
-    other: Name | None = Field(
-        None,
-        description="which of the values stands for all that are not listed, and for a missing one; left out: each "
-        "device draws one for life",
-    )
-    several: int | None = Field(
-        None,
-        ge=1,
-        description="devices have sets of values, of up to this number; of a larger set some values are not counted",
-    )
-    range: Span | None = Field(None, description="instead of values: whole numbers from first to last, in order")
-    grid: Grid | None = Field(None, description="instead of values: places, as the cells of a grid")
-    geo: Reach | None = Field(
-        None, description="with a grid: what one report may reveal, by distance; instead of eps or eps_1"
-    )
-    geo_inf: Reach | None = Field(
-        None, description="with a grid: what all reports of one cell may ever reveal, by distance; instead of eps_inf"
-    )
-    areas: str | None = Field(
-        None,
-        pattern=FILE_PATTERN,
-        description="with a grid: a GeoJSON file beside the survey whose areas become groups of cells, for results; no "
-        "part of the terms",
-    )
-    groups: dict[Name, tuple[Name, ...]] = Field(
-        default_factory=dict, description="roll-ups for results: the name of a group and its values; groups may overlap"
-    )
-    role: Literal["plain", "area", "dwell", "amount", "transition"] = Field(
-        "plain",
-        description="what mobility reports take it for; values of dwell are written like 2h or 3h-5h, those of "
-        "amount like 15 or 0-9, those of transition like north>south",
-    )
-    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.5, 0.9),
-        max_length=9,
-        description="with the role amount: which quantiles results have; 0.9: nine of ten are at most so large",
-    )
-    mechanism: MechanismName = Field(
-        "auto", description="how answers are randomised; auto chooses what gives the smaller error"
-    )
+    name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")
+    values: tuple[Name, ...] = Field((), max_length=MOST_VALUES)
+    other: Name | None = None
+    several: int | None = Field(None, ge=1)
+    range: Span | None = None
+    grid: Grid | None = None
+    geo: Reach | None = None
+    geo_inf: Reach | None = None
+    areas: str | None = Field(None, pattern=FILE_PATTERN)
+    groups: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
+    role: Literal["plain", "area", "dwell", "amount", "transition"] = "plain"
+    quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field((0.5, 0.9), max_length=9)
+    mechanism: MechanismName = "auto"
     parameter: int | None = Field(None, ge=1, le=MAX_VALUES, description=PARAMETERS)
-    prior: dict[Name, Share] | None = Field(
-        None, description="for rs+rfd: how often fake answers are each value; the shares sum to 1"
-    )
-    share: Share | None = Field(
-        None,
-        description="for smp: the share of devices that draw this attribute; what is left out splits the rest evenly",
-    )
+    prior: dict[Name, Share] | None = None
+    share: Share | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -275,21 +236,15 @@ LONGEST_SEASON = 2000
 LONGEST_NOWCAST_SEASON = 24
 
 
-class NowcastPlan(Strict):
+class NowcastPlan(Part):
     """How shares are estimated with the help of earlier periods. They are made from published results: no terms."""
 
-    seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_NOWCAST_SEASON)], ...] | None = Field(
-        None, max_length=1, description="the season in periods, or []: none; by default [7] for days, [24] for hours"
-    )
-    drift: float | None = Field(
-        None, gt=0, le=100, description="the most points that shares move in a period; if wrong, so are intervals"
-    )
+    seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_NOWCAST_SEASON)], ...] | None = Field(None, max_length=1)
+    drift: float | None = Field(None, gt=0, le=100)
 
 
-class ForecastPlan(Strict):
+class ForecastPlan(Part):
     """Forecasts to publish after every period. They are made from published results, so they are no terms."""
 
-    ahead: int = Field(description="how many periods ahead", ge=1, le=MOST_AHEAD)
-    seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_SEASON)], ...] = Field(
-        (), max_length=3, description="seasons in periods, such as [24, 168] for days and weeks of hours"
-    )
+    ahead: int = Field(ge=1, le=MOST_AHEAD)
+    seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_SEASON)], ...] = Field((), max_length=3)

@@ -26,7 +26,7 @@ from pydantic import Field, model_validator
 
 from protocols.arrays.aliases import Whole
 from protocols.survey.attribute import refuse_twice
-from protocols.survey.names import Strict
+from protocols.survey.names import Part
 
 YEARS = 20
 """How far from a survey's start the offsets reach. A survey with a time zone is over then."""
@@ -38,16 +38,12 @@ Second = Annotated[int, Field(ge=-(1 << 36), lt=1 << 36)]
 Offset = Annotated[int, Field(gt=-DAY_SECONDS, lt=DAY_SECONDS)]
 
 
-class TimeZone(Strict):
+class TimeZone(Part):
     """A time zone around the life of a survey. In a survey file its name is enough."""
 
-    name: str = Field(pattern=f"^{_NAME.pattern}$", description="its name, such as Europe/Paris; for people")
-    offsets: tuple[tuple[Second, Offset], ...] = Field(
-        min_length=1,
-        max_length=MOST_OFFSETS,
-        description="since when (seconds since 1970) how many seconds local time is ahead of UTC, ascending",
-    )
-    until: Second = Field(description="seconds since 1970: what comes later is not known")
+    name: str = Field(pattern=f"^{_NAME.pattern}$")
+    offsets: tuple[tuple[Second, Offset], ...] = Field(min_length=1, max_length=MOST_OFFSETS)
+    until: Second
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -300,12 +296,10 @@ def usual_units(period: timedelta) -> list[Unit]:
     return [*(unit for unit in usual if period < timedelta(days=SHORTER[unit])), "ever"]
 
 
-class Visitors(Strict):
+class Visitors(Part):
     """Calendar visitors: the units in which unique devices are counted, by flags that a report has instead of a gap."""
 
-    units: tuple[Unit, ...] = Field(
-        min_length=1, max_length=5, description="day, week (from Monday), month, year or ever, as many as are counted"
-    )
+    units: tuple[Unit, ...] = Field(min_length=1, max_length=5)
 
     def check(self, period: timedelta) -> None:
         """Raise ValueError if a unit is named twice, or is never longer than a period."""

@@ -16,25 +16,19 @@ from protocols.survey.attribute import (
     Share,
     refuse_twice,
 )
-from protocols.survey.names import Strict
+from protocols.survey.names import Part
 
 TIMES: Final = "*"
 """Between the names of two attributes, of two values, and of a group and a value."""
 MAX_ROLLED_UP = 1 << 24  # groups of pairs times pairs
 
 
-class Cross(Strict):
+class Cross(Part):
     """Two attributes to ask together."""
 
-    of: tuple[str, str] = Field(description="the names of two attributes; the values of the question are their pairs")
-    share: Share | None = Field(
-        None, description="the share of devices that draw this question; what is left out splits the rest evenly"
-    )
-    mechanism: MechanismName = Field(
-        "auto",
-        description="how pairs are randomised; auto chooses what gives the smaller error and, where the survey has "
-        "devices, does not link reports",
-    )
+    of: tuple[str, str]
+    share: Share | None = None
+    mechanism: MechanismName = "auto"
     parameter: int | None = Field(None, ge=1, le=MAX_VALUES, description=PARAMETERS)
 
     @property

@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from protocols.arrays.aliases import Floats, Whole
 from protocols.mechanisms.places.area import Area
-from protocols.survey.names import Strict
+from protocols.survey.names import Part
 from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
@@ -83,37 +83,23 @@ Length = Annotated[
 ]
 
 
-class Reach(Strict):
+class Reach(Part):
     """How well places are protected: two positions within `radius` are told apart by `level` at most."""
 
-    level: float = Field(ge=0.001, le=100, description="the loss between two positions that are `radius` apart")
-    radius: Length = Field(
-        description="metres, such as 400m; `hearsay plan` says what positions further apart lose, which is less the "
-        "smaller the cells are against the radius"
-    )
+    level: float = Field(ge=0.001, le=100)
+    radius: Length
 
 
-class Grid(Strict):
+class Grid(Part):
     """A rectangle of square cells, in metres."""
 
-    crs: str = Field(
-        LOCAL,
-        pattern=r"^[A-Za-z0-9:._ -]{1,60}$",
-        description="the metres: `local` (those around `at`), a UTM zone such as EPSG:32631, or any other name, if "
-        "devices have metres of their own",
-    )
-    at: tuple[float, float] | None = Field(
-        None, description="with `crs: local`: latitude and longitude (WGS 84) of the point 0, 0"
-    )
-    origin: tuple[float, float] = Field((0.0, 0.0), description="metres east and north of the south-west corner")
-    cell: Length = Field(description="the side of a cell, such as 500m")
-    columns: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from west to east")
-    rows: int = Field(ge=2, le=MOST_CELLS // 2, description="cells from south to north")
-    inside: tuple[Annotated[str, Field(pattern=RUN)], ...] | Literal["areas"] | None = Field(
-        None,
-        description="the cells that places can be in, such as x3y4, or for neighbours in a row x3-7y4; `areas`: those "
-        "of the attribute's `areas`; left out: all. Positions outside are moved to the nearest cell inside",
-    )
+    crs: str = Field(LOCAL, pattern=r"^[A-Za-z0-9:._ -]{1,60}$")
+    at: tuple[float, float] | None = None
+    origin: tuple[float, float] = (0.0, 0.0)
+    cell: Length
+    columns: int = Field(ge=2, le=MOST_CELLS // 2)
+    rows: int = Field(ge=2, le=MOST_CELLS // 2)
+    inside: tuple[Annotated[str, Field(pattern=RUN)], ...] | Literal["areas"] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -28,7 +28,7 @@ from protocols.survey.calendar import (
 )
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
-from protocols.survey.names import Duration, Strict, Text, format_duration
+from protocols.survey.names import Duration, Part, Text, format_duration
 from protocols.survey.sets import check_set, padded
 from protocols.survey.visits import Visits, visits_of
 
@@ -68,125 +68,50 @@ OUTAGE = timedelta(days=7)
 """How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
-class Central(Strict):
+class Central(Part):
     """What is published so that readers of results learn little about one device (PROTOCOLS 11)."""
 
-    delta: float = Field(1e-8, gt=0, le=1e-3, description="the chance of anything beyond the central figure")
-    target: float | None = Field(
-        None, gt=0, le=20, description="a figure, if values are constant: hearsay plan says which eps_1 keeps it"
-    )
-    per: Duration = Field(timedelta(weeks=1), description="how long results are published for that figure")
+    delta: float = Field(1e-8, gt=0, le=1e-3)
+    target: float | None = Field(None, gt=0, le=20)
+    per: Duration = timedelta(weeks=1)
 
 
-class Survey(Strict):
+class Survey(Part):
     """The terms of one collection."""
 
-    id: str = Field(
-        pattern=ID_PATTERN, description="its name for ever: lower-case letters, digits, . _ -; new terms need a new id"
-    )
-    title: Text = Field("", description="for people; may change at any time")
-    description: Text = Field("", description="for people; may change at any time")
-    start: Moment = Field(description="when period 0 begins, with a time zone, such as 2026-01-01T00:00:00Z")
-    period: Duration = Field(
-        description="how long a period lasts, such as 15m, 1h, 1d, 1w; a device reports once in it"
-    )
-    time_zone: TimeZone | None = Field(
-        None,
-        description="makes days, weeks and hours of the day local, such as Europe/Paris: periods of whole days begin "
-        "when the local day does, so some last an hour less or more",
-        json_schema_extra=_also_a_name,
-    )
-    eps_inf: Epsilon | None = Field(
-        None, description="what all reports of one value may ever reveal; 0.001 to 20, under spl for each attribute"
-    )
-    eps_1: Epsilon | None = Field(
-        None, description="what one report may reveal, below eps_inf; left out: the memo itself is sent every time"
-    )
-    eps: Epsilon | None = Field(
-        None, description="instead of eps_inf and eps_1: fresh noise for every report, no memo, and costs add up"
-    )
-    one_in: int = Field(
-        1,
-        ge=1,
-        le=MAX_ONE_IN,
-        description="with eps: a device answers in one of so many periods, at a place drawn for life, and only reports "
-        "its presence in the others; eps then covers any so many consecutive periods",
-    )
-    solution: Solution = Field(
-        "smp",
-        description="smp: a device answers one attribute; spl: all, with a part of the budget each; rs+fd: all, one "
-        "true and the others fake; rs+rfd: with fakes drawn from priors",
-    )
-    calibration: Literal["exact", "published"] = Field(
-        "exact", description="published reproduces the literature's tables and wastes budget"
-    )
-    guarantee: Literal["tuple", "attribute", "published"] = Field(
-        "tuple", description="for rs+fd and rs+rfd: what the budget protects, all answers of a device or one of them"
-    )
-    horizon: int = Field(
-        1, ge=1, le=65535, description="longest window, in periods, in which unique devices can be counted"
-    )
-    visitors: Visitors | None = Field(
-        None,
-        description="instead of a horizon: unique devices of calendar units, which reports carry flags for; "
-        "`calendar` stands for weeks, months and ever",
-        json_schema_extra=_also_a_name,
-    )
-    clock: Literal["wall", "source"] = Field(
-        "wall", description="who closes periods: the time of day, or the simulation or replay the reports come from"
-    )
-    grace: Duration = Field(
-        timedelta(0),
-        description="how long after its end a period still takes reports",
-        json_schema_extra={"default": "0s"},
-    )
-    minimum: int = Field(0, ge=0, le=10**9, description="results of fewer reports are not published")
-    memo_cap: int | None = Field(
-        None, ge=1, le=MAX_VALUES, description="how many values of an attribute a device memoises at most"
-    )
-    presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = Field(
-        None,
-        description="protects in what is published that a device reported in a period, which is otherwise not private; "
-        "all results get noise, and hearsay plan shows how much",
-    )
-    central: Central | None = Field(
-        None,
-        description="results have a figure of what all their readers together learn about one device: answers are "
-        "published for whole closed periods only, not live, by gap or for longer windows; such as {delta: 1e-8}",
-    )
-    devices: int | None = Field(
-        None,
-        ge=1,
-        le=10**10,
-        description="how many devices are expected to report in a period, the crowd that hides each of them; auto "
-        "avoids mechanisms by whose answers a device is recognised in it",
-    )
-    forecast: ForecastPlan | None = Field(
-        None, description="forecasts to publish after every period, from what is published; no part of the terms"
-    )
+    id: str = Field(pattern=ID_PATTERN)
+    title: Text = ""
+    description: Text = ""
+    start: Moment
+    period: Duration
+    time_zone: TimeZone | None = Field(None, json_schema_extra=_also_a_name)
+    eps_inf: Epsilon | None = None
+    eps_1: Epsilon | None = None
+    eps: Epsilon | None = None
+    one_in: int = Field(1, ge=1, le=MAX_ONE_IN)
+    solution: Solution = "smp"
+    calibration: Literal["exact", "published"] = "exact"
+    guarantee: Literal["tuple", "attribute", "published"] = "tuple"
+    horizon: int = Field(1, ge=1, le=65535)
+    visitors: Visitors | None = Field(None, json_schema_extra=_also_a_name)
+    clock: Literal["wall", "source"] = "wall"
+    grace: Duration = Field(timedelta(0), json_schema_extra={"default": "0s"})
+    minimum: int = Field(0, ge=0, le=10**9)
+    memo_cap: int | None = Field(None, ge=1, le=MAX_VALUES)
+    presence_epsilon: Annotated[float, Field(ge=MIN_EPS, le=MAX_EPS), BeforeValidator(_budget)] | None = None
+    central: Central | None = None
+    devices: int | None = Field(None, ge=1, le=10**10)
+    forecast: ForecastPlan | None = None
     nowcast: NowcastPlan | None = Field(
         None,
         description=f"nowcasts of every period; without it, as usual up to {MOST_USUAL_NOWCASTS} values and groups; no "
         "part of the terms",
     )
-    signature: str | None = Field(
-        None,
-        pattern=SIGNATURE_PATTERN,
-        description="its author's, of the fingerprint (hearsay survey sign); devices that know the author's key accept "
-        "signed terms; no part of the terms",
-    )
-    areas: Text | None = Field(
-        None,
-        pattern=FILE_PATTERN,
-        description="a GeoJSON file beside the survey: shapes of its areas, for maps on pages; no part of the terms",
-    )
-    contact: Text = Field(
-        "", description="whom people ask about it, for its dossier (hearsay dossier); may change at any time"
-    )
-    attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64, description="what is asked")
-    crosses: tuple[Cross, ...] = Field(
-        (), max_length=64, description="for smp: pairs of attributes, each asked as a further question"
-    )
+    signature: str | None = Field(None, pattern=SIGNATURE_PATTERN)
+    areas: Text | None = Field(None, pattern=FILE_PATTERN)
+    contact: Text = ""
+    attributes: tuple[Attribute, ...] = Field(min_length=1, max_length=64)
+    crosses: tuple[Cross, ...] = Field((), max_length=64)
 
     @field_validator("time_zone", mode="before")
     @classmethod

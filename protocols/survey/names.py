@@ -7,6 +7,7 @@ hold characters that no screen shows or no file can store.
 import re
 import unicodedata
 from datetime import timedelta
+from importlib import resources
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
@@ -19,6 +20,31 @@ class Strict(BaseModel):
     """A frozen model that takes no unknown keys and no numbers that are not numbers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+def paragraphs(package: str, name: str) -> dict[str, str]:
+    """The words of a text file beside the code: a paragraph each, after its key."""
+    text = resources.files(package).joinpath(name).read_text("utf-8")
+    return dict(" ".join(paragraph.split()).split(": ", 1) for paragraph in text.split("\n\n"))
+
+
+MEANINGS = paragraphs("protocols.survey", "keys.txt")
+
+
+def _tell_meanings(schema: dict[str, Any], model: type[BaseModel]) -> None:
+    for name, entry in schema["properties"].items():
+        entry["description"] = model.model_fields[name].description
+
+
+class Part(Strict):
+    """A part of a survey. What its keys mean is in keys.txt, in its JSON Schema and in `model_fields`."""
+
+    model_config = ConfigDict(json_schema_extra=_tell_meanings)
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        for name, field in cls.model_fields.items():
+            field.description = field.description or MEANINGS.get(f"{cls.__name__}.{name}")
 
 
 def as_text(value: Any) -> Any:

@@ -8,26 +8,6 @@ from typing import Final
 from protocols.survey.names import parse_duration
 
 ARROW: Final = ">"
-ROLES: Final = {
-    "plain": ("shares of the values", "any names"),
-    "area": ("shares, and a ranking of the busiest areas", "any names"),
-    "dwell": (
-        "shares, mean and quartiles of a time spent",
-        "whole numbers (`15`), durations (`2h`), or ranges of either (`0-9`, `3h-5h`), in ascending order; all of them "
-        "with a unit (s, m, h, d, w), or none",
-    ),
-    "amount": (
-        "shares, mean, sum over all visitors, and quantiles of a number",
-        "a `range`, or whole numbers (`15`) and ranges of them (`0-9`), in ascending order",
-    ),
-    "transition": (
-        "shares, and a table of flows",
-        "origin and destination with > between them (`north>south`); who stays is `north>north`, and a place for "
-        "all others is a name like any (`elsewhere>north`)",
-    ),
-}
-"""By role: what reports show of it, and how its values are written."""
-
 _TIME = r"([0-9]+[smhdw]?)"
 _DWELL = re.compile(rf"{_TIME}(?:-{_TIME})?")
 HOUR = timedelta(hours=1)

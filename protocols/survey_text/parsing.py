@@ -3,7 +3,7 @@
 import re
 from datetime import timedelta
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -12,26 +12,12 @@ from pydantic_core import ErrorDetails
 
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
-from protocols.survey.attribute import Attribute, Span
-from protocols.survey.calendar import Visitors
-from protocols.survey.crosses import Cross
-from protocols.survey.grid import Grid, Reach
-from protocols.survey.model import Central, Survey
+from protocols.survey.attribute import Attribute
+from protocols.survey.model import Survey
 from protocols.survey.names import format_duration
 from protocols.survey_text.beside import ReadBeside, fill_in_cells, fill_in_values
 from protocols.survey_text.plain_yaml import Document, NotPlain, read_yaml
 
-# Models within models, by key.
-INSIDE: dict[str, type[BaseModel]] = {
-    "attributes": Attribute,
-    "central": Central,
-    "crosses": Cross,
-    "range": Span,
-    "grid": Grid,
-    "geo": Reach,
-    "geo_inf": Reach,
-    "visitors": Visitors,
-}
 KINDS = {
     "tuple_type": "should be a list",
     "string_pattern_mismatch": "not written as it must be",
@@ -183,8 +169,9 @@ def _field(path: tuple[str | int, ...], model: type[BaseModel]) -> tuple[type[Ba
         if isinstance(part, int):
             continue
         field = model.model_fields.get(part)
-        inside = INSIDE.get(part, field.annotation if field is not None else None)
-        if not (isinstance(inside, type) and issubclass(inside, BaseModel)):
+        held = () if field is None else (field.annotation, *get_args(field.annotation))
+        inside = [each for each in held if isinstance(each, type) and issubclass(each, BaseModel)]
+        if not inside:
             break
-        model = inside
+        model = inside[0]
     return model, field

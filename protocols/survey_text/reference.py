@@ -14,7 +14,6 @@ from protocols.survey.calendar import Visitors
 from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Central, Survey
-from protocols.survey.roles import ROLES
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -36,12 +35,11 @@ def json_schema() -> dict[str, Any]:
 def reference() -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
     models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, NowcastPlan, Span, Grid, Reach)
-    roles = [f"| `{role}` | {shown} | {written} |" for role, (shown, written) in ROLES.items()]
     mechanisms = [f"| `{chooser.name}` | always | {chooser.summary} |" for chooser in CHOOSERS.values()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]
     tables = {model.__name__: "\n".join(_table(model)) for model in models}
     text = resources.files("protocols.survey_text").joinpath("reference.txt").read_text("utf-8")
-    return Template(text).substitute(tables, roles="\n".join(roles), mechanisms="\n".join(mechanisms))
+    return Template(text).substitute(tables, mechanisms="\n".join(mechanisms))
 
 
 def fits(record: MechanismRecord) -> str:
