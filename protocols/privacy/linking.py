@@ -112,9 +112,8 @@ def memos_of(question: Question, memoised: bool = True) -> Memos:
         assert second is None or isinstance(second, MatrixRound)
         return Memos(first.matrix.mean(axis=0), np.eye(question.k) if second is None else second.matrix)
     assert isinstance(second, Flip | None)
-    if isinstance(question.mechanism.encoding.memo, PackedBits):
-        return Memos(_memo_ones(question), second or KEPT, bits=True)
-    return Memos(_memo_shares(question), second or KEPT)
+    bits = isinstance(question.mechanism.encoding.memo, PackedBits)
+    return Memos(_memo_shares(question), second or KEPT, bits)
 
 
 def of_the_value(question: Question) -> Question:
@@ -125,28 +124,17 @@ def of_the_value(question: Question) -> Question:
 
 
 def _memo_shares(question: Question) -> Floats:
-    """How memos are spread over symbols: of the truth, and of fakes where there are any."""
-    first = question.mechanism.first
+    """How often each symbol is the memo, or each of its bits is set: of the truth, and of fakes where there are any."""
+    first, memo = question.mechanism.first, question.mechanism.encoding.memo
     assert isinstance(first, Flip)
-    symbols = question.mechanism.encoding.memo.count
-    values = _values(question, symbols)
-    shares = values * first.gain + first.q
+    shares = _values(question, memo.count) * first.gain + first.q
     if not question.faked:
         return shares
-    assert question.fake_memo is not None, "a symbol has no zero vector"
-    return np.asarray(question.share * shares + (1 - question.share) * question.fake_memo)
-
-
-def _memo_ones(question: Question) -> Floats:
-    """How often each bit of a memo is set: of the truth, and of fakes where there are any."""
-    first = question.mechanism.first
-    assert isinstance(first, Flip)
-    bits = question.mechanism.encoding.memo.count
-    ones = _values(question, bits) * first.gain + first.q
-    if not question.faked:
-        return ones
-    fakes = np.zeros(bits) if question.fake is None else question.fake
-    return np.asarray(question.share * ones + (1 - question.share) * (fakes * first.gain + first.q))
+    fakes = question.fake_memo
+    if isinstance(memo, PackedBits):
+        fakes = (np.zeros(memo.count) if question.fake is None else question.fake) * first.gain + first.q
+    assert fakes is not None, "a symbol has no zero vector"
+    return np.asarray(question.share * shares + (1 - question.share) * fakes)
 
 
 def _of_symbols(memos: Floats, second: Flip) -> Pairs:
