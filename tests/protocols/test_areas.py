@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import build_for_places
@@ -154,24 +153,3 @@ def test_the_areas_of_a_file_can_be_what_is_inside() -> None:
     found = with_area_groups(survey, {"place": beside}).attributes[0]
     assert found.values == ("x0y0", "x1y0", "x2y0", "x0y1") == found.groups["south"]
     assert found.grid is not None and found.grid.inside == ("x0-2y0", "x0y1")
-
-
-@pytest.mark.parametrize(
-    ("attribute", "problem"),
-    [
-        (place(geo=NEAR, mechanism="geo-grid"), "use mechanism: auto or geo-tight"),
-        (place(geo=NEAR, grid={**GRID, "inside": ["x0y0", "x0-1y0"]}), "names a cell twice"),
-        (place(geo=NEAR, grid={**GRID, "inside": ["x0-9y0"]}), "is not on a grid of 6 x 5"),
-        (place(geo=NEAR, grid={**GRID, "inside": ["x0y0"]}), "at least 2 cells"),
-        (place(geo=NEAR, grid={**GRID, "inside": ["here"]}), "inside"),
-        (place(geo=NEAR, grid={**GRID, "inside": "areas"}), "needs the file of its areas"),
-        (place(geo=NEAR, grid={**GRID, "columns": 99, "inside": [f"x0-98y{y}" for y in range(5)]}), "larger cells"),
-        (place(geo=NEAR, mechanism="geo-tight", grid={**GRID, "columns": 99, "inside": None}), "larger cells"),
-        (place(geo={"level": 0.01, "radius": "1km"}), "choose larger cells"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_words(attribute: dict[str, Any], problem: str) -> None:
-    with pytest.raises((ValidationError, SurveyError)) as caught:
-        scheme_with(attribute)
-    error = caught.value
-    assert problem in f"{error} {getattr(error, 'hint', '')}"

@@ -45,28 +45,6 @@ def test_what_cannot_be_reached_is_refused_with_the_range(name: str, limit: floa
     assert promise.per_report.whole == pytest.approx(limit - 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("terms", "mechanism", "words"),
-    [
-        ({"eps": 1.0}, "l-grr", "possible here: auto, grr, sue, oue, olh, geometric"),
-        ({"eps": 1.0}, "loloha", "does not fit"),
-        ({"eps_inf": 2.0, "eps_1": 1.0}, "dbitflip", "possible here: auto, l-grr"),
-        ({"eps_inf": 2.0, "eps_1": 1.0}, "oue-z", "does not fit"),
-    ],
-)
-def test_a_mechanism_that_does_not_fit_is_refused_with_those_that_do(
-    terms: dict[str, float], mechanism: str, words: str
-) -> None:
-    with pytest.raises(SurveyError, match=words):
-        scheme_with(of_size(9, mechanism=mechanism), **terms)
-
-
-def test_zero_vectors_do_not_go_with_a_prior() -> None:
-    attributes = [of_size(2, name, mechanism="oue-z", prior=[0.5, 0.5]) for name in ("a", "b")]
-    with pytest.raises(SurveyError, match="possible here: auto, grr, grr-r, sue-r, oue-r"):
-        scheme_with(*attributes, solution="rs+rfd", eps=1.0)
-
-
 def falling(k: int) -> list[float]:
     """Shares that fall like 1 / rank."""
     total = sum(1 / rank for rank in range(1, k + 1))

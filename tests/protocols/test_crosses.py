@@ -13,7 +13,6 @@ from protocols.planning import plan
 from protocols.privacy import evidence
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.helpers.surveys import scheme_with
 from tests.helpers.terms import decode_terms
@@ -50,33 +49,6 @@ def test_terms_travel_with_crosses_and_shares_and_are_verified() -> None:
     with pytest.raises(SurveyError, match="not what its budgets"):
         decode_terms(scheme.terms.replace(b'"shares":[0.25,0.25,0.5]', b'"shares":[0.2,0.3,0.5]'))
     assert len({town(crosses=crosses).fingerprint for crosses in ([], [BOTH], [{"of": ["age", "area"]}])}) == 3
-
-
-REFUSED = [
-    ({"crosses": [{"of": ["age", "place"]}]}, "no attribute 'place'; there are age, area"),
-    ({"crosses": [{"of": ["age", "age"]}]}, "crosses 'age' with itself"),
-    ({"crosses": [BOTH, BOTH]}, "has 'age\\*area' twice"),
-    ({"crosses": [BOTH, {"of": ["area", "age"]}]}, "are crossed twice"),
-    ({"solution": "rs+fd"}, "with rs\\+fd a report answers all attributes.*use smp"),
-    ({"solution": "spl"}, "with spl a report answers all attributes.*use smp"),
-    ({"crosses": [{**BOTH, "mechanism": "loloha", "parameter": 70_000}]}, "parameter"),
-    ({"crosses": [{**BOTH, "mechanism": "grr", "parameter": 2}]}, "crosses: age\\*area: grr takes no parameter"),
-    ({"attributes": [AGE, {"name": "area", "range": {"last": 30_000}}]}, "has 90,003 pairs; at most 65,536"),
-    ({"attributes": [{**AGE, "share": 0.3}, {**AREA, "share": 0.3}]}, "shares sum to 1.1; make them sum to 1"),
-    ({"attributes": [{**AGE, "share": 0.5}, AREA]}, "leaves nothing for the others"),
-    (
-        {"attributes": [{"name": "age", "values": ["a", "a*b"]}, {"name": "area", "values": ["b*c", "c"]}]},
-        "'a\\*b\\*c' twice",
-    ),
-    ({"crosses": [], "solution": "spl", "attributes": [{**AGE, "share": 0.3}, AREA]}, "shares are for smp"),
-]
-
-
-@pytest.mark.parametrize(("terms", "why"), REFUSED, ids=[why for _, why in REFUSED])
-def test_what_cannot_be_asked_is_refused_in_words(terms: dict[str, Any], why: str) -> None:
-    data = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": [AGE, AREA], "crosses": [BOTH]}
-    with pytest.raises(ValueError, match=why):
-        Survey.model_validate({**data, **TWO, **terms})
 
 
 def test_errors_in_a_file_name_the_cross_and_the_key() -> None:

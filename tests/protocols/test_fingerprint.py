@@ -18,10 +18,10 @@ from protocols.randomness.sampling import Rows, Table, digest
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from tests.clients.cases import scenarios, table_cases
+from tests.clients.cases import BUDGETS, scenarios, table_cases
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
-from tests.protocols.test_survey import GOOD, PRIORS, colour, count, load, prior
+from tests.protocols.test_survey import GOOD, PRIORS, load
 
 
 def fingerprint(change: dict[str, Any]) -> str:
@@ -64,10 +64,10 @@ def test_what_version_2_of_the_terms_changed_for_places_changed_nothing_else() -
     "change",
     [
         {"title": "Buttons", "description": "Which buttons are pressed?", "contact": "buttons@example.org"},
-        colour(groups={"warm": ["red"]}, role="area"),
+        {"attributes.0.groups": {"warm": ["red"]}, "attributes.0.role": "area"},
         {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
         {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None, "one_in": 1},
-        count(first=0, last=29, step=10),
+        {"attributes.1.range": {"first": 0, "last": 29, "step": 10}},
     ],
 )
 def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[str, Any]) -> None:
@@ -79,11 +79,12 @@ TERMS: list[dict[str, Any]] = [
     {"eps_1": "LEFT OUT"}, {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}, {"solution": "spl"},
     {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
     {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
-    colour(values=["red", "green"]), colour(values=["red", "blue", "green"]), colour(values=["red", "green", "navy"]),
-    colour(name="color"), colour(mechanism="l-sue"), colour(mechanism="loloha"),
-    colour(mechanism="loloha", parameter=2), count(last=29), {"attributes": GOOD["attributes"][::-1]},
-    {"attributes": PRIORS, "solution": "rs+rfd"}, prior(red=0.25, green=0.75),
-    colour(values=["0-9", "10-19", "20-29"]), {"attributes": GOOD["attributes"][:1]},
+    {"attributes.0.values": ["red", "green"]}, {"attributes.0.values": ["red", "blue", "green"]},
+    {"attributes.0.values": ["red", "green", "navy"]}, {"attributes.0.name": "color"},
+    {"attributes.0.mechanism": "l-sue"}, {"attributes.0.mechanism": "loloha"},
+    {"attributes.0.mechanism": "loloha", "attributes.0.parameter": 2}, {"attributes.1.range": {"last": 29}},
+    {"attributes": GOOD["attributes"][::-1]}, PRIORS, {**PRIORS, "attributes.0.prior": {"red": 0.25, "green": 0.75}},
+    {"attributes.0.values": ["0-9", "10-19", "20-29"]}, {"attributes": GOOD["attributes"][:1]},
 ]  # fmt: skip
 
 
@@ -94,7 +95,7 @@ def test_every_term_changes_the_fingerprint() -> None:
 
 def test_a_value_called_title_is_a_term() -> None:
     shares = [{"title": 0.5, "groups": 0.5}, {"title": 0.25, "groups": 0.75}]
-    attributes = [[PRIORS[1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
+    attributes = [[PRIORS["attributes"][1], {"name": "a", "values": list(share), "prior": share}] for share in shares]
     one, other = (fingerprint({"solution": "rs+rfd", "attributes": each}) for each in attributes)
     assert one != other
 
@@ -172,13 +173,6 @@ def _rounded_up(function: Callable[..., Any]) -> Callable[..., Any]:
     return rounded
 
 
-BUDGETS: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 2.0},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 0.6},
-    "rs+fd": {"eps_inf": 2.0, "eps_1": 0.6, "solution": "rs+fd"},
-    "rs+rfd": {"eps_inf": 2.0, "eps_1": 0.6, "solution": "rs+rfd"},
-}
 CASES = [(use, name) for use in USES for name in RECORDS if RECORDS[name].fits(use) and not RECORDS[name].needs_grid]
 
 

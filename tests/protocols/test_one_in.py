@@ -13,7 +13,6 @@ from protocols.arrays import Floats
 from protocols.planning import plan
 from protocols.respondent import Respondent
 from protocols.scheme import PRESENCE_ONLY, Scheme
-from protocols.survey import Survey
 from tests.helpers.enumeration import combine, one_attribute_losses, per_trait, whole_loss
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -70,25 +69,6 @@ def test_every_row_is_of_one_kind_and_presence_only_rows_are_asked_nothing(solut
 
 
 # The terms
-
-
-def survey(**terms: Any) -> Survey:
-    return scheme_with(of_size(3), **terms).survey
-
-
-@pytest.mark.parametrize(
-    ("terms", "words"),
-    [
-        ({"eps_inf": 2, "eps_1": 1, "one_in": 7}, "one_in: 7 is for fresh noise, .* give eps instead of eps_inf"),
-        ({"eps_inf": 2, "one_in": 2}, "this survey has memos"),
-        ({"eps": 1, "one_in": 0}, "greater than or equal to 1"),
-        ({"eps": 1, "one_in": 10_001}, "less than or equal to 10000"),
-        ({"eps": 1, "one_in": 1.5}, "valid integer"),
-    ],
-)
-def test_what_makes_no_sense_is_refused(terms: dict[str, Any], words: str) -> None:
-    with pytest.raises(ValueError, match=words):
-        survey(**terms)
 
 
 def test_one_in_1_is_as_if_it_were_not_there_and_more_changes_the_fingerprint() -> None:

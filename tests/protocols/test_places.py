@@ -5,10 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pydantic import ValidationError
 
 from lab.seeded_keyrings import seeded_keyring
-from protocols.errors import SettingsError, SurveyError
+from protocols.errors import SettingsError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
@@ -120,29 +119,6 @@ def test_a_plan_divides_what_places_leave_among_the_other_questions() -> None:
         assert one.proposed_error * sqrt(10_000 / shares.devices_needed) == pytest.approx(one.wanted, rel=1e-3)
     with pytest.raises(SettingsError, match="has no formula"):
         plan(scheme, wanted={"place": 0.01})
-
-
-@pytest.mark.parametrize(
-    ("attribute", "terms", "problem"),
-    [
-        ({"name": "a", "values": ["x", "y"], "geo": NEAR}, {"eps": 1}, "declare a grid"),
-        (place(geo=NEAR), {"eps": 1}, "leave it out"),
-        (place(geo=NEAR, geo_inf=NEAR), {}, "must be below geo_inf"),
-        (place(geo=NEAR, mechanism="grr"), {}, "does not protect by distance"),
-        (place(mechanism="geo-grid"), {"eps": 1}, "needs a grid, with geo"),
-        (place(geo=NEAR, values=["x", "y"]), {}, "a grid, and values"),
-        (place(geo=NEAR), {"memo_cap": 3}, "memoises nothing"),
-        (place(geo=NEAR), {"presence_epsilon": 1}, "do not go together"),
-        (place(geo={"level": 0.01, "radius": "1km"}), {}, "choose larger cells"),
-        (place(geo={"level": 1, "radius": "a lot"}), {}, "not a length"),
-        ({"name": "a", "grid": {**GRID, "columns": 30_000}, "geo": NEAR}, {}, "choose larger cells"),
-        ({"name": "a", "grid": {**GRID, "at": None}, "geo": NEAR}, {}, "give the latitude and longitude"),
-    ],
-)
-def test_what_cannot_be_is_refused_in_words(attribute: dict[str, Any], terms: dict[str, Any], problem: str) -> None:
-    with pytest.raises((ValidationError, SurveyError)) as caught:
-        scheme_with(attribute, **terms)
-    assert problem in str(caught.value)
 
 
 def test_a_survey_of_places_is_written_and_read_again_and_its_areas_are_no_terms() -> None:

@@ -6,7 +6,6 @@ from math import e, inf, log
 import numpy as np
 import pytest
 
-from protocols.errors import SurveyError
 from protocols.mechanisms import bit_flip
 from protocols.question import Question
 from protocols.randomness import Keyring
@@ -14,7 +13,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import NOTHING
 from protocols.survey.sets import with_paddings
-from tests.helpers.surveys import of_size, scheme_with, sets_of
+from tests.helpers.surveys import scheme_with, sets_of
 
 MEMOS = {"eps_inf": 2.0, "eps_1": 1.0}
 
@@ -106,26 +105,3 @@ def test_a_change_of_one_value_seldom_moves_the_drawn_element() -> None:
     moved = np.mean(found[0] != found[1])
     assert abs(moved - expected) < 3 * (expected * (1 - expected) / n) ** 0.5
     assert different(found).mean() < 5
-
-
-@pytest.mark.parametrize(
-    ("attribute", "terms", "why"),
-    [
-        (sets_of(5, 1), {"eps": 1}, "several is 1"),
-        (sets_of(5, 5), {"eps": 1}, "yes and no"),
-        (of_size(5, several=2), {"eps": 1}, "does not go with range"),
-        (sets_of(5, 2, role="area"), {"eps": 1}, "the role area"),
-        (sets_of(5, 2, mechanism="loloha"), {"eps_inf": 2, "eps_1": 1}, "does not fit"),
-        (sets_of(65_500, 100), {"eps": 1}, "together"),
-    ],
-)
-def test_sets_that_cannot_be_asked_are_refused(attribute: dict[str, object], terms: dict[str, float], why: str) -> None:
-    with pytest.raises((SurveyError, ValueError), match=why):
-        scheme_with(attribute, **terms)
-
-
-def test_sets_are_asked_under_smp_only_and_not_in_pairs() -> None:
-    with pytest.raises(ValueError, match="smp only"):
-        scheme_with(sets_of(5, 2), of_size(3, "b"), eps=1, solution="spl")
-    with pytest.raises(ValueError, match="pairs are of single values"):
-        scheme_with(sets_of(5, 2), of_size(3, "b"), eps=1, crosses=[{"of": ["a", "b"]}])
