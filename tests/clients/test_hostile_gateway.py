@@ -17,13 +17,13 @@ from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
 from lab.auditing.gateways import TAKEN, Handle, answering, gateway
 from protocols.scheme import Scheme
-from tests.clients.cases import PERSON
 from tests.clients.libraries import LIBRARIES, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}
 PEOPLE = 60
+PERSON: dict[str, Any] = {"eps_inf": 3, "eps_1": 1, "memo_cap": 3}
 
 
 @pytest.fixture(params=LIBRARIES)

@@ -16,7 +16,7 @@ from hearsay_device import Device, DeviceError, Limits
 from hearsay_device.draws import next_key, parts
 from hearsay_device.terms import UNITS, read_terms
 from protocols.scheme import Scheme
-from tests.clients.cases import hostile_changes, hostile_terms, scenarios, table_cases, zone_year
+from tests.clients.cases import hostile, scenarios, table_cases, zone_year
 
 FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
 VERSION = 2  # of this file's shape; raised when a client must read it differently
@@ -35,7 +35,7 @@ def made() -> dict[str, Any]:
         "questions": [_questions(name, scheme) for name, scheme in table_cases() if name in ASKED],
         "flags": _flags(),
         "period_keys": _period_keys(),
-        "hostile": {"terms": hostile_terms(), "changes": list(hostile_changes())},
+        "hostile": hostile(),
     }
 
 
