@@ -1,4 +1,4 @@
-"""Frames: what is sent is what is read, and nothing but frames is read."""
+"""Frames and single reports: what is sent is what is read, at one length, and nothing else is read."""
 
 import json
 from collections.abc import Callable
@@ -23,39 +23,52 @@ from protocols.wire import (
     encode_frame,
     row_faults,
 )
+from protocols.wire.arrow import END
 from protocols.wire.content import MAX_ROWS
 from tests.helpers.frames import encode_report, make_scheme, random_frame, same
 
+TURNS = {"eps_inf": None, "eps_1": None, "eps": 1, "one_in": 3, "horizon": 5}
+SMP, SPL = make_scheme(3, 40, **TURNS), make_scheme(3, 40, solution="spl", **TURNS)
+ALWAYS = make_scheme(3, 40, **{**TURNS, "one_in": 1})
 SCHEME = make_scheme(3, 100, 300, solution="spl")
-DISCLOSING = make_scheme(3, 100)
-SCHEMES = [SCHEME, DISCLOSING, make_scheme(2), make_scheme(40, eps_inf=None, eps_1=None, eps=1.0, horizon=7)]
+SCHEMES = [SCHEME, make_scheme(3, 100), make_scheme(2), make_scheme(40, **{**TURNS, "one_in": 1}), SMP, SPL]
+FORMS: dict[str, tuple[Callable[..., bytes], Callable[..., Frame | Reject], int]] = {
+    "frame": (encode_frame, decode_frame, 300),
+    "report": (encode_report, decode_report, 1),
+}
+"""How reports are written, how they are read, and of how many rows."""
 
 
-def decode(data: bytes, scheme: Scheme = SCHEME) -> Frame | Reject:
-    return decode_frame(data, {scheme.survey.id: scheme}.get)
+def presence_only(frame: Frame) -> Frame:
+    return replace(frame, answers={})
 
 
-def refused(data: bytes, scheme: Scheme = SCHEME) -> Reject:
-    reject = decode(data, scheme)
+def refused(data: bytes, scheme: Scheme = SCHEME, form: str = "frame") -> Reject:
+    reject = FORMS[form][1](data, {scheme.survey.id: scheme}.get)
     assert isinstance(reject, Reject)
     return reject
 
 
+@pytest.mark.parametrize("form", FORMS)
 @given(st.sampled_from(SCHEMES), st.integers(1, 300), st.integers(0, (1 << 32) - 2), st.integers(0, 1 << 30))
-def test_what_is_sent_is_what_is_read(scheme: Scheme, rows: int, period: int, seed: int) -> None:
-    frame = random_frame(scheme, rows, period, seed)
-    decoded = decode(encode_frame(frame, scheme), scheme)
-    assert isinstance(decoded, Frame)
-    assert same(decoded, frame)
+def test_what_is_sent_is_what_is_read(form: str, scheme: Scheme, rows: int, period: int, seed: int) -> None:
+    encode, decode, most = FORMS[form]
+    frame = random_frame(scheme, min(rows, most), period, seed)
+    for sent in (frame, *([presence_only(frame)] if scheme.takes_turns else [])):
+        decoded = decode(encode(sent, scheme), {scheme.survey.id: scheme}.get)
+        assert isinstance(decoded, Frame)
+        assert same(decoded, sent)
+        assert not row_faults(decoded, scheme, 0, 1).any()
 
 
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("scheme", SCHEMES)
-def test_frames_of_one_survey_with_as_many_rows_are_as_long(scheme: Scheme) -> None:
-    frames = [random_frame(scheme, 100, period, seed=4) for period in (0, 9, 10, (1 << 32) - 1)]
-    frames += [random_frame(scheme, 100, seed=seed * len(scheme.questions)) for seed in range(20)]
-    by_answers: dict[tuple[str, ...], set[int]] = {}
-    for frame in frames:
-        by_answers.setdefault(tuple(frame.answers), set()).add(len(encode_frame(frame, scheme)))
+def test_reports_of_one_survey_that_answer_the_same_attributes_are_as_long(form: str, scheme: Scheme) -> None:
+    (encode, _, rows), by_answers = FORMS[form], dict[tuple[str, ...], set[int]]()
+    for seed in range(25):
+        frame = random_frame(scheme, rows, 7**seed % (1 << 32), seed)
+        for sent in (frame, *([presence_only(frame)] if scheme.takes_turns else [])):
+            by_answers.setdefault(tuple(sent.answers), set()).add(len(encode(sent, scheme)))
     assert [len(lengths) for lengths in by_answers.values()] == [1] * len(by_answers)
 
 
@@ -83,12 +96,13 @@ def test_a_frame_too_large_to_be_taken_is_not_sent() -> None:
     assert refused(bytes(MAX_RECORD_BYTES + 1)).reason is Reason.TOO_LARGE
 
 
-def test_reports_under_other_terms_are_refused_with_their_number_of_rows() -> None:
-    data = encode_frame(random_frame(SCHEME, 7), SCHEME)
+@pytest.mark.parametrize("form", FORMS)
+def test_reports_under_other_terms_are_refused_with_their_number_of_rows(form: str) -> None:
+    encode, decode, rows = FORMS[form]
+    data = encode(random_frame(SCHEME, rows), SCHEME)
     changed = make_scheme(3, 100, 300, solution="spl", horizon=2)
-    assert decode(data, changed) == Reject(Reason.WRONG_FINGERPRINT, "made under other terms", "s", 7)
-    unknown = decode_frame(data, {}.get)
-    assert unknown == Reject(Reason.UNKNOWN_SURVEY, "no survey 's' is published", None, 7)
+    assert refused(data, changed, form) == Reject(Reason.WRONG_FINGERPRINT, "made under other terms", "s", rows)
+    assert decode(data, {}.get) == Reject(Reason.UNKNOWN_SURVEY, "no survey 's' is published", None, rows)
 
 
 Change = Callable[[dict[str, Any], dict[str, str]], None]
@@ -119,38 +133,14 @@ def stream(batches: list[pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None
 FRAME = random_frame(SCHEME, 20)
 
 
-def test_a_frame_written_plainly_is_read() -> None:
-    for options in (None, pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)):
-        decoded = decode(write(FRAME, options=options))
+def test_a_frame_that_another_library_wrote_is_read() -> None:
+    own = encode_frame(FRAME, SCHEME)
+    assert own.endswith(b"\xff\xff\xff\xff\0\0\0\0")
+    old = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4)
+    for data in (write(FRAME), write(FRAME, options=old), own[:-8]):  # the mark of its end may be left out
+        decoded = decode_frame(data, {"s": SCHEME}.get)
         assert isinstance(decoded, Frame)
         assert same(decoded, FRAME)
-
-
-def test_a_frame_without_the_mark_of_its_end_is_read() -> None:
-    data = encode_frame(FRAME, SCHEME)
-    assert data.endswith(b"\xff\xff\xff\xff\0\0\0\0")
-    assert isinstance(decode(data[:-8]), Frame)
-
-
-@pytest.mark.parametrize("tail", [b"\0", bytes(8), b"\xff\xff\xff\xff\0\0\0\0", b"\xff\xff\xff\xff"])
-def test_bytes_after_the_end_are_refused(tail: bytes) -> None:
-    assert "end" in refused(encode_frame(FRAME, SCHEME) + tail).detail
-
-
-def test_a_second_batch_is_refused() -> None:
-    with pa.ipc.open_stream(write(FRAME)) as reader:
-        batch = reader.read_next_batch()
-    assert refused(stream([batch, batch])).reason is Reason.UNDECODABLE
-
-
-@pytest.mark.parametrize("codec", ["lz4", "zstd"])
-def test_a_compressed_batch_is_refused_before_anything_is_unpacked(codec: str) -> None:
-    assert "compressed" in refused(write(FRAME, options=pa.ipc.IpcWriteOptions(compression=codec))).detail
-
-
-def test_the_old_way_to_start_a_message_is_refused() -> None:
-    options = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True)
-    assert "no Arrow message" in refused(write(FRAME, options=options)).detail
 
 
 class Secret(pa.ExtensionType):  # type: ignore[misc]
@@ -219,83 +209,128 @@ def test_what_is_not_a_frame_of_the_survey_is_refused_and_says_why(change: str) 
     assert (reject.reason, word in reject.detail) == (Reason.UNDECODABLE, True), reject
 
 
-def test_one_name_for_two_columns_is_refused() -> None:
-    batch = pa.record_batch([pa.array(FRAME.tokens)] * 2, ["token", "token"], metadata=FRAME.header.write())
-    assert "twice" in refused(stream([batch])).detail
+LEGACY = pa.ipc.IpcWriteOptions(metadata_version=pa.ipc.MetadataVersion.V4, use_legacy_format=True)
+TOKENS = pa.array(FRAME.tokens)
+TWICE = pa.record_batch([TOKENS] * 2, ["token", "token"], metadata=FRAME.header.write())
+STREAMS = {
+    **{
+        f"followed by {tail!r}": (encode_frame(FRAME, SCHEME) + tail, "end") for tail in (b"\0", bytes(8), END, END[:4])
+    },
+    "two batches": (stream([pa.ipc.open_stream(write(FRAME)).read_next_batch()] * 2), "end"),
+    **{
+        codec: (write(FRAME, options=pa.ipc.IpcWriteOptions(compression=codec)), "compressed")
+        for codec in ("lz4", "zstd")
+    },
+    "messages that start in the old way": (write(FRAME, options=LEGACY), "no Arrow message"),
+    "one name for two columns": (stream([TWICE]), "twice"),
+    "metadata that is not UTF-8": (write(FRAME).replace(b"a0", b"\xff0"), "utf-8"),
+    "no columns": (stream([pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))]), "not"),
+}
 
 
-def test_metadata_that_is_not_utf_8_is_refused() -> None:
-    assert "utf-8" in refused(write(FRAME).replace(b"a0", b"\xff0")).detail
+@pytest.mark.parametrize("data", STREAMS)
+def test_other_streams_of_arrow_are_refused_and_nothing_is_unpacked(data: str) -> None:
+    bytes_, word = STREAMS[data]
+    reject = refused(bytes_)
+    assert (reject.reason, word in reject.detail) == (Reason.UNDECODABLE, True), reject
 
 
-def test_a_survey_that_discloses_takes_exactly_one_answer() -> None:
-    frame = random_frame(DISCLOSING, 5, seed=0)
-    both = replace(frame, answers=random_frame(make_scheme(3, 100, solution="spl"), 5).answers)
-    assert "exactly one" in refused(write(both), DISCLOSING).detail
-    assert "exactly one" in refused(write(replace(frame, answers={})), DISCLOSING).detail
-
-
-def test_columns_without_columns_are_refused() -> None:
-    empty = pa.RecordBatch.from_struct_array(pa.array([{}] * 3, pa.struct([])))
-    assert refused(stream([empty])).reason is Reason.UNDECODABLE
-
-
-TURNS = {"eps_inf": None, "eps_1": None, "eps": 1, "one_in": 3, "horizon": 5}
-SMP, SPL = make_scheme(3, 40, **TURNS), make_scheme(3, 40, solution="spl", **TURNS)
-ALWAYS = make_scheme(3, 40, **{**TURNS, "one_in": 1})
-
-
-def presence_only(scheme: Scheme, rows: int = 1, seed: int = 0) -> Frame:
-    return replace(random_frame(scheme, rows, seed=seed), answers={})
-
-
-def lookup(scheme: Scheme) -> dict[str, Scheme]:
-    return {scheme.survey.id: scheme}
-
-
-@pytest.mark.parametrize("scheme", [SMP, SPL], ids=["smp", "spl"])
-def test_frames_and_reports_come_back_with_and_without_answers(scheme: Scheme) -> None:
-    for frame in (presence_only(scheme, 500), random_frame(scheme, 500)):
-        back = decode_frame(encode_frame(frame, scheme), lookup(scheme).get)
-        assert isinstance(back, Frame) and same(back, frame)
-        assert not row_faults(back, scheme, 0, 1).any()
-    for frame in (presence_only(scheme), random_frame(scheme, 1)):
-        back = decode_report(encode_report(frame, scheme), lookup(scheme).get)
-        assert isinstance(back, Frame) and same(back, frame)
-
-
-def test_a_presence_only_report_names_no_attribute_and_all_have_one_length() -> None:
-    reports = [encode_report(presence_only(SMP, seed=seed), SMP) for seed in range(50)]
-    assert {len(report) for report in reports} == {len(reports[0])}
-    assert all(json.loads(report)["answers"] == {} for report in reports)
-    assert not any(question.name.encode() in reports[0] for question in SMP.questions)
-    table = pa.ipc.open_stream(encode_frame(presence_only(SMP, 9), SMP)).read_all()
+def test_a_presence_only_report_names_no_attribute() -> None:
+    report = encode_report(presence_only(random_frame(SMP, 1)), SMP)
+    assert json.loads(report)["answers"] == {}
+    assert not any(question.name.encode() in report for question in SMP.questions)
+    table = pa.ipc.open_stream(encode_frame(presence_only(random_frame(SMP, 9)), SMP)).read_all()
     assert table.column_names == ["token", "gap"]
 
 
-def test_where_every_report_answers_one_that_does_not_is_refused() -> None:
-    frame = replace(presence_only(SMP, 7), fingerprint=ALWAYS.fingerprint)
-    found = decode_frame(encode_frame(frame, SMP), lookup(ALWAYS).get)
-    assert isinstance(found, Reject)
-    assert (found.reason, found.rows) == (Reason.UNDECODABLE, 7)
-    assert "answers exactly one of its attributes" in found.detail and "or none" not in found.detail
-    found = decode_report(encode_report(frame.take(slice(1)), SMP), lookup(ALWAYS).get)
-    assert isinstance(found, Reject) and found.reason is Reason.UNDECODABLE
+BOTH = random_frame(SPL, 7).answers
+WRONG_ANSWERS = {
+    "none": (ALWAYS, {}, "a report of this survey answers exactly one of its attributes"),
+    "both of which one is asked": (ALWAYS, BOTH, "a report of this survey answers exactly one of its attributes"),
+    "one of two": (SPL, {"a0": BOTH["a0"]}, "answers all of its attributes, in order, or none of them"),
+}
 
 
-def test_where_devices_take_turns_a_report_answers_everything_it_should_or_nothing() -> None:
-    whole = random_frame(SPL, 5)
-    half = replace(whole, answers={"a0": whole.answers["a0"]})
-    for found in (
-        decode_frame(encode_frame(half, SPL), lookup(SPL).get),
-        decode_report(encode_report(half.take(slice(1)), SPL), lookup(SPL).get),
-    ):
-        assert isinstance(found, Reject) and found.reason is Reason.UNDECODABLE
-        assert "answers all of its attributes, in order, or none of them" in found.detail
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("case", WRONG_ANSWERS)
+def test_a_report_answers_what_its_survey_asks_and_nothing_else(form: str, case: str) -> None:
+    scheme, answers, why = WRONG_ANSWERS[case]
+    encode, _, most = FORMS[form]
+    frame = replace(random_frame(SPL, 7), fingerprint=scheme.fingerprint, answers=answers).take(slice(most))
+    reject = refused(encode(frame, SPL), scheme, form)
+    assert (reject.reason, reject.rows, why in reject.detail) == (Reason.UNDECODABLE, len(frame), True), reject
+    assert ("or none" in reject.detail) == scheme.takes_turns
 
 
 def test_rows_without_answers_are_checked_like_others() -> None:
-    frame = presence_only(SMP, 6)
-    frame.gaps[:] = [0, 1, 5, 6, 1, 1]
-    frame = replace(frame, tokens=np.array([2, 4, 6, 8, 9, 10], dtype=np.uint64))
+    gaps = np.array([0, 1, 5, 6, 1, 1], dtype=np.uint16)
+    frame = replace(
+        presence_only(random_frame(SMP, 6)), gaps=gaps, tokens=np.array([2, 4, 6, 8, 9, 10], dtype=np.uint64)
+    )
     assert row_faults(frame, SMP, 0, 2).tolist() == [3, 0, 0, 3, 2, 0]
+
+
+RECORD: dict[str, Any] = json.loads(encode_report(random_frame(SCHEME, 1), SCHEME))
+
+
+def test_order_and_spaces_do_not_matter() -> None:
+    shuffled = {key: RECORD[key] for key in reversed(RECORD)}
+    shuffled["answers"] = {name: RECORD["answers"][name] for name in reversed(RECORD["answers"])}
+    decoded = decode_report(json.dumps(shuffled, indent=2).encode(), {"s": SCHEME}.get)
+    assert isinstance(decoded, Frame)
+    assert same(decoded, random_frame(SCHEME, 1))
+
+
+ANSWERS = RECORD["answers"]
+REPORTS: dict[str, tuple[dict[str, Any], str]] = {
+    "a number for a token": ({"token": 1}, "token"),
+    "a short token": ({"token": "1"}, "token"),
+    "capitals": ({"token": "ABCDEFABCDEFABCD"}, "token"),
+    "digits of another script": ({"gap": "٠٠٠١"}, "gap"),
+    "a negative gap": ({"gap": "-001"}, "gap"),
+    "a decimal period": ({"period": 3}, "period"),
+    "a further key": ({"device": "me"}, "keys"),
+    "a survey that is not text": ({"survey": ["s"]}, "survey"),
+    "half a surrogate pair": ({"survey": "\ud800"}, "survey"),
+    "no fingerprint": ({"fingerprint": None}, "fingerprint"),
+    "answers that are a list": ({"answers": list(ANSWERS)}, "answers"),
+    "an answer to nothing asked": ({"answers": ANSWERS | {"b": "00"}}, "answers"),
+    "an answer too short": ({"answers": ANSWERS | {"a1": "00"}}, "a1 is not 26"),
+    "an answer that is a number": ({"answers": ANSWERS | {"a0": 1}}, "a0"),
+}
+
+
+@pytest.mark.parametrize("change", REPORTS)
+def test_what_is_not_a_report_of_the_survey_is_refused_and_says_why(change: str) -> None:
+    fields, word = REPORTS[change]
+    reject = refused(json.dumps(RECORD | fields).encode(), form="report")
+    assert (reject.reason, word in reject.detail) == (Reason.UNDECODABLE, True), reject
+
+
+TEXT = json.dumps(RECORD)
+NOT_JSON = {
+    "nothing": b"",
+    "a key twice": TEXT[:-1].encode() + b', "gap": "0001"}',
+    "an answer twice": TEXT.replace('"a0":', '"a0": "00", "a0":').encode(),
+    "not a number": TEXT.replace('"gap": "', '"gap": NaN, "x": "').encode(),
+    "an infinity": b'{"survey": -Infinity}',
+    "a huge number": b'{"survey": ' + b"9" * 100_000 + b"}",
+    "another encoding": TEXT.encode("utf-16"),
+    "bytes of no encoding": b'{"survey": "\xff"}',
+    "a mark of byte order": b"\xef\xbb\xbf" + TEXT.encode(),
+    "deep lists": b"[" * 100_000,
+    "deep objects": b'{"a":' * 40_000,
+    "a list": b"[]",
+    "a word": b"null",
+    "two objects": TEXT.encode() * 2,
+    "a zero byte": TEXT.encode() + b"\0",
+}
+
+
+@pytest.mark.parametrize("bytes_", NOT_JSON.values(), ids=NOT_JSON)
+def test_what_is_not_one_json_object_is_refused(bytes_: bytes) -> None:
+    assert refused(bytes_, form="report").reason is Reason.UNDECODABLE
+
+
+def test_a_report_too_large_is_not_even_parsed() -> None:
+    assert refused(b" " * (1 << 20), form="report").reason is Reason.TOO_LARGE
