@@ -156,6 +156,14 @@ def test_a_cap_of_two_does_not_widen_what_any_three_reports_show(name: str) -> N
         assert stated.whole == pytest.approx(whole_loss(history_distribution(free, 3)), rel=1e-9)
 
 
+@pytest.mark.parametrize("k", [2, 3])
+def test_hashes_to_more_symbols_than_there_are_values_have_a_bound(k: int) -> None:
+    scheme = scheme_with(of_size(k, mechanism="loloha"), eps_inf=6.0, eps_1=4.0)
+    stated = scheme.guarantees.any(2)
+    assert scheme.questions[0].mechanism.encoding.memo.count > k and not stated.exact
+    assert whole_loss(history_distribution(scheme, 2)) <= stated.whole + 1e-12
+
+
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 @pytest.mark.parametrize("name", ["grr", "oue-r"])
 def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution: str) -> None:

@@ -26,50 +26,33 @@ SCHEME = make_scheme(3, 20, 300, solution="spl", horizon=7)
 LOOKUP = {SCHEME.survey.id: SCHEME}.get
 LARGE = [0, 1, 7, 8, 255, 65_537, (1 << 31) - 1, (1 << 32) - 8, (1 << 63) - 1, (1 << 64) - 1]
 
-Mutator = Callable[[random.Random, bytearray], None]
+LETTERS = [b'"', b"{", b"[", b",", b"\\", b"\\ud800", b"NaN", b"1e999", b"\xff", b"null"]
+MUTATIONS = ("flip", "overwrite", "number", "cut", "drop", "repeat", "move", "letters")
 
 
-def _flip(chance: random.Random, data: bytearray) -> None:
-    data[chance.randrange(len(data))] ^= 1 << chance.randrange(8)
-
-
-def _overwrite(chance: random.Random, data: bytearray) -> None:
-    data[chance.randrange(len(data))] = chance.randrange(256)
-
-
-def _number(chance: random.Random, data: bytearray) -> None:
-    size = chance.choice([2, 4, 8])
-    place = chance.randrange(len(data)) // size * size
-    data[place : place + size] = chance.choice(LARGE).to_bytes(8, "little")[:size]
-
-
-def _cut(chance: random.Random, data: bytearray) -> None:
-    del data[chance.randrange(len(data)) :]
-
-
-def _drop(chance: random.Random, data: bytearray) -> None:
+def mutate(how: str, chance: random.Random, data: bytearray) -> None:
     place = chance.randrange(len(data))
-    del data[place : place + chance.choice([1, 4, 8, 64])]
+    if how == "flip":
+        data[place] ^= 1 << chance.randrange(8)
+    elif how == "overwrite":
+        data[place] = chance.randrange(256)
+    elif how == "number":
+        size = chance.choice([2, 4, 8])
+        place = place // size * size
+        data[place : place + size] = chance.choice(LARGE).to_bytes(8, "little")[:size]
+    elif how == "cut":
+        del data[place:]
+    elif how == "drop":
+        del data[place : place + chance.choice([1, 4, 8, 64])]
+    elif how == "repeat":
+        data[place:place] = data[place : place + chance.choice([1, 8, 64, 512])]
+    elif how == "move":
+        other, length = chance.randrange(len(data)), chance.choice([1, 4, 8, 32])
+        data[place : place + length] = data[other : other + length]
+    else:
+        data[place : place + 1] = chance.choice(LETTERS)
 
 
-def _repeat(chance: random.Random, data: bytearray) -> None:
-    place, length = chance.randrange(len(data)), chance.choice([1, 8, 64, 512])
-    data[place:place] = data[place : place + length]
-
-
-def _move(chance: random.Random, data: bytearray) -> None:
-    one, other, length = chance.randrange(len(data)), chance.randrange(len(data)), chance.choice([1, 4, 8, 32])
-    data[one : one + length] = data[other : other + length]
-
-
-def _letters(chance: random.Random, data: bytearray) -> None:
-    place = chance.randrange(len(data))
-    data[place : place + 1] = chance.choice(
-        [b'"', b"{", b"[", b",", b"\\", b"\\ud800", b"NaN", b"1e999", b"\xff", b"null"]
-    )
-
-
-MUTATORS: list[Mutator] = [_flip, _overwrite, _number, _cut, _drop, _repeat, _move, _letters]
 FRAME, REPORT, CLOCK = (
     encode_frame(random_frame(SCHEME, 5), SCHEME),
     encode_report(random_frame(SCHEME, 1), SCHEME),
@@ -86,9 +69,9 @@ def mutated(original: bytes, count: int, seed: int) -> Iterator[bytes]:
     chance = random.Random(seed)
     for _ in range(count):
         data = bytearray(original)
-        for mutator in chance.choices(MUTATORS, k=chance.choice([1, 1, 2, 5])):
+        for how in chance.choices(MUTATIONS, k=chance.choice([1, 1, 2, 5])):
             if data:
-                mutator(chance, data)
+                mutate(how, chance, data)
         yield bytes(data)
 
 

@@ -25,10 +25,6 @@ class Losses:
     def values(self) -> Floats:
         return np.asarray((np.arange(len(self.mass)) + self.first) * self.step)
 
-    def composed(self, times: int) -> "Losses":
-        """Of so many releases that are alike."""
-        return together([(self, times)])
-
     def delta(self, eps: float) -> float:
         over = self.values - eps
         return float(self.infinite - (self.mass * np.expm1(-np.maximum(over, 0))).sum())
