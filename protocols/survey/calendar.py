@@ -13,6 +13,7 @@ computes with the offsets in the terms.
 """
 
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from difflib import get_close_matches
 from functools import lru_cache
@@ -111,9 +112,10 @@ def _advice(name: str) -> str:
 
 
 MAX_PERIOD = (1 << 32) - 1  # stands for none
-MICROSECOND, HOUR, DAY = timedelta(microseconds=1), timedelta(hours=1), timedelta(days=1)
+MICROSECOND, SECOND = timedelta(microseconds=1), timedelta(seconds=1)
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND, _HOUR, _DAY = 1_000_000, HOUR // MICROSECOND, DAY // MICROSECOND
+_SECOND, _HOUR, _DAY = SECOND // MICROSECOND, HOUR // MICROSECOND, DAY // MICROSECOND
 _EVER = 1 << 62
 
 Numbers = TypeVar("Numbers", int, Whole)
@@ -136,7 +138,8 @@ class Calendar:
         self.start = start
         self.period = period
         self.zone = zone
-        self._clock = _zone_clock(zone) if zone is not None else _fixed_clock(start)
+        fixed = (0, (start.utcoffset() or timedelta(0)) // SECOND)
+        self._clock = _clock_of([fixed] if zone is None else zone.offsets)
         self.uniform = zone is None or bool(period % DAY)
         """Whether all periods are equally long."""
         self._origin = micros(start)
@@ -257,20 +260,12 @@ def _as(given: Numbers, found: Whole | np.int64) -> Numbers:
     return int(found) if isinstance(given, int) else found  # type: ignore[return-value]
 
 
-def _clock_of(since: list[int], offset: list[int]) -> _Clock:
-    starts, offsets = np.array([-_EVER, *since[1:]]), np.array(offset)
-    ends = np.append(np.maximum.accumulate(starts[1:] + offsets[:-1]), _EVER)
-    return _Clock(starts, offsets, ends)
-
-
-def _zone_clock(zone: TimeZone) -> _Clock:
-    since, offset = zip(*zone.offsets, strict=True)
-    return _clock_of([_SECOND * at for at in since], [_SECOND * ahead for ahead in offset])
-
-
-def _fixed_clock(start: datetime) -> _Clock:
-    ahead = start.utcoffset()
-    return _clock_of([0], [0 if ahead is None else ahead // MICROSECOND])
+def _clock_of(offsets: Sequence[tuple[int, int]]) -> _Clock:
+    """Of a zone: since when local time is how many seconds ahead of UTC. The first offset also holds before."""
+    since, ahead = (_SECOND * np.array(column) for column in zip(*offsets, strict=True))
+    since[0] = -_EVER
+    ends = np.append(np.maximum.accumulate(since[1:] + ahead[:-1]), _EVER)
+    return _Clock(since, ahead, ends)
 
 
 @lru_cache(maxsize=256)

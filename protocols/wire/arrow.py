@@ -58,37 +58,17 @@ class Table:
         return Table(self._data, self._follow(place)) if place else None
 
     def text(self, slot: int) -> str:
-        place = self._place(slot)
-        if not place:
-            return ""
-        start, count = self._vector(place)
-        if count > MOST_TEXT:
-            raise Broken(f"a text of {count} bytes; at most {MOST_TEXT}")
-        raw = self._data[start : start + count]
-        if len(raw) < count:
-            raise Broken("text runs past the end")
-        return raw.decode()
+        start, count = self._vector(slot, MOST_TEXT, 1)
+        return self._data[start : start + count].decode()
 
     def tables(self, slot: int, most: int) -> "list[Table]":
         """A vector of tables, of no more than `most`."""
-        place = self._place(slot)
-        if not place:
-            return []
-        start, count = self._vector(place)
-        if count > most:
-            raise Broken(f"{count} entries; at most {most}")
-        return [Table(self._data, self._follow(start + 4 * i)) for i in range(count)]
+        start, count = self._vector(slot, most, 4)
+        return [Table(self._data, self._follow(place)) for place in range(start, start + 4 * count, 4)]
 
     def numbers(self, slot: int, each: int, most: int) -> tuple[int, ...]:
         """A vector of structs of `each` signed 64-bit numbers, flat; no more than `most` structs."""
-        place = self._place(slot)
-        if not place:
-            return ()
-        start, count = self._vector(place)
-        if count > most:
-            raise Broken(f"{count} entries; at most {most}")
-        if start + 8 * each * count > len(self._data):
-            raise Broken("a vector runs past the end")
+        start, count = self._vector(slot, most, 8 * each)
         return unpack_from(f"<{each * count}q", self._data, start)
 
     def has(self, slot: int) -> bool:
@@ -102,10 +82,18 @@ class Table:
     def _follow(self, place: int) -> int:
         return place + _read(U32, self._data, place)
 
-    def _vector(self, place: int) -> tuple[int, int]:
-        """Where a vector's entries start, and how many there are."""
+    def _vector(self, slot: int, most: int, size: int) -> tuple[int, int]:
+        """Where the entries of a vector start, each of this size, and how many there are: none if it is left out."""
+        place = self._place(slot)
+        if not place:
+            return 0, 0
         start = self._follow(place)
-        return start + 4, _read(U32, self._data, start)
+        count = _read(U32, self._data, start)
+        if count > most:
+            raise Broken(f"{count} entries or bytes; at most {most}")
+        if start + 4 + size * count > len(self._data):
+            raise Broken("a vector runs past the end")
+        return start + 4, count
 
 
 def _read(kind: Struct, data: bytes, place: int) -> int:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from protocols.arrays import Column, Layout
 from protocols.arrays.columns import Symbols
@@ -60,3 +61,12 @@ def encode_report(frame: Frame, scheme: Scheme) -> bytes:
     visits = scheme.survey.visits
     numbers = {"token": f"{token:016x}", visits.column: f"{gap:0{2 * visits.wire.itemsize}x}"}
     return write_object({**frame.header.write(), **numbers, "answers": answers})
+
+
+def stream(batches: list[pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> bytes:
+    """A stream of record batches as an Arrow library writes it."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())

@@ -13,7 +13,6 @@ from protocols.planning import plan
 from protocols.privacy import evidence
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey_text import parse_survey
 from tests.helpers.surveys import scheme_with
 from tests.helpers.terms import decode_terms
 
@@ -49,14 +48,6 @@ def test_terms_travel_with_crosses_and_shares_and_are_verified() -> None:
     with pytest.raises(SurveyError, match="not what its budgets"):
         decode_terms(scheme.terms.replace(b'"shares":[0.25,0.25,0.5]', b'"shares":[0.2,0.3,0.5]'))
     assert len({town(crosses=crosses).fingerprint for crosses in ([], [BOTH], [{"of": ["age", "area"]}])}) == 3
-
-
-def test_errors_in_a_file_name_the_cross_and_the_key() -> None:
-    text = """{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
-        attributes: [{name: a, values: [x, y]}, {name: b, values: [x, y]}],
-        crosses: [{of: [a, b], shar: 0.2}]}"""
-    with pytest.raises(SurveyError, match=r"line 3: crosses\.0\.shar: unknown key; did you mean share\?"):
-        parse_survey(text)
 
 
 def test_devices_draw_their_question_by_its_share_exactly() -> None:

@@ -76,9 +76,25 @@ def test_groups_may_overlap() -> None:
     assert load({"attributes.0.groups": groups}).attributes[0].groups == {"warm": ("red",), "screen": ("red", "green")}
 
 
-def test_a_range_is_cut_into_steps() -> None:
-    assert load({"attributes.1.range.last": 24}).attributes[1].values == ("0-9", "10-19", "20-24")
+def test_a_range_may_have_negative_numbers() -> None:
     assert load({"attributes.1.range": {"first": -2, "last": 1}}).attributes[1].values == ("-2", "-1", "0", "1")
+
+
+@pytest.mark.parametrize(
+    ("role", "values"),
+    [
+        ("dwell", ["1", "2", "3-5"]),
+        ("dwell", ["15m-30m", "30m-1h", "2h"]),
+        ("dwell", ["10h", "10h-18h"]),
+        ("dwell", ["0-9", "10-19"]),
+        ("transition", ["a>a", "a>b", "Le Mans > b"]),
+        ("plain", ["soon", "a>b>c"]),
+        ("area", ["3h-5h", ">"]),
+    ],
+)
+def test_values_of_roles_are_taken_as_documented(role: str, values: list[str]) -> None:
+    asked = load({"attributes.0.role": role, "attributes.0.values": values}).attributes[0]
+    assert asked.values == tuple(values)
 
 
 def test_periods_are_found_by_moment_and_back() -> None:

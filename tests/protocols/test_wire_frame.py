@@ -25,7 +25,7 @@ from protocols.wire import (
 )
 from protocols.wire.arrow import END
 from protocols.wire.content import MAX_ROWS
-from tests.helpers.frames import encode_report, make_scheme, random_frame, same
+from tests.helpers.frames import encode_report, make_scheme, random_frame, same, stream
 
 TURNS = {"eps_inf": None, "eps_1": None, "eps": 1, "one_in": 3, "horizon": 5}
 SMP, SPL = make_scheme(3, 40, **TURNS), make_scheme(3, 40, solution="spl", **TURNS)
@@ -120,14 +120,6 @@ def write(frame: Frame, change: Change | None = None, options: pa.ipc.IpcWriteOp
         change(columns, metadata)
     batch = pa.record_batch(list(columns.values()), list(columns), metadata=metadata)
     return stream([batch], options)
-
-
-def stream(batches: list[pa.RecordBatch], options: pa.ipc.IpcWriteOptions | None = None) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batches[0].schema, options=options) as writer:
-        for batch in batches:
-            writer.write_batch(batch)
-    return bytes(sink.getvalue())
 
 
 FRAME = random_frame(SCHEME, 20)

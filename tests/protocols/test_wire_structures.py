@@ -14,7 +14,7 @@ from protocols.wire.arrow import CONTINUATION, END, MAX_MESSAGE
 from protocols.wire.header import named
 from protocols.wire.report import MAX_REPORT_BYTES
 from tests.helpers.appetite import within_the_rule
-from tests.helpers.frames import make_scheme, random_frame
+from tests.helpers.frames import make_scheme, random_frame, stream
 
 SCHEME = make_scheme(3, 20, 300, solution="spl", horizon=7)
 LOOKUP = {SCHEME.survey.id: SCHEME}.get
@@ -98,13 +98,8 @@ def frame_that_shares(scheme: Any, rows: int) -> bytes:
 
 def written(schema: pa.Schema, rows: int = 1, options: pa.ipc.IpcWriteOptions | None = None, batches: int = 1) -> bytes:
     """A stream of batches of zeros."""
-    sink = pa.BufferOutputStream()
     columns = [pa.array(np.zeros(rows, dtype=np.uint8))] * len(schema)
-    batch = pa.record_batch(columns, schema=schema)
-    with pa.ipc.new_stream(sink, schema, options=options) as writer:
-        for _ in range(batches):
-            writer.write_batch(batch)
-    return bytes(sink.getvalue())
+    return stream([pa.record_batch(columns, schema=schema)] * batches, options)
 
 
 def frames() -> Iterator[tuple[str, bytes]]:
@@ -128,10 +123,7 @@ def frames() -> Iterator[tuple[str, bytes]]:
     yield "nested columns", nested.serialize().to_pybytes() + END
     words = pa.array(["a"]).dictionary_encode()
     batch = pa.record_batch([words] * 300, [f"{number}" for number in range(300)])
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-    yield "dictionaries", bytes(sink.getvalue())
+    yield "dictionaries", stream([batch])
     for text in (b"t" * 50_000, b"t" * 50_000 + "\U0001f600".encode(), b"t" * 1000 + "\U0001f600".encode()):
         yield f"texts of {len(text)} bytes", schema_that_repeats(256, text) * 2
     yield "entries that end nowhere", schema_that_repeats(256, b"")[:-64].ljust(MAX_MESSAGE, b"\xff")
