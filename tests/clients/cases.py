@@ -6,6 +6,8 @@ What does not follow from the catalogue is in cases.json.
 import json
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -24,22 +26,25 @@ DATA = json.loads((Path(__file__).parent / "cases.json").read_text())
 PRIOR = [0.1, 0.2, 0.3, 0.1, 0.1, 0.1, 0.05, 0.04, 0.01]
 
 
-def cases() -> Iterator[tuple[str, Scheme]]:
-    """Names and compiled surveys."""
-    for use, budgets in BUDGETS.items():
-        for name, record in RECORDS.items():
-            if record.fits(use) and not record.needs_grid:
-                yield f"{use}, {name}", _pair(name, use, budgets)
-    yield from _listed("cases")
+@cache
+def cases() -> list[tuple[str, Scheme]]:
+    """Names and compiled surveys, compiled once in a process."""
+    uses = product(BUDGETS.items(), RECORDS.values())
+    fitting = [(use, each, budgets) for (use, budgets), each in uses if each.fits(use) and not each.needs_grid]
+    return [
+        *((f"{use}, {each.name}", _pair(each.name, use, budgets)) for use, each, budgets in fitting),
+        *_listed("cases"),
+    ]
 
 
-def place_cases() -> Iterator[tuple[str, Scheme]]:
+@cache
+def place_cases() -> list[tuple[str, Scheme]]:
     """Surveys about places, in every use, alone and beside another attribute."""
-    yield from _listed("places")
+    return _listed("places")
 
 
-def _listed(kind: str) -> Iterator[tuple[str, Scheme]]:
-    yield from ((name, _compiled(**terms)) for name, terms in DATA[kind].items())
+def _listed(kind: str) -> list[tuple[str, Scheme]]:
+    return [(name, _compiled(**terms)) for name, terms in DATA[kind].items()]
 
 
 def _compiled(attributes: list[dict[str, Any]], **terms: Any) -> Scheme:
