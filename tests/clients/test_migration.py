@@ -131,14 +131,3 @@ def test_a_file_that_was_not_moved_is_refused_and_left_as_it_is(tmp_path: Path, 
     ):
         device.owed("capped")
     assert path.read_bytes() == old.read_bytes()
-
-
-def test_a_file_of_an_unknown_format_is_refused_and_left_as_it_is(path: Path) -> None:
-    base = sqlite3.connect(path)
-    base.execute("update state set document = ?", (json.dumps({"format": 4}),))
-    base.commit()
-    base.close()
-    before = path.read_bytes()
-    with pytest.raises(DeviceError, match="another release"):
-        Device(path)
-    assert path.read_bytes() == before

@@ -74,9 +74,10 @@ def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[st
     assert fingerprint(change) == fingerprint({})
 
 
+ONCE = {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}
 TERMS: list[dict[str, Any]] = [
     {"id": "button"}, {"start": "2026-01-01T00:00:01Z"}, {"period": "1h"}, {"eps_inf": 2.5}, {"eps_1": 0.9},
-    {"eps_1": "LEFT OUT"}, {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}, {"solution": "spl"},
+    {"eps_1": "LEFT OUT"}, ONCE, {**ONCE, "one_in": 2}, {**ONCE, "one_in": 3}, {"solution": "spl"},
     {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
     {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
     {"attributes.0.values": ["red", "green"]}, {"attributes.0.values": ["red", "blue", "green"]},

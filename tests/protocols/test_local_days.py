@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from protocols.scheme import Scheme
-from protocols.survey import DAY, HOUR, MAX_PERIOD, Survey, micros
+from protocols.survey import DAY, HOUR, Survey, micros
 from protocols.survey_text import parse_survey
 from tests.helpers.terms import decode_terms
 
@@ -87,14 +87,6 @@ def test_the_terms_have_the_offsets_so_that_nobody_else_looks_them_up(monkeypatc
     monkeypatch.setattr("protocols.survey.calendar.ZoneInfo", None)
     assert decode_terms(scheme.terms).fingerprint == scheme.fingerprint
     assert Survey.model_validate_json(survey.model_dump_json()) == survey
-
-
-def test_terms_without_a_time_zone_have_no_trace_of_it() -> None:
-    survey = parse_survey(
-        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, values: [x, y]}]}"
-    )
-    assert "time_zone" not in survey.declared_terms
-    assert survey.calendar.last == MAX_PERIOD - 1
 
 
 def test_a_survey_with_a_time_zone_ends_after_twenty_years() -> None:

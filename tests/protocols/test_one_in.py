@@ -68,18 +68,6 @@ def test_every_row_is_of_one_kind_and_presence_only_rows_are_asked_nothing(solut
     assert np.array_equal(asked[-1][1], np.flatnonzero(people.places(DEVICES) != 10 % 3))
 
 
-# The terms
-
-
-def test_one_in_1_is_as_if_it_were_not_there_and_more_changes_the_fingerprint() -> None:
-    without, one, two, three = (
-        scheme_with(of_size(3), eps=1, **terms).fingerprint
-        for terms in ({}, {"one_in": 1}, {"one_in": 2}, {"one_in": 3})
-    )
-    assert without == one
-    assert len({without, two, three}) == 3
-
-
 # What it costs
 
 
