@@ -2,6 +2,9 @@
 
 Names and text are brought to Unicode's composed form (NFC), so that an é typed in two ways is one é, and neither may
 hold characters that no screen shows or no file can store.
+
+And the base of a survey's models. A new key needs a paragraph in keys.txt, from which the reference, the JSON Schema,
+errors and new surveys have its meaning.
 """
 
 import re

@@ -24,10 +24,8 @@ ANYWHERE = 1 << 24
 
 It keeps the promise exact although the table has whole numbers: what rounding changes is 2^-62, far below this.
 """
-LEAST_RATE, MOST_RATE = (
-    0.05,
-    20.0,
-)  # per cell: below, the cells are too small for the noise; above, nothing is protected
+LEAST_RATE, MOST_RATE = 0.05, 20.0
+"""Per cell side: below, cells are too small for the noise; above, nothing is protected."""
 _BITS = 62  # all weights together stay below 2^62
 _SQRT_2 = 1.4142135623730951
 _INVERSE_LN2 = 1.4426950408889634
