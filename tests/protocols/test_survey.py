@@ -25,10 +25,10 @@ ROWS = [(kind, change, words) for kind, case in REFUSED.items() for change, *wor
 
 def load(change: dict[str, Any], terms: dict[str, Any] = GOOD) -> Survey:
     """A survey in which some keys, named by their paths, have other values, or are left out."""
-    data = deepcopy(terms)
+    data: Any = deepcopy(terms)
     for path, value in deepcopy(change).items():
         *way, last = (int(part) if part.isdigit() else part for part in path.split("."))
-        where: Any = reduce(lambda inside, part: inside[part], way, data)
+        where = reduce(lambda inside, part: inside[part], way, data)
         where[last] = value
         if value == "LEFT OUT":
             del where[last]

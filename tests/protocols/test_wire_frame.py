@@ -236,7 +236,7 @@ def test_a_presence_only_report_names_no_attribute() -> None:
 
 
 BOTH = random_frame(SPL, 7).answers
-WRONG_ANSWERS = {
+WRONG_ANSWERS: dict[str, tuple[Scheme, dict[str, Any], str]] = {
     "none": (ALWAYS, {}, "a report of this survey answers exactly one of its attributes"),
     "both of which one is asked": (ALWAYS, BOTH, "a report of this survey answers exactly one of its attributes"),
     "one of two": (SPL, {"a0": BOTH["a0"]}, "answers all of its attributes, in order, or none of them"),
