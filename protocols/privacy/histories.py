@@ -163,7 +163,7 @@ def _named(apart: Floats, bits: int, enough: float) -> float:
     in_common = apart[1:, 1:] - apart[0, 1:] + none
     if start + float(np.maximum(in_common.max(axis=1), alone).sum()) <= enough:
         return enough
-    reached = {0: start}  # by which of the other blocks have a cell in common with one of those before
+    reached: dict[int, float] = {0: start}  # by which of the other blocks have a cell in common with those before
     for own, gains in zip(alone, in_common.tolist(), strict=True):
         better: dict[int, float] = {}
         for taken, total in reached.items():
