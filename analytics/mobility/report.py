@@ -6,7 +6,7 @@ from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.estimates import CONFIDENCE
 from analytics.mobility.answers import Answers
@@ -95,10 +95,14 @@ def _parts(history: CountHistory, found: UnitSum) -> dict[str, Any]:
         return {}
     (visitors, new), (cells, of_new) = history.of_unit(found).value, found.cells
     plain = [sum(part[kind] for kind in history.scheme.kinds) for part in (found.n, found.new)]
-    agreed, unbiased, added = [new, visitors - new], [plain[1], plain[0] - plain[1]], [of_new, cells - of_new]
-    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
+    return _parted(history, [new, visitors - new], [plain[1], plain[0] - plain[1]], [of_new, cells - of_new])
+
+
+def _parted(history: CountHistory, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> dict[str, Any]:
+    """New and returning visitors as they are published, from both numbers of each kind."""
+    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, cells)), strict=True))
     if history.agreed is not None:
-        sums = each_quantity(history.unbiased(unbiased, added))
+        sums = each_quantity(history.unbiased(unbiased, cells))
         published |= {f"unbiased_{name}": one for name, one in zip(PARTED, sums, strict=True)}
     return published
 
@@ -115,7 +119,7 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
     if len(counts) == 1 or ranges is None:
         return {}  # with a horizon of one period, nobody is known to return
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
-    running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.unbiased_gap_counts(window), cells)]
+    running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.gap_counts(window, unbiased=True), cells)]
 
     def sums(ranges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64]]:
         low, high = np.array(ranges, dtype=np.intp).reshape(-1, 2).T
@@ -125,12 +129,7 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
         Gaps(shortest=low, longest=high, visitors=visitors)
         for (low, high), visitors in zip(ranges, each_quantity(history.counted(*sums(ranges))), strict=True)
     )
-    agreed, unbiased, added = sums([(len(counts), len(counts)), (1, len(counts) - 1)])
-    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
-    if history.agreed is not None:
-        plain = each_quantity(history.unbiased(unbiased, added))
-        published |= {f"unbiased_{name}": one for name, one in zip(PARTED, plain, strict=True)}
-    return {**published, "gaps": gaps}
+    return {**_parted(history, *sums([(len(counts), len(counts)), (1, len(counts) - 1)])), "gaps": gaps}
 
 
 def _gap_ranges(history: CountHistory, window: Window) -> Sequence[tuple[int, int]] | None:
