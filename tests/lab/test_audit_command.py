@@ -127,13 +127,17 @@ def test_a_table_of_people_is_audited_against_another_one(survey: Path, tmp_path
         lines = [f"{'abc'[random.integers(3)]},{random.integers(20)}" for _ in range(rows)]
         (tmp_path / f"{name}.csv").write_text("\n".join(["few,many", *lines, ""]))
     people = tmp_path / "people.csv"
-    report = reported(survey, f"--periods 2 --targets 100 --csv {people} --background {tmp_path}/background.csv")
+    report = reported(
+        survey, f"--only guess,reidentify --periods 2 --csv {people} --background {tmp_path}/background.csv"
+    )
     assert report.devices == 400 and any("of 900 records" in figure.target for figure in report.figures)
     commonest = max(people.read_text().count(f"\n{value},") for value in "abc") / 400
     few = next(f for f in report.figures if (f.attack, f.target, f.reports) == ("guess", "few", None))
     assert few.knows == "the shares of all values" and few.histogram == pytest.approx(commonest), "they are exact"
     people.write_text("few,many\na,1\n")
-    assert reported(survey, f"--periods 2 --csv {people}").devices == 1, "nobody has the history of another one"
+    assert reported(survey, f"--only guess,link,epsilon,forge --periods 2 --csv {people}").devices == 1, (
+        "nobody has the history of another one"
+    )
     people.write_text("few,many\na,none\n")
     refused = call(f"audit {survey} --csv {people}").exception
     assert "1 of 1 rows have no value of 'many' that the survey lists" in str(refused)
