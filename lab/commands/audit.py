@@ -242,7 +242,7 @@ def _verdicts(report: AuditReport) -> Table:
         table.add_column(column, justify="left" if place < 2 else "right")
     for found in report.integrity:
         one = found.integrity
-        checks = [c for a in one.attributes for c in (a.sum, a.widths, a.negativity, a.jump) if c is not None]
+        checks = [check for attribute in one.attributes for check in attribute.checks.values()]
         shares = [check.smallest for check in checks if check.smallest is not None]
         flow = ("", "") if one.flow is None else (f"{one.flow.claimed:,}", f"{one.flow.reported:,}")
         least = min((check.adjusted for check in checks), default=1.0)
