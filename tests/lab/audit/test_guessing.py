@@ -13,17 +13,10 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, survey_distribution
 from tests.helpers.surveys import of_size, scheme_with
+from tests.lab.broken import asked
+from tests.lab.observing import MECHANISMS
 
-PLAIN: list[tuple[str, dict[str, Any]]] = [
-    *((record.name, {"eps": 1.2}) for record in fitting("one-shot")),
-    *((record.name, {"eps_inf": 1.2}) for record in fitting("memo only")),
-    *((record.name, {"eps_inf": 2.0, "eps_1": 0.9}) for record in fitting("two rounds")),
-]
 SIZES = [2, 3, 4]
-
-
-def asked(mechanism: str, k: int, **terms: Any) -> Question:
-    return scheme_with(of_size(k, mechanism=mechanism), **terms).questions[0]
 
 
 def enumerated(scheme: Scheme, question: Question, t: int, prior: Any) -> float:
@@ -33,7 +26,7 @@ def enumerated(scheme: Scheme, question: Question, t: int, prior: Any) -> float:
     return float((prior[:, None] * rows).max(axis=0).sum())
 
 
-@pytest.mark.parametrize(("name", "terms"), PLAIN)
+@pytest.mark.parametrize(("name", "terms"), MECHANISMS)
 @pytest.mark.parametrize("k", SIZES)
 def test_the_best_guess_of_a_value_is_the_one_found_by_enumeration(name: str, terms: dict[str, Any], k: int) -> None:
     priors = np.full(k, 1 / k), np.arange(1, k + 1) / np.arange(1, k + 1).sum()
@@ -111,15 +104,15 @@ KNOWN: list[tuple[str, int, dict[str, Any], dict[float, float]]] = [
 def test_linked_reports_approach_the_memo_and_without_one_the_value(
     name: str, k: int, terms: dict[str, Any], expected: dict[float, float]
 ) -> None:
-    question = asked(name, k, **terms)
+    question = asked(name, k, **terms).questions[0]
     assert {t: guess(question, t, memoised=terms is LONG) for t in expected} == pytest.approx(expected, abs=6e-4)
 
 
 def test_a_probability_stays_one_for_many_values_and_reports() -> None:
     """The difference of two powers cancels there: computed naively, the accuracy exceeds 1."""
-    question = asked("l-osue", 40, eps_inf=2.0, eps_1=1.0)
+    question = asked("l-osue", 40, eps_inf=2.0, eps_1=1.0).questions[0]
     limit = guess(question, inf, memoised=True)
     assert limit is not None
     assert guess(question, 100, memoised=True) == pytest.approx(limit, abs=1e-6)
-    fresh = guess(asked("oue", 40, eps=1.0), 100, memoised=False)
+    fresh = guess(asked("oue", 40, eps=1.0).questions[0], 100, memoised=False)
     assert fresh is not None and 0.99 < fresh <= 1
