@@ -25,10 +25,10 @@ def audit_event(report: AuditReport, limited: bool = False) -> Event:
     for attack in ATTACKS:
         figures = [figure for figure in report.figures if figure.attack == attack]
         if figures:
-            heading, text = EXPLAINED[attack]
+            words = EXPLAINED[attack]
             shown = [figure.model_dump(mode="json") | {"value": figure.value} for figure in figures]
             said = worst(attack, figures)
-            attacks.append({"attack": attack, "heading": heading, "worst": said, "text": text, "figures": shown})
+            attacks.append({"attack": attack, **words, "worst": said, "figures": shown})
     record: Record = {
         "title": f"Audit of {report.survey}",
         "lead": [f"One device hides among {report.crowd:,}. {measured}"],

@@ -43,9 +43,6 @@ class Scores:
     pit_p_value: float
     """Of Kolmogorov and Smirnov's test that these are even."""
 
-    def record(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def score(outcome: Floats, mean: Floats, deviation: Floats, scale: float | None = None) -> Scores | None:
     """Scores over all outcomes that are known (not NaN); None if there is none. `scale` is MASE's denominator.
@@ -105,7 +102,7 @@ class Scored:
     truth: Scores | None
 
     def record(self) -> dict[str, Any]:
-        shown = {name: found.record() for name in ("publication", "truth") if (found := getattr(self, name))}
+        shown = {name: asdict(found) for name in ("publication", "truth") if (found := getattr(self, name))}
         return {"method": self.method, "step": self.step, **shown}
 
 
@@ -132,7 +129,7 @@ def backtest(
         model = variance[rows, step - 1] * stretch**2
         distributions = {OURS: (mean[rows, step - 1], np.sqrt(model + fresh[target]), np.sqrt(model + memo[target]))}
         for name, points in simple_rules(series.values, structure, step).items():
-            spread = np.full(len(rows), _deviation(training.values - points[:first]))
+            spread = np.full(len(rows), np.sqrt(mean_of_known((training.values - points[:first]) ** 2, axis=0)))
             distributions[name] = points[first + target], spread, spread
         for name, (point, published, true) in distributions.items():
             against_truth = None if known is None else score(known, point, true, scale)
@@ -179,11 +176,5 @@ def _shifted(values: Floats, by: int) -> Floats:
 
 
 def _error_of_repeating(values: Floats, season: int) -> float | None:
-    errors = np.abs(values[season:] - values[:-season]) if len(values) > season else np.empty(0)
-    errors = errors[np.isfinite(errors)]
-    return float(errors.mean()) if len(errors) and errors.mean() > 0 else None
-
-
-def _deviation(errors: Floats) -> float:
-    known = errors[np.isfinite(errors)]
-    return float(np.sqrt((known**2).mean())) if len(known) else np.nan
+    error = float(mean_of_known(np.abs(values[season:] - values[:-season]), axis=0))
+    return error if error > 0 else None

@@ -76,9 +76,9 @@ def future_noise(variances: Floats, season: int, ahead: int) -> Floats:
     return expected[..., np.arange(ahead) % phases]
 
 
-def mean_of_known(variances: Floats, axis: int) -> Floats:
+def mean_of_known(numbers: Floats, axis: int | tuple[int, ...]) -> Floats:
     """The mean of those that are known; NaN if none is."""
-    known = np.isfinite(variances)
+    known = np.isfinite(numbers)
     count = known.sum(axis=axis)
-    total = np.where(known, variances, 0.0).sum(axis=axis)
+    total = np.where(known, numbers, 0.0).sum(axis=axis)
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))

@@ -3,4 +3,4 @@
 from analytics.integrity.checks import ALPHA, Answers
 from analytics.integrity.flow import Closed, Flow, flow_of
 from analytics.integrity.robust import Robust, robust
-from analytics.integrity.verdict import AttributeIntegrity, CheckResult, Integrity, integrity_of
+from analytics.integrity.verdict import MEANINGS, AttributeIntegrity, CheckName, Integrity, integrity_of

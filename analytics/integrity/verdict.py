@@ -16,6 +16,13 @@ from analytics.integrity.flow import Flow
 
 Verdict = Literal["consistent", "changed", "contradicted"]
 CheckName = Literal["sum", "widths", "negativity", "jump", "flow"]
+MEANINGS: Mapping[CheckName, str] = {
+    "sum": "answers support too many or too few values on average",
+    "widths": "too many or too few answers support some number of values",
+    "negativity": "fewer answers support some value than noise alone makes, or more than is possible",
+    "jump": "shares changed at once",
+    "flow": "more reports claim to follow those of an earlier period than that period had",
+}
 
 
 class CheckResult(ResultModel):
@@ -49,15 +56,15 @@ class AttributeIntegrity(ResultModel):
     )
 
     @property
+    def checks(self) -> dict[CheckName, CheckResult]:
+        """Those that were made."""
+        names: tuple[CheckName, ...] = ("sum", "widths", "negativity", "jump")
+        return {name: check for name in names if (check := getattr(self, name)) is not None}
+
+    @property
     def alarms(self) -> tuple[CheckName, ...]:
         """The checks that are unusual."""
-        checks: Mapping[CheckName, CheckResult | None] = {
-            "sum": self.sum,
-            "widths": self.widths,
-            "negativity": self.negativity,
-            "jump": self.jump,
-        }
-        found = tuple(name for name, check in checks.items() if check is not None and check.alarms)
+        found = tuple(name for name, check in self.checks.items() if check.alarms)
         return (*found, *(("flow",) if self.flow is not None and self.flow.broken else ()))
 
 

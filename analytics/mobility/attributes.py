@@ -60,9 +60,11 @@ def _root(spread: Floats) -> Floats:
 
 def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     """The summary of a window's dwell times."""
-    middles, unit = middle_values(attribute)
+    times, unit = dwell_times(attribute.values)
     low, quartiles, high = (_names(attribute, places) for places in _quantiles(answers, QUARTERS))
-    return Dwell(unit=unit, mean=quantity(_mean(answers, middles)), quartiles=quartiles, low=low, high=high)
+    return Dwell(
+        unit=unit, mean=quantity(_mean(answers, np.array(times).mean(axis=1))), quartiles=quartiles, low=low, high=high
+    )
 
 
 def amount(attribute: Attribute, answers: Answers) -> Amount:
@@ -109,17 +111,6 @@ def _crossings(cumulative: Floats, levels: Sequence[float]) -> Places:
 def _names(attribute: Attribute, places: Places) -> tuple[str, str, str]:
     first, half, third = (attribute.values[place] for place in places)
     return first, half, third
-
-
-def middle_values(attribute: Attribute) -> tuple[Floats, str]:
-    """The middle of each value, and their unit.
-
-    >>> middles, unit = middle_values(Attribute(name="d", values=("1h", "2h", "3h-5h"), role="dwell"))
-    >>> middles.tolist(), unit
-    ([1.0, 2.0, 4.0], 'hours')
-    """
-    times, unit = dwell_times(attribute.values)
-    return np.array(times).mean(axis=1), unit
 
 
 PLACES = 5
@@ -185,8 +176,7 @@ def _published(publication: Publication, name: str, window: Window) -> Answers |
 
 
 def _groups(question: Question, answers: Answers) -> Shares | None:
-    attribute = question.attribute
-    if not attribute.groups:
+    if not question.attribute.groups:
         return None
     return Shares(share=quantities(shortened(answers.of_groups(question.members))))
 

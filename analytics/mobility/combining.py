@@ -7,7 +7,7 @@ numbers are compared, so a change reveals nothing about a suppressed window.
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -103,17 +103,18 @@ def with_truth(report: MobilityReport, truth: Mapping[Window, WindowTruth]) -> M
         known = truth.get(Window(window.first, window.last))
         if known is None or window.suppressed:
             return window
-        attributes = tuple(_attribute_with_truth(attribute, known) for attribute in window.attributes)
+        people = {name: {"truth": of_values.astype(np.float64)} for name, of_values in known.people.items()}
+        attributes = tuple(_with_values(part, people.get(part.name, {})) for part in window.attributes)
         return window.model_copy(update={"truth": known.visitors, "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(compared, report.windows))})
 
 
-def _attribute_with_truth(attribute: AttributeReport, truth: WindowTruth) -> AttributeReport:
-    if attribute.name not in truth.people or attribute.values is None:
+def _with_values(attribute: AttributeReport, more: Mapping[str, Any]) -> AttributeReport:
+    """The attribute with more fields of its values, if they are known."""
+    if attribute.values is None:
         return attribute
-    people = truth.people[attribute.name].astype(np.float64)
-    return attribute.model_copy(update={"values": attribute.values.model_copy(update={"truth": people})})
+    return attribute.model_copy(update={"values": attribute.values.model_copy(update=more)})
 
 
 def with_nowcasts(report: MobilityReport, nowcasts: Mapping[tuple[int, str, str], Quantities]) -> MobilityReport:
@@ -146,7 +147,9 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
         if window not in visitors:
             return shown
         since = {name: _single(change) for name, change in comparison.changes(window, visitors).items()}
-        attributes = tuple(_updated(part, comparison.changes(window, people[part.name])) for part in shown.attributes)
+        attributes = tuple(
+            _with_values(part, comparison.changes(window, people[part.name])) for part in shown.attributes
+        )
         return shown.model_copy(update={**since, "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
@@ -198,12 +201,6 @@ def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window,
         if part.name == name
     ]
     return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
-
-
-def _updated(attribute: AttributeReport, changes: Mapping[str, Changes | None]) -> AttributeReport:
-    if attribute.values is None:
-        return attribute
-    return attribute.model_copy(update={"values": attribute.values.model_copy(update=dict(changes))})
 
 
 def _single(changes: Changes | None) -> Change | None:

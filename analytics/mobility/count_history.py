@@ -92,15 +92,15 @@ class CountHistory:
 
     def visitors(self, window: Window) -> Estimates:
         """The number of different devices that reported: exact, or agreed with the error of the noise."""
-        return self.counted(self.unique(window), self._unbiased(window), self._cells(window))
+        return self.counted(self.unique(window), self._first_reports(UNBIASED, window), self._cells(window))
 
     def unique(self, window: Window) -> int:
         """The number alone."""
-        return self._unbiased(window) if self.agreed is None else self._first_reports(AGREED, window)
+        return self._first_reports(UNBIASED if self.agreed is None else AGREED, window)
 
     def unbiased_visitors(self, window: Window) -> Estimates:
         """The same as a plain sum of cells, which may be negative and contradict others."""
-        return self.unbiased(self._unbiased(window), self._cells(window))
+        return self.unbiased(self._first_reports(UNBIASED, window), self._cells(window))
 
     def counted(self, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> Estimates:
         """Numbers of visitors, and the intervals of the sums of cells they were made of, not below 0."""
@@ -116,17 +116,14 @@ class CountHistory:
         error, half_width = noise_widths(np.asarray(cells) * len(self.scheme.kinds), noise.reports_scale, CONFIDENCE)
         return Estimates(totals, error, totals - half_width, totals + half_width)
 
-    def gap_counts(self, window: Window) -> NDArray[np.int64]:
-        """Visitors by the gap of their first report in the window, agreed; the last entry is new visitors."""
-        return self._by_gap(UNBIASED if self.agreed is None else AGREED, window)
+    def gap_counts(self, window: Window, unbiased: bool = False) -> NDArray[np.int64]:
+        """Visitors by the gap of their first report in the window; the last entry is new visitors.
 
-    def unbiased_gap_counts(self, window: Window) -> NDArray[np.int64]:
-        """The same as plain sums of cells."""
-        return self._by_gap(UNBIASED, window)
-
-    def _by_gap(self, name: str, window: Window) -> NDArray[np.int64]:
+        They are agreed, or plain sums of cells.
+        """
         start, length = self._place(window)
-        return np.asarray(np.triu(self._tables[name][start : start + length]).sum(axis=0))
+        table = self._tables[UNBIASED if unbiased or self.agreed is None else AGREED]
+        return np.asarray(np.triu(table[start : start + length]).sum(axis=0))
 
     def of_unit(self, found: UnitSum) -> Estimates:
         """The visitors of a calendar unit, and the new ones."""
@@ -147,9 +144,6 @@ class CountHistory:
         """How many cells of each kind of report are added up for the visitors of a window."""
         longest = len(self.scheme.survey.visits.cells)
         return sum(longest - later for later in range(window.length))
-
-    def _unbiased(self, window: Window) -> int:
-        return self._first_reports(UNBIASED, window)
 
     def _first_reports(self, name: str, window: Window) -> int:
         """The sum of the first reports of a window."""

@@ -1,10 +1,12 @@
 """The mobility report of a period, made from counts."""
 
+import json
 from collections.abc import Mapping, Sequence
+from importlib import resources
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation.estimates import CONFIDENCE
 from analytics.mobility.answers import Answers
@@ -18,6 +20,7 @@ from protocols.privacy import PresenceNoise
 from protocols.survey import Survey
 
 PARTED = "new", "returning"
+NOTES: Mapping[str, str] = json.loads((resources.files(__package__) / "notes.json").read_text("utf-8"))
 
 
 def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | None = None) -> MobilityReport:
@@ -92,10 +95,14 @@ def _parts(history: CountHistory, found: UnitSum) -> dict[str, Any]:
         return {}
     (visitors, new), (cells, of_new) = history.of_unit(found).value, found.cells
     plain = [sum(part[kind] for kind in history.scheme.kinds) for part in (found.n, found.new)]
-    agreed, unbiased, added = [new, visitors - new], [plain[1], plain[0] - plain[1]], [of_new, cells - of_new]
-    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
+    return _parted(history, [new, visitors - new], [plain[1], plain[0] - plain[1]], [of_new, cells - of_new])
+
+
+def _parted(history: CountHistory, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> dict[str, Any]:
+    """New and returning visitors as they are published, from both numbers of each kind."""
+    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, cells)), strict=True))
     if history.agreed is not None:
-        sums = each_quantity(history.unbiased(unbiased, added))
+        sums = each_quantity(history.unbiased(unbiased, cells))
         published |= {f"unbiased_{name}": one for name, one in zip(PARTED, sums, strict=True)}
     return published
 
@@ -112,7 +119,7 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
     if len(counts) == 1 or ranges is None:
         return {}  # with a horizon of one period, nobody is known to return
     cells = np.minimum(np.arange(1, len(counts) + 1), window.length)  # that are added up for the visitors of each gap
-    running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.unbiased_gap_counts(window), cells)]
+    running = [np.cumsum([0, *of_gaps]) for of_gaps in (counts, history.gap_counts(window, unbiased=True), cells)]
 
     def sums(ranges: Sequence[tuple[int, int]]) -> list[NDArray[np.int64]]:
         low, high = np.array(ranges, dtype=np.intp).reshape(-1, 2).T
@@ -122,12 +129,7 @@ def _new_and_returning(history: CountHistory, window: Window) -> dict[str, Any]:
         Gaps(shortest=low, longest=high, visitors=visitors)
         for (low, high), visitors in zip(ranges, each_quantity(history.counted(*sums(ranges))), strict=True)
     )
-    agreed, unbiased, added = sums([(len(counts), len(counts)), (1, len(counts) - 1)])
-    published = dict(zip(PARTED, each_quantity(history.counted(agreed, unbiased, added)), strict=True))
-    if history.agreed is not None:
-        plain = each_quantity(history.unbiased(unbiased, added))
-        published |= {f"unbiased_{name}": one for name, one in zip(PARTED, plain, strict=True)}
-    return {**published, "gaps": gaps}
+    return {**_parted(history, *sums([(len(counts), len(counts)), (1, len(counts) - 1)])), "gaps": gaps}
 
 
 def _gap_ranges(history: CountHistory, window: Window) -> Sequence[tuple[int, int]] | None:
@@ -142,56 +144,19 @@ def _gap_ranges(history: CountHistory, window: Window) -> Sequence[tuple[int, in
 
 def _notes(survey: Survey, noise: PresenceNoise | None) -> tuple[str, ...]:
     """How to read the numbers, the most important note first."""
-    if noise is None:
-        presence = (
-            "Numbers of visitors are exact. Local differential privacy protects what devices answered, not that they "
-            "reported."
-        )
-    else:
-        presence = (
-            "All numbers are computed from counts with noise, drawn once for each period: whether a device reported "
-            f"in a period is protected with epsilon {noise.epsilon:g}. Reports by gap have noise of scale "
-            f"{noise.reports_scale:.3g}, and their sums were made to agree; the unbiased sums stand beside them. "
-            "Windows of several periods have no answers."
-        )
-    notes = [
-        presence,
-        "Shares are unbiased estimates from noisy answers: they may be negative and need not sum to 100 %. "
-        "Their intervals contain the truth in 95 of 100 cases. The consistent histogram is non-negative and sums to "
-        "100 %: the nearest one, or a smoothed one where the mechanism is ordered.",
-    ]
-    if survey.central is not None:
-        notes.append("Windows of several periods have no answers: what readers learn about one device is limited.")
-    elif noise is None:
-        notes.append("A window of several periods counts every device once, with its first value in the window.")
-    if survey.one_in > 1:
-        notes.append(
-            f"In a period one in {survey.one_in} devices answers, drawn at random; the others only report that they "
-            "are present. Shares are estimates for all visitors, from those whose first report in the window is an "
-            "answer."
-        )
-    if survey.nowcasts:
-        notes.append(
-            "Nowcasts are shares of a period that also use earlier periods. Their errors are smaller, but they follow "
-            "an abrupt change with a delay."
-        )
-    if survey.horizon > 1:
-        notes.append(
-            f"New visitors are those whose last report, if any, is {survey.horizon} or more periods ago. "
-            "At the beginning of a survey all are new."
-        )
-    if survey.visitors is not None:
-        notes.append(
-            "Weeks begin on Monday. A unit that is still open has the visitors so far. New visitors never reported "
-            "before. A late or lost report is missing in the units in which it was its device's first; nobody is "
-            "counted twice."
-        )
-    if survey.minimum:
-        notes.append(
-            f"Windows with fewer than {survey.minimum} visitors are suppressed, and so are windows from which the "
-            "numbers of so few could be computed."
-        )
-    return tuple(notes)
+    said = {
+        "exact": noise is None,
+        "noised": noise is not None,
+        "shares": True,
+        "central": survey.central is not None,
+        "first value": survey.central is None and noise is None,
+        "one_in": survey.one_in > 1,
+        "nowcasts": survey.nowcasts,
+        "horizon": survey.horizon > 1,
+        "visitors": survey.visitors is not None,
+        "minimum": survey.minimum > 0,
+    }
+    return tuple(NOTES[name].format(survey=survey, noise=noise) for name, applies in said.items() if applies)
 
 
 def merged_gaps(counts: Sequence[int], minimum: int) -> list[tuple[int, int]]:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from analytics.integrity import ALPHA, CheckResult, Integrity, Robust, robust
+from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, Robust, robust
 from analytics.mobility import MobilityReport, WindowReport
 from hearsay.terminal.dates import when
 from protocols.errors import SettingsError
@@ -17,13 +17,6 @@ from protocols.scheme import Scheme
 from protocols.survey import Calendar
 
 MOST_VALUES = 12
-WORDS = {
-    "sum": "answers support too many or too few values on average",
-    "widths": "too many or too few answers support some number of values",
-    "negativity": "fewer answers support some value than noise alone makes, or more than is possible",
-    "jump": "shares changed at once",
-    "flow": "more reports claim to follow those of an earlier period than that period had",
-}
 
 
 def verdict_lines(report: MobilityReport) -> Iterator[Text]:
@@ -39,18 +32,18 @@ def verdict_lines(report: MobilityReport) -> Iterator[Text]:
     for period, verdict in sorted(unusual.items()):
         for name, check in verdict.alarms:
             yield Text(
-                f"  {when(report.calendar, period)}{', ' + name if name else ''}: {WORDS[check]}"
+                f"  {when(report.calendar, period)}{', ' + name if name else ''}: {MEANINGS[check]}"
                 f"{_figures(report.calendar, verdict, name, check)}"
             )
     last = found[max(found)]
     for one in last.attributes:
-        noticed = [check.smallest for check in _checks(last, one.name).values() if check.smallest is not None]
+        noticed = [check.smallest for check in one.checks.values() if check.smallest is not None]
         if noticed:
             noticed_from = f"forged reports would have been noticed from a share of {min(noticed):.1%} on"
             yield Text(f"  {one.name}, {when(report.calendar, max(found))}: {noticed_from}", style="dim")
 
 
-def _figures(calendar: Calendar, verdict: Integrity, name: str, check: str) -> str:
+def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName) -> str:
     flow = verdict.flow if not name else None
     one = verdict.attribute(name)
     if check == "flow":
@@ -58,16 +51,8 @@ def _figures(calendar: Calendar, verdict: Integrity, name: str, check: str) -> s
         return (
             "" if flow is None else f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
         )
-    found = _checks(verdict, name).get(check)
+    found = None if one is None else one.checks.get(check)
     return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
-
-
-def _checks(verdict: Integrity, name: str) -> dict[str, CheckResult]:
-    one = verdict.attribute(name)
-    if one is None:
-        return {}
-    checks = {"sum": one.sum, "widths": one.widths, "negativity": one.negativity, "jump": one.jump}
-    return {check: found for check, found in checks.items() if found is not None}
 
 
 @dataclass(frozen=True)

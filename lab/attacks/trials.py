@@ -25,8 +25,8 @@ class Trials:
     def interval(self, alpha: float) -> tuple[float, float]:
         """Contains the true chance with 1 - alpha, both sides alike.
 
-        >>> [round(end, 3) for end in Trials(0, 10).interval(0.05)], Trials().interval(0.05)
-        ([0.0, 0.308], (0.0, 1.0))
+        >>> [[round(end, 3) for end in Trials(right, 10).interval(0.05)] for right in (0, 10)], Trials().interval(0.05)
+        ([[0.0, 0.308], [0.692, 1.0]], (0.0, 1.0))
         """
         from scipy.stats import beta  # takes over a second to import
 

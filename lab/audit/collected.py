@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analytics.integrity import AttributeIntegrity, Integrity
+from analytics.integrity import MEANINGS, AttributeIntegrity, Integrity
 from lab.audit.closed.forging import moved
 from lab.audit.computed import cheapest
 from lab.audit.gaps import Candidates, candidates, crowds, gap_figures, gap_findings
@@ -17,13 +17,6 @@ from protocols.arrays import Floats, Whole
 from protocols.privacy import evidence, hidden_bits
 from protocols.scheme import Scheme
 
-MEANINGS = {
-    "sum": "answers do not support as many values, on average, as its mechanism makes them",
-    "widths": "too many or too few answers support some number of values for its mechanism",
-    "negativity": "fewer answers support some value than noise alone makes, or more than is possible",
-    "jump": "shares changed at once",
-    "flow": "more reports claim to follow those of an earlier period than that period had",
-}
 CODES = {"flow": "forged-returners", "jump": "changed"}
 
 

@@ -66,11 +66,11 @@ def _places(scheme: Scheme) -> Iterator[Figure]:
     """The averaging attack: the smaller the distance, the better for the attacker."""
     for question in (question for question in scheme.questions if question.attribute.placed):
         for t in (1, 30, 365, inf):
-            yield Figure(
-                attack="place", target=question.name, knows="averages linked reports of one place", reports=linked(t),
-                unit="metres", luck=blind(question), best=averaged(question, t, scheme.survey.longitudinal),
-                exact=False, limited=False,
-            )  # fmt: skip
+            best, facts = averaged(question, t, scheme.survey.longitudinal), {"exact": False, "limited": False}
+            knows = "averages linked reports of one place"
+            yield plain(
+                "place", question.name, knows, linked(t), "metres", best, luck=blind(question), histogram=None, **facts
+            )
 
 
 def asked(scheme: Scheme) -> list[Question]:
@@ -96,17 +96,10 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
             if not whole:
                 best, exact = best_guess(scheme, targets[0], t, prior)
             if best is not None:
-                yield Figure(
-                    attack="guess",
-                    target=WHOLE if whole else targets[0].name,
-                    knows=shares_known(prior),
-                    reports=linked(t),
-                    unit="chance",
-                    luck=float(np.prod([1 / question.k for question in targets])),
-                    histogram=float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets])),
-                    best=best,
-                    exact=exact,
-                )
+                target, luck = WHOLE if whole else targets[0].name, float(np.prod([1 / q.k for q in targets]))
+                histogram = float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets]))
+                facts = {"luck": luck, "histogram": histogram, "exact": exact}
+                yield plain("guess", target, shares_known(prior), linked(t), "chance", best, **facts)
 
 
 def shares_known(prior: Floats | None) -> str:

@@ -16,7 +16,7 @@ from hearsay.terminal.console import Step
 from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers
 from lab.attacks.coins import coin_audit, smallest_violation
 from lab.attacks.trials import defects
-from lab.audit.report import AuditReport, Figure
+from lab.audit.report import AuditReport, plain
 from protocols.arrays import Bytes, Mask
 from protocols.errors import SettingsError
 
@@ -63,11 +63,10 @@ def audit_function(
 
     pair = max(combinations(range(values), 2), key=lambda pair: proven(pair, quarter == 0, quarter == 1))
     bound, guesses = proven(pair, quarter < 2, quarter >= 2)
-    figure = Figure(
-        attack="epsilon", target=f"values {pair[0]} and {pair[1]}", knows="all bytes of a report", reports=1,
-        unit="nats", luck=0.0, measured=bound, low=bound, trials=guesses, best=promise,
-        detectable=smallest_violation(promise, guesses, alpha),
-    )  # fmt: skip
+    detectable = smallest_violation(promise, guesses, alpha)
+    facts = {"histogram": None, "measured": bound, "low": bound, "trials": guesses, "detectable": detectable}
+    target, knows = f"values {pair[0]} and {pair[1]}", "all bytes of a report"
+    figure = plain("epsilon", target, knows, 1, "nats", promise, **facts)
     return AuditReport(
         survey=name, fingerprint="", solution="a function", mechanisms={}, crowd=calls, attacker="best", alpha=alpha,
         seed=seed, source="even values", path=name, devices=calls, periods=1, figures=(figure,),

@@ -174,10 +174,10 @@ def _compare(reports: dict[str, AuditReport]) -> None:
     for budget, report in reports.items():
         for figure in report.figures:
             rows.setdefault((figure.attack, figure.target, figure.knows, figure.reports), {})[budget] = figure
-    for attack, (heading, _) in EXPLAINED.items():
+    for attack, words in EXPLAINED.items():
         some = [(key, found) for key, found in rows.items() if key[0] == attack]
         if some:
-            table.add_row(f"[bold]{heading}[/]")
+            table.add_row(f"[bold]{words['heading']}[/]")
         for (_, target, knows, seen), found in some:
             one = next(iter(found.values()))
             cells = [shown(found[budget], found[budget].value) if budget in found else "" for budget in reports]
@@ -201,11 +201,11 @@ def _show(report: AuditReport, as_json: bool, limits: str) -> None:
         console.out.print(f"- {sentence}", markup=False)
     if limits and not report.breaches:
         console.out.print(f"No limit is exceeded: {limits}", markup=False)
-    for attack, (heading, _) in EXPLAINED.items():
+    for attack, words in EXPLAINED.items():
         figures = [figure for figure in report.figures if figure.attack == attack]
         if figures:
             console.out.print()
-            console.out.print(_table(heading, figures))
+            console.out.print(_table(words["heading"], figures))
     if report.integrity:
         console.out.print()
         console.out.print(_verdicts(report))
@@ -242,7 +242,7 @@ def _verdicts(report: AuditReport) -> Table:
         table.add_column(column, justify="left" if place < 2 else "right")
     for found in report.integrity:
         one = found.integrity
-        checks = [c for a in one.attributes for c in (a.sum, a.widths, a.negativity, a.jump) if c is not None]
+        checks = [check for attribute in one.attributes for check in attribute.checks.values()]
         shares = [check.smallest for check in checks if check.smallest is not None]
         flow = ("", "") if one.flow is None else (f"{one.flow.claimed:,}", f"{one.flow.reported:,}")
         least = min((check.adjusted for check in checks), default=1.0)

@@ -74,11 +74,12 @@ def evaluate(
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.running.simulating import populate
         from hearsay.survey_files import read_survey
-        from lab.commands.evaluation_tables import print_learnt, print_scores
+        from lab.commands.evaluation_tables import print_learnt, print_scores, print_sets
         from lab.documents import evaluation_event, learning_event
         from lab.evaluation.measuring import CORRECTIONS
         from lab.evaluation.measuring import evaluate as evaluate_methods
         from lab.evaluation.methods import choose
+        from lab.evaluation.sets import compare_sets
         from lab.learning.comparing import compare
         from lab.populations import (
             labelled,
@@ -100,10 +101,20 @@ def evaluate(
         raise typer.BadParameter("--position and --metres belong to --places with --csv")
     if places is not None and (label is not None or crosses):
         raise typer.BadParameter("--places goes with neither --label nor --crosses")
+    rounds = alpha if methods == "longitudinal" else None
     if sets is not None:
-        _compare_sets(
-            sets, name if scenario_name else "telemetry", devices, budgets, alpha, methods, runs, seed, as_json
-        )
+        survey, people_of = read_survey(sets), scenario_name or "telemetry"
+        several = len(survey.attributes) == 1 and survey.attributes[0].several is not None
+        if not several or methods not in ("longitudinal", "one-shot"):
+            raise typer.BadParameter(
+                "--sets takes a survey with one attribute, which has several, and --methods longitudinal or one-shot"
+            )
+        with console.progress("preparing") as step:
+            values = populate(survey, people_of, devices, 1, seed).presences(0).values[survey.attributes[0].name]
+            scores = compare_sets(survey, values, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
+        facts = {"survey": survey.id, "people": len(values), "alpha": rounds, "runs": runs, "seed": seed}
+        shown = {**facts, "scores": [score.record() for score in scores]}
+        _show(shown, lambda: print_sets(scores, len(values)), as_json)
         return
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
@@ -113,7 +124,6 @@ def evaluate(
                 "--label takes a table (--csv) and --methods longitudinal or one-shot, with --test between 0 and 1; it "
                 "crosses each column with the label by itself"
             )
-        rounds = alpha if methods == "longitudinal" else None
         with console.progress("preparing") as step:
             people, facts = labelled(csv, asked, label, sensitive, bins, test, seed)
             learnt = compare(people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
@@ -150,44 +160,13 @@ def evaluate(
     _show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
 
 
-def _compare_sets(
-    path: Path,
-    name: str,
-    devices: int | None,
-    budgets: list[float],
-    alpha: float,
-    methods: str,
-    runs: int,
-    seed: int,
-    as_json: bool,
-) -> None:
-    from hearsay.running.simulating import populate
-    from hearsay.survey_files import read_survey
-    from lab.commands.evaluation_tables import print_sets
-    from lab.evaluation.sets import compare_sets
-
-    survey = read_survey(path)
-    if (
-        len(survey.attributes) != 1
-        or survey.attributes[0].several is None
-        or methods not in ("longitudinal", "one-shot")
-    ):
-        raise typer.BadParameter(
-            "--sets takes a survey with one attribute, which has several, and --methods longitudinal or one-shot"
-        )
-    rounds = alpha if methods == "longitudinal" else None
-    with console.progress("preparing") as step:
-        people = populate(survey, name, devices, 1, seed).presences(0).values[survey.attributes[0].name]
-        scores = compare_sets(survey, people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
-    if as_json:
-        facts = {"survey": survey.id, "people": len(people), "alpha": rounds, "runs": runs, "seed": seed}
-        console.print_json({**facts, "scores": [score.record() for score in scores]})
-    else:
-        print_sets(scores, len(people))
-
-
 def _show(
-    figures: dict[str, Any], tables: Callable[[], None], as_json: bool, html: Path | None, title: str, event: Event
+    figures: dict[str, Any],
+    tables: Callable[[], None],
+    as_json: bool,
+    html: Path | None = None,
+    title: str = "",
+    *events: Event,
 ) -> None:
     """Print figures. A page is written last: they are shown even if the file cannot be written."""
     if as_json:
@@ -197,6 +176,6 @@ def _show(
     if html is not None:
         from pages.static import static_page
 
-        html.write_text(static_page(title, [event]), encoding="utf-8")
+        html.write_text(static_page(title, list(events)), encoding="utf-8")
         if not as_json:
             console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)

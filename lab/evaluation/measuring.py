@@ -10,12 +10,11 @@ figures themselves.
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation import early_stopped, estimate, norm_sub, variance
+from analytics.forecasting.series import mean_of_known
 from lab.evaluation.likelihood import clip_renormalise, most_likely
 from lab.evaluation.methods import Method
 from lab.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
@@ -127,13 +126,13 @@ def _score(
             if name in truth.places:
                 published = zip(_corrected("norm-sub", counts, n, question.channel), shares, strict=True)
                 places[name][run, there] = [truth.places[name].errors(*pair) for pair in published]
-    by_run, by_attribute = _mean(errors, (1, 2)), _mean(errors, (0, 1))
+    by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1))
     return Score(
         method,
         eps,
         scheme.survey.eps_1,
         {name: Mean.of(by_run[:, which]) for which, name in enumerate(corrections)},
-        float(_mean(expected, (0, 1, 2))),
+        float(mean_of_known(expected, (0, 1, 2))),
         scheme.guarantees,
         {name: question.label for name, question in asked},
         {
@@ -172,12 +171,5 @@ def supports(respondent: Respondent, moment: Presences, names: Mapping[str, int]
 
 def _place_errors(figures: Floats) -> PlaceErrors:
     """From `[run, period, 2]`: the means over periods of metres, and the root mean squares of areas."""
-    metres, areas = _mean(figures[..., 0], (1,)), np.sqrt(_mean(figures[..., 1] ** 2, (1,)))
+    metres, areas = mean_of_known(figures[..., 0], (1,)), np.sqrt(mean_of_known(figures[..., 1] ** 2, (1,)))
     return PlaceErrors(Mean.of(metres), None if np.isnan(areas).any() else Mean.of(areas))
-
-
-def _mean(cells: Floats, axes: tuple[int, ...]) -> NDArray[Any]:
-    """The mean over the entries with reports; NaN where there are none."""
-    there = np.isfinite(cells)
-    total, count = np.where(there, cells, 0).sum(axis=axes), there.sum(axis=axes)
-    return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))

@@ -65,9 +65,9 @@ def compare_sets(
 def _ways(survey: Survey, attribute: Attribute, eps: float, alpha: float | None) -> Iterator[tuple[str, Scheme]]:
     budgets = {"eps": eps} if alpha is None else {"eps": None, "eps_inf": eps, "eps_1": alpha * eps}
     terms = {"eps_inf": None, "eps_1": None, "devices": None, "one_in": 1, **budgets}
-    for way, mechanism in (("set, named", "grr"), ("set, bits", "oue" if alpha is None else "l-osue")):
-        name = mechanism if alpha is None or mechanism != "grr" else "l-grr"
-        asked = attribute.model_copy(update={"mechanism": name})
+    mechanisms = ("grr", "oue") if alpha is None else ("l-grr", "l-osue")
+    for way, mechanism in zip(("set, named", "set, bits"), mechanisms, strict=True):
+        asked = attribute.model_copy(update={"mechanism": mechanism})
         yield way, Scheme(survey.model_copy(update={**terms, "attributes": (asked,)}))
     if attribute.k <= MOST_QUESTIONS:
         alone = tuple(Attribute(name=f"v{place}", values=YES_NO) for place in range(attribute.k))

@@ -40,10 +40,15 @@ def answers(question: Question, n: int, supports: Whole, widths: Whole) -> Answe
 
 def honest(question: Question, n: int, shares: Floats, rng: np.random.Generator) -> Answers:
     """The same counts as of `reports`, but drawn at once: widths and supports each have their own law."""
-    people = rng.multinomial(n, shares)
-    channel, laws = question.channel, width_laws(question)
+    supports, laws = supported(question, rng.multinomial(n, shares), rng), width_laws(question)
+    widths = np.zeros(0, dtype=np.int64) if question.channel.exclusive else rng.multinomial(n, laws[0])
+    return answers(question, n, supports, widths)
+
+
+def supported(question: Question, people: Whole, rng: np.random.Generator) -> Whole:
+    """How many reports of so many people with each value support each value."""
+    channel = question.channel
     if channel.exclusive:
-        return answers(question, n, sum(map(rng.multinomial, people, channel.matrix)), np.zeros(0, dtype=np.int64))
+        return np.asarray(sum(map(rng.multinomial, people, channel.matrix)))
     assert isinstance(channel, SupportChannel)
-    supports = rng.binomial(people, channel.flip.p) + rng.binomial(n - people, channel.flip.q)
-    return answers(question, n, supports, rng.multinomial(n, laws[0]))
+    return rng.binomial(people, channel.floor + channel.gain) + rng.binomial(people.sum() - people, channel.floor)

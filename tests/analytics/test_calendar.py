@@ -3,7 +3,7 @@
 import pytest
 
 from analytics.windows import Window
-from analytics.windows.calendar import calendar_windows, comparable, same_phase
+from analytics.windows.calendar import Unit, calendar_windows, comparable, same_phase
 from protocols.survey import EPOCH, HOUR, Calendar, Survey
 from protocols.survey_text import parse_survey
 
@@ -17,23 +17,25 @@ def _survey(start: str, period: str, horizon: int, zone: str | None = None) -> S
     return parse_survey(f"{{{terms}, attributes: [{{name: a, values: [x, y]}}]}}")
 
 
-def test_quarters_of_an_hour_make_whole_hours() -> None:
-    survey = _survey("2026-01-05T00:30:00Z", "15m", 8)
-    assert calendar_windows(survey, range(12), "hour") == [Window(2, 5), Window(6, 9)]
-    assert calendar_windows(survey, range(400), "day") == [], "a day is longer than the horizon"
-
-
-def test_weeks_begin_on_monday_in_the_surveys_own_time_zone() -> None:
-    survey = _survey("2026-01-03T22:00:00-02:00", "1d", 7)  # a Saturday evening there, a Sunday in Greenwich
-    assert calendar_windows(survey, range(20), "week") == [Window(2, 8), Window(9, 15)]
-
-
-def test_periods_longer_than_a_unit_have_no_such_windows() -> None:
-    assert calendar_windows(_survey("2026-01-05T00:00:00Z", "2d", 7), range(10), "day") == []
-
-
-def test_periods_that_do_not_fill_a_day_make_no_days() -> None:
-    assert calendar_windows(_survey("2026-01-05T00:00:00Z", "7h", 7), range(30), "day") == []
+@pytest.mark.parametrize(
+    ("survey", "periods", "unit", "expected"),
+    [
+        (("2026-01-05T00:30:00Z", "15m", 8), 12, "hour", [(2, 5), (6, 9)]),
+        (("2026-01-05T00:30:00Z", "15m", 8), 400, "day", []),  # longer than the horizon
+        # A Saturday evening there, a Sunday in Greenwich: weeks begin on Monday in the survey's own time zone.
+        (("2026-01-03T22:00:00-02:00", "1d", 7), 20, "week", [(2, 8), (9, 15)]),
+        (("2026-01-05T00:00:00Z", "2d", 7), 10, "day", []),
+        (("2026-01-05T00:00:00Z", "7h", 7), 30, "day", []),
+        (("2026-03-23T00:00:00+01:00", "1d", 7, "Europe/Paris"), 20, "week", [(0, 6), (7, 13)]),  # over a clock change
+        # The hour that clocks repeat is two hours; half an hour, where 02:00 becomes 01:30, is none.
+        (("2026-10-25T00:00:00+02:00", "15m", 4, "Europe/Paris"), 100, "hour", [(t, t + 3) for t in range(0, 100, 4)]),
+        (("2026-04-05T00:00:00+11:00", "15m", 4, "Australia/Lord_Howe"), 16, "hour", [(0, 3), (4, 7), (10, 13)]),
+    ],
+)
+def test_windows_fall_where_the_calendar_says(
+    survey: tuple[str, str, int], periods: int, unit: Unit, expected: list[tuple[int, int]]
+) -> None:
+    assert calendar_windows(_survey(*survey), range(periods), unit) == expected
 
 
 @pytest.mark.parametrize(
@@ -70,22 +72,6 @@ def test_days_and_weeks_of_a_time_zone_have_as_many_hours_as_they_have() -> None
     weeks = calendar_windows(survey, range(24 * 14), "week")
     assert [week.length for week in weeks] == [24 * 7 - 1, 24 * 7]
     assert calendar_windows(_survey(*PARIS, 23, "Europe/Paris"), range(24 * 8), "day") == [days[6]], "the horizon"
-
-
-def test_local_days_make_weeks_across_a_clock_change() -> None:
-    survey = _survey("2026-03-23T00:00:00+01:00", "1d", 7, "Europe/Paris")
-    assert calendar_windows(survey, range(20), "week") == [Window(0, 6), Window(7, 13)]
-
-
-def test_quarters_of_an_hour_make_the_hour_that_clocks_repeat_two_hours() -> None:
-    survey = _survey("2026-10-25T00:00:00+02:00", "15m", 4, "Europe/Paris")
-    assert len(calendar_windows(survey, range(100), "hour")) == 25
-
-
-def test_half_an_hour_is_no_hour() -> None:
-    survey = _survey("2026-04-05T00:00:00+11:00", "15m", 4, "Australia/Lord_Howe")  # 02:00 becomes 01:30
-    hours = calendar_windows(survey, range(16), "hour")
-    assert hours == [Window(0, 3), Window(4, 7), Window(10, 13)]
 
 
 def test_a_day_after_a_clock_change_is_compared_with_the_same_local_day() -> None:

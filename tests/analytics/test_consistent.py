@@ -9,7 +9,7 @@ from scipy.optimize import minimize
 
 from analytics.estimation import estimate, norm_sub
 from analytics.estimation.votes import covariance, unbiased
-from lab.evaluation.likelihood import clip_renormalise, ibu, most_likely, project
+from lab.evaluation.likelihood import clip_renormalise, most_likely, project
 from protocols.mechanisms import MatrixChannel, SupportChannel
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
@@ -50,12 +50,6 @@ def test_the_weighted_projection_solves_its_quadratic_program(point: np.ndarray,
     theirs = _nearest(point, np.linalg.inv(spread))
     distance = [(x - point) @ np.linalg.solve(spread, x - point) for x in (ours, theirs)]
     assert distance[0] <= distance[1] + 1e-6
-
-
-@pytest.mark.parametrize("matrix", [geometric(8, 0.5).matrix, SupportChannel(8, grr(8, 0.7), exclusive=True).matrix])
-def test_the_limit_of_ibu_is_the_inverse_where_that_is_a_distribution(matrix: np.ndarray) -> None:
-    truth = np.random.default_rng(3).dirichlet(np.ones(8), size=5)
-    assert ibu(truth @ matrix, matrix, tolerance=1e-14) == pytest.approx(truth, abs=1e-4)
 
 
 def test_the_likeliest_histogram_is_likelier_than_its_neighbours_with_a_prior_too() -> None:

@@ -1,11 +1,11 @@
-"""Dwell times: their intervals hold the truth, and values are read as numbers or durations."""
+"""Dwell times: their intervals hold the truth, and each value counts with its middle."""
 
 import numpy as np
 import pytest
 
 from analytics.estimation.estimates import exact
 from analytics.mobility.answers import Answers
-from analytics.mobility.attributes import amount, dwell, middle_values
+from analytics.mobility.attributes import amount, dwell
 from protocols.arrays import Floats
 from protocols.survey import Attribute
 from tests.helpers.crowd import counts_of, scheme_of
@@ -14,16 +14,11 @@ SPREAD = np.array([0.3, 0.2, 0.15, 0.1, 0.1, 0.05, 0.05, 0.05])
 HUMPS = np.array([1, 3, 6, 3, 1, *[0] * 9, 1, 4, 8, 4, 1, 0]) / 32
 
 
-@pytest.mark.parametrize(
-    ("values", "middles", "unit"),
-    [
-        (("0-9", "10-19", "20-20"), [4.5, 14.5, 20], ""),
-        (("30m", "1h-3h", "1d"), [0.5, 2, 24], "hours"),
-    ],
-)
-def test_values_have_a_middle(values: tuple[str, ...], middles: list[float], unit: str) -> None:
-    found, found_unit = middle_values(Attribute(name="dwell", values=values))
-    assert (found.tolist(), found_unit) == (middles, unit)
+def test_a_mean_counts_each_value_with_its_middle() -> None:
+    scheme = scheme_of("{name: a, values: [30m, 1h-3h, 1d], role: dwell, mechanism: grr}", "eps: 4")
+    answers = Answers(scheme.question("a").channel, 300, np.array([100, 100, 100]), exact(np.array(300.0)), None)
+    found = dwell(scheme.question("a").attribute, answers)
+    assert found.mean and found.mean.value == pytest.approx((0.5 + 2 + 24) / 3) and found.unit == "hours"
 
 
 @pytest.mark.long(part="statistics")

@@ -14,7 +14,6 @@ from analytics.mobility import (
     with_lost_presence,
     with_truth,
 )
-from analytics.mobility.output.value_tables import of_flows
 from analytics.windows import ByGap, Window
 from analytics.windows.first_reports import by_gap, noise_error
 from producers.scenarios import scenario
@@ -63,6 +62,8 @@ def test_hours_days_and_the_days_since_the_beginning_are_reported(report: Mobili
     assert spans["day"] == [(0, 23), (24, 47), (48, 71)]
     assert spans["cumulative"] == [(0, 47)]
     assert sum(w.kind == "period" for w in report.windows) == 72
+    assert report.window(5, 5).attribute("area").counted == "value in the period"
+    assert report.window(0, 23).attribute("area").counted == "first value in the window"
 
 
 def test_unique_visitors_are_exact(report: MobilityReport) -> None:
@@ -95,11 +96,6 @@ def test_intervals_of_people_hold_what_the_simulation_knows(report: MobilityRepo
     assert np.mean(held) > 0.9, "the same memos speak in all windows, so misses come together"
 
 
-def test_what_was_counted_says_whose_value_it_is(report: MobilityReport) -> None:
-    assert report.window(5, 5).attribute("area").counted == "value in the period"
-    assert report.window(0, 23).attribute("area").counted == "first value in the window"
-
-
 def test_groups_are_the_sums_of_their_values_with_smaller_intervals_than_their_sum(report: MobilityReport) -> None:
     area = report.window(40, 40).attribute("area")
     assert area.groups and area.values
@@ -125,13 +121,6 @@ def test_dwell_is_summarised_by_mean_and_quartiles(report: MobilityReport) -> No
     assert dwell.mean.low <= hours.mean() <= dwell.mean.high
     for low, middle, high in zip(dwell.low, dwell.quartiles, dwell.high, strict=True):
         assert int(low) <= int(middle) <= int(high)
-
-
-def test_flows_go_from_every_origin_to_every_destination(report: MobilityReport) -> None:
-    window = report.window(8, 8)
-    found = of_flows(window, report.asked("transition"), window.attribute("transition"))
-    assert found and len(set(zip(found["origin"], found["destination"], strict=True))) == len(found["people"]) == 16
-    assert of_flows(window, report.asked("area"), window.attribute("area")) is None
 
 
 def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityReport) -> None:

@@ -109,13 +109,13 @@ def test_hours_have_a_day_and_their_smaller_bank_follows_drifts() -> None:
 
 
 def test_few_estimates_of_a_healthy_series_are_unexpected() -> None:
-    assert 0.004 <= nowcast(walk(0.002), LITTLE).surprised <= 0.011
+    assert 0.004 <= nowcast(walk(0.002), LITTLE, series=40).surprised <= 0.011
 
 
 def test_intervals_fail_if_the_filters_are_told_wrong_things(monkeypatch: pytest.MonkeyPatch) -> None:
     assert nowcast(walk(0.01), LITTLE, stated=0.5, series=25).cover < 0.85
     assert nowcast(season_of(7), MUCH, series=25).cover < 0.85 < nowcast(season_of(7), MUCH, 7, series=25).cover
-    assert nowcast(walk(0.0), 0.012, memos=(0.008, 0.0), series=50).cover < 0.7
-    assert nowcast(walk(0.0), 0.012, memos=(0.008, 0.008), series=50).cover > 0.92
+    assert nowcast(walk(0.0), 0.012, memos=(0.008, 0.0), series=25).cover < 0.7
+    assert nowcast(walk(0.0), 0.012, memos=(0.008, 0.008), series=25).cover > 0.92
     monkeypatch.setattr(nowcasting, "JUMP_PROBABILITY", 0.0)
     assert nowcast(jumps, LITTLE, largest_drift=0.001, series=25).cover < 0.6

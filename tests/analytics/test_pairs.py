@@ -4,15 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from analytics.estimation.estimates import Estimates, exact
 from analytics.estimation.pairs import Table, fitted_pairs, two_way_norm_sub
 from analytics.estimation.votes import norm_sub
 from analytics.mobility import Answers
 from protocols.arrays import Floats
-from protocols.mechanisms import SupportChannel
-from protocols.question import Question
+from tests.analytics.integrity_data import supported
 from tests.helpers.surveys import scheme_with
 
 SHAPE = (3, 4)
@@ -80,15 +78,6 @@ def test_norm_sub_in_both_directions_is_the_nearest_table_with_these_sums(seed: 
             assert ((found + step - table) ** 2).sum() >= ((found - table) ** 2).sum() - 1e-9
 
 
-def counted(question: Question, people: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
-    """Support counts of so many people with each value: as the exact channel draws them."""
-    channel = question.channel
-    assert isinstance(channel, SupportChannel)
-    if channel.exclusive:
-        return np.sum([random.multinomial(n, row) for n, row in zip(people, channel.matrix, strict=True)], axis=0)
-    return random.binomial(people, channel.floor + channel.gain) + random.binomial(people.sum() - people, channel.floor)
-
-
 @pytest.mark.parametrize(
     ("mechanism", "eps_1", "share"),
     [("l-osue", 2.0, 0.5), ("l-grr", 2.0, 0.5), ("l-grr", 5.0, 0.2), ("loloha", 2.0, 0.8)],
@@ -117,7 +106,11 @@ def test_estimates_of_pairs_are_unbiased_and_intervals_cover_every_pair(
         tables = {"a*b": drawn, "a": first.reshape(SHAPE).sum(axis=1), "b": (rest - first).reshape(SHAPE).sum(axis=0)}
         answers = {
             q.name: Answers(
-                q.channel, int(tables[q.name].sum()), counted(q, tables[q.name], random), exact(np.array(PEOPLE)), None
+                q.channel,
+                int(tables[q.name].sum()),
+                supported(q, tables[q.name], random),
+                exact(np.array(PEOPLE)),
+                None,
             )
             for q in scheme.questions
         }

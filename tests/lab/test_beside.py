@@ -63,7 +63,7 @@ def test_devices_that_send_the_truth_are_refuted(tmp_path: Path, monkeypatch: py
     assert "loss-above-promise" in refuted(tmp_path, SIZES)
 
 
-def test_a_byte_that_tells_the_coin_is_noticed_and_noise_is_not() -> None:
+def test_a_byte_or_a_time_that_tells_the_coin_is_noticed_and_noise_is_not() -> None:
     random, coins = np.random.default_rng(1), tossed(400)
     noise = random.integers(256, size=(400, 500), dtype=np.uint8)
     leaking = noise.copy()
@@ -74,9 +74,6 @@ def test_a_byte_that_tells_the_coin_is_noticed_and_noise_is_not() -> None:
         luck = chance_of_luck(classifier.scores(bits[1::2]) > 0, coins[1::2])
         assert (luck < LEVEL) is seen and (names[classifier.best] == "bit 2 of byte 17") is seen
 
-
-def test_a_time_that_tells_the_coin_is_noticed() -> None:
-    coins = tossed(400)
     bits, _ = bits_of_numbers(np.random.default_rng(2).normal(size=400) + 2 * coins)
     assert chance_of_luck(Classifier(bits[::2], coins[::2]).scores(bits[1::2]) > 0, coins[1::2]) < LEVEL
 

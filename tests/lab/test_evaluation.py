@@ -52,12 +52,6 @@ def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.2)  # the geometric one: 0.1 by chance
 
 
-def test_a_budget_out_of_reach_is_reported_with_its_range() -> None:
-    assert reason(truth_of(50, a=3), "smp[l-oue]", alpha=0.9) == (
-        "l-oue cannot reach eps_1 = 0.9 with eps_inf = 1 (choose eps_1 below 0.763383, or another mechanism)"
-    )
-
-
 @pytest.mark.parametrize("name", ["many", "a1", "a77"])
 def test_a_refused_attribute_is_called_by_its_own_name(name: str) -> None:
     truth = truth_of(3, few=2, **{name: 70_000})
@@ -65,22 +59,20 @@ def test_a_refused_attribute_is_called_by_its_own_name(name: str) -> None:
     assert "has no grid" in reason(truth, "geo-grid")
 
 
-def test_a_single_attribute_cannot_hide_among_others() -> None:
-    assert "hides one attribute among several" in reason(truth_of(50, a=3), "rs+fd[grr]")
-
-
 @pytest.mark.parametrize(
-    ("eps", "alpha", "said"),
+    ("name", "eps", "alpha", "said"),
     [
-        (30.0, 0.5, "eps_inf: 30 protects nothing; choose 0.001 to 20"),
-        (1e-4, 0.5, "eps_inf = 0.0001: should be greater than or equal to 0.001 ("),
-        (1.0, 0.9999, "eps_1: 0.9999 must be below eps_inf = 1, by 0.001 or more; leave it out to send the memo"),
+        ("rs+fd[grr]", 1.0, 0.5, "hides one attribute among several"),
+        ("smp[l-oue]", 1.0, 0.9, "l-oue cannot reach eps_1 = 0.9 with eps_inf = 1 (choose eps_1 below 0.763383, or"),
+        ("smp[l-grr]", 30.0, 0.5, "eps_inf: 30 protects nothing; choose 0.001 to 20"),
+        ("smp[l-grr]", 1e-4, 0.5, "eps_inf = 0.0001: should be greater than or equal to 0.001 ("),
+        ("smp[l-grr]", 1.0, 0.9999, "eps_1: 0.9999 must be below eps_inf = 1, by 0.001 or more; leave it out to"),
     ],
 )
-def test_a_budget_that_no_survey_takes_is_reported_with_what_one_would_take(
-    eps: float, alpha: float, said: str
+def test_what_no_survey_takes_is_reported_with_what_one_would_take(
+    name: str, eps: float, alpha: float, said: str
 ) -> None:
-    assert reason(truth_of(50, a=3), "smp[l-grr]", eps, alpha=alpha).startswith(said)
+    assert said in reason(truth_of(50, a=3), name, eps, alpha=alpha)
 
 
 def test_a_prior_of_a_large_census_is_one_that_a_survey_takes() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
-from lab.attacks.trials import Trials, defects
+from lab.attacks.trials import defects
 from lab.audit.closed.guessing import guess
 from lab.audit.gaps import candidates
 from lab.audit.report import ATTACKS, Attacker, Figure
@@ -174,8 +174,3 @@ def test_a_memo_that_is_sent_is_as_good_as_a_name() -> None:
     values = np.arange(2000) % 40
     figure = linked(scheme_with(of_size(40, mechanism="oue"), eps_inf=2.0), values, values)
     assert figure.measured == pytest.approx(0.98, abs=0.02)
-
-
-def test_an_attack_that_always_wins_or_never_has_an_interval() -> None:
-    assert Trials(10, 10).interval(0.01)[1] == 1 and Trials(0, 10).interval(0.01)[0] == 0
-    assert Trials(10, 10).interval(0.01)[0] > 0.5 and Trials().share is None

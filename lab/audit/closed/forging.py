@@ -19,7 +19,7 @@ import numpy as np
 
 from analytics.estimation import fitted_places
 from protocols.arrays import Floats, Places
-from protocols.mechanisms import MatrixChannel, PlanarChannel, SupportChannel
+from protocols.mechanisms import MatrixChannel, PlanarChannel
 from protocols.question import Question
 
 Forgery = Literal["best", "random", "lying"]
@@ -27,30 +27,17 @@ MOST_CELLS = 4096  # of a grid for which it is done: estimates of larger ones ta
 DRAWS = 8  # one may be off by half of the mean
 
 
-def _voting(question: Question) -> SupportChannel | MatrixChannel:
-    assert not isinstance(question.channel, PlanarChannel), "reports of places have no weight of their own"
-    return question.channel
-
-
-def forged_supports(question: Question, targets: Places, forgery: Forgery) -> float:
-    """How many of the targets a forged report supports, on average (ordered: how many people it adds to them)."""
-    channel = _voting(question)
+def forgery_gain(question: Question, targets: Places, forgery: Forgery) -> float:
+    """How many people one forged report adds to the targets, on average."""
+    channel = question.channel
+    assert not isinstance(channel, PlanarChannel), "reports of places have no weight of their own"
+    if forgery == "lying":  # estimates are unbiased: who follows the protocol counts once
+        return 1.0
     if isinstance(channel, MatrixChannel):
         votes = channel.votes[:, targets].sum(axis=1)
-        return float({"best": votes.max(), "random": votes.mean(), "lying": 1.0}[forgery])
-    if forgery == "lying":
-        even = np.zeros(question.k)
-        even[targets] = 1 / len(targets)
-        return float(channel.support(even)[targets].sum())
+        return float(votes.max() if forgery == "best" else votes.mean())
     best, average = question.mechanism.encoding.forged(targets)
-    return best if forgery == "best" else average
-
-
-def forgery_gain(question: Question, targets: Places, forgery: Forgery) -> float:
-    """How many people one forged report adds to the targets."""
-    channel, supports = _voting(question), forged_supports(question, targets, forgery)
-    if isinstance(channel, MatrixChannel):
-        return supports
+    supports = best if forgery == "best" else average
     return float((supports - channel.floor[targets].sum()) / channel.gain)
 
 

@@ -101,9 +101,9 @@ def tuple_guess(scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = 
     asked = scheme.questions
     alone = [replace(question, share=1.0) for question in asked]
     known = [guess_in_periods(scheme, question, t, priors.get(question.name)) for question in alone]
-    if any(accuracy is None for accuracy in known):
-        return None
     accuracies = [accuracy for accuracy in known if accuracy is not None]
+    if len(accuracies) < len(known):
+        return None
     if not scheme.sampling:
         return float(np.prod(accuracies))
     unknown = [prior_guess(question.k, priors.get(question.name)) for question in asked]
@@ -123,22 +123,17 @@ def _even(question: Question, t: float) -> float | None:
         return guess_by_counts(question, int(t), np.full(k, 1 / k))
     if isinstance(encoding.memo, PackedBits):
         return _largest_product(question, int(t), np.full(k, 1 / k))
-    sizes, counts = np.unique([len(np.unique(row)) for row in encoding.sent], return_counts=True)
-    parts = [_by_symbols(int(size), encoding.memo.count, int(t), first, second) for size in sizes]
-    if any(part is None for part in parts):
+    if t > MOST_REPORTS:
         return None
-    reached = [size / k * part for size, part in zip(sizes, parts, strict=True) if part is not None]
+    sizes, counts = np.unique([len(np.unique(row)) for row in encoding.sent], return_counts=True)
+    reached = [size / k * _by_symbols(int(size), encoding.memo.count, int(t), first, second) for size in sizes]
     return float(np.average(reached, weights=counts))
 
 
-def _by_symbols(reached: int, size: int, t: int, first: Flip, second: Flip) -> float | None:
+def _by_symbols(reached: int, size: int, t: int, first: Flip, second: Flip) -> float:
     """The chance that, of the symbols that values can have, the one seen most often is the true one."""
-    if t > MOST_REPORTS:
-        return None
     top = most_frequent(t, second, reached - 1, size - reached)
-    others = (
-        first.q * (1 - top) if reached > 1 else 0.0
-    )  # the memo is another symbol, and yet the true one is seen most
+    others = first.q * (1 - top) if reached > 1 else 0.0  # the memo is another symbol, yet the true one is seen most
     return first.p * top + others + (size - reached) * first.q / reached
 
 

@@ -13,7 +13,7 @@ from math import sqrt
 
 import numpy as np
 
-from protocols.mechanisms import PlaceRound, PlanarRound, Round, moved
+from protocols.mechanisms import PlaceRound, PlanarRound, moved
 from protocols.question import Question
 
 
@@ -28,28 +28,18 @@ def averaged(question: Question, t: float, memoised: bool) -> float:
     >>> [round(averaged(scheme.questions[0], t, memoised=False)) for t in (1, 30, 365)]
     [446, 81, 23]
     """
-    grid, mechanism = question.attribute.grid, question.mechanism
-    assert grid is not None
-    return grid.cell * sqrt(averaged_square(mechanism.first, mechanism.second, t, memoised))
-
-
-def averaged_square(first: Round, second: Round | None, t: float, memoised: bool) -> float:
-    """The mean square distance, in cell sides, of the mean of t linked reports from their place.
-
-    Displacements have no direction, far from the border. Inside an area reports are drawn towards its middle, which no
-    number of reports averages away.
-    """
-    assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
-    if isinstance(first, PlanarRound):
-        parts = [_mean_square(first) / (1 if memoised else t)]
-        return sum(parts) + (_mean_square(second) / t if second is not None else 0.0)
+    grid, first, second = question.attribute.grid, question.mechanism.first, question.mechanism.second
+    assert grid is not None and isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
+    if isinstance(first, PlanarRound):  # displacements have no direction, far from the border
+        square = _mean_square(first) / (1 if memoised else t)
+        return grid.cell * sqrt(square + (_mean_square(second) / t if second is not None else 0.0))
     places = first.area.positions.astype(np.float64)
     memo = first.matrix if memoised else np.eye(first.cells)
     fresh = first.matrix if not memoised else np.eye(first.cells) if second is None else second.matrix
     centres = fresh @ places
     scatter = fresh @ (places**2).sum(axis=1) - (centres**2).sum(axis=1)
-    off = ((places[:, None] - centres) ** 2).sum(axis=2)
-    return float((memo * (off + scatter / t)).sum(axis=1).mean())
+    off = ((places[:, None] - centres) ** 2).sum(axis=2)  # no number of reports averages it away
+    return grid.cell * sqrt((memo * (off + scatter / t)).sum(axis=1).mean())
 
 
 def _mean_square(noise: PlaceRound) -> float:

@@ -61,9 +61,9 @@ def well_specified(seed: int, periods: int) -> NDArray[np.float64]:
 
 @cache
 def weeks() -> list[tuple[list[Scored], float]]:
-    """The scores of ten series, and the mean variance of their fresh noise in the periods that are forecast."""
+    """The scores of five series, and the mean variance of their fresh noise in the periods that are forecast."""
     found = []
-    for seed in range(10):
+    for seed in range(5):
         random = np.random.default_rng([6, seed])
         truth, fresh = well_specified(seed, 900), random.uniform(10, 40, 900)
         series = Series("week", truth + random.normal(0, np.sqrt(fresh)), fresh, np.zeros(900))
@@ -75,8 +75,8 @@ def test_publications_and_truths_fall_evenly_into_their_forecast_distributions()
     for about in ("publication", "truth"):
         scores = [getattr(ours, about) for (ours, *_), _ in weeks()]
         assert all(sum(score.pit) == 300 for score in scores)
-        # Of ten p-values, three below 0.01 come about once in ten thousand times.
-        assert sum(score.pit_p_value < 0.01 for score in scores) <= 2
+        # Of five p-values, two below 0.01 come about once in a thousand times.
+        assert sum(score.pit_p_value < 0.01 for score in scores) <= 1
         assert 0.93 <= np.mean([score.coverage_95 for score in scores]) <= 0.97
 
 
