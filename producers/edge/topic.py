@@ -4,10 +4,12 @@
 
 What partitions tell each other is on a topic of one compacted partition, `PREFIX.edge`, beside the events: how far each
 has come, and through which period all send. The owner of partition 0 decides that, and closes periods when all have
-sent them. Kept is what open periods need to be read again; so an owner may die at any moment, and the next one goes on.
+sent them. The events topic keeps what open periods need: an owner may die at any moment, and the next one reads it again.
 """
 
 import json
+import os
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta
@@ -16,6 +18,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
+import structlog
 from kafka import ConsumerRebalanceListener, KafkaAdminClient, KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.admin import NewTopic
 from kafka.errors import KafkaError, TopicAlreadyExistsError
@@ -35,6 +38,7 @@ from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from protocols.survey import micros
 from servers.kafka_clients import DURABLE, connected, failure, opened
+from servers.private_files import lock_directory, private_directory
 from servers.settings import KafkaSettings
 
 OPEN_SECONDS = 30.0
@@ -43,8 +47,12 @@ POLL_RECORDS = 10_000
 POLL_SECONDS = 0.5
 POLL_INTERVAL_MS = 600_000
 """How long a process may take between two polls, to send a period, before its partitions are given to another."""
+SESSION_MS = 10_000
+"""How long a process may be silent, because it has died, before its partitions are given to another."""
 TELL_SECONDS = 5.0
 """How often a position is published that changes nothing for others: a process that dies counts again from there."""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass
@@ -96,6 +104,7 @@ class TopicEdge:
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
         self._finished = -1  # the last period that this process has closed for all
         self.told = Told()
+        self._lock = _locked(workspace)
         _create(events)
         opening = partial(opened, settings=events.kafka, seconds=OPEN_SECONDS)
         self._producer = opening(KafkaProducer, **DURABLE)
@@ -106,6 +115,8 @@ class TopicEdge:
             group_id=f"{events.progress}.{survey.id}",
             max_poll_records=POLL_RECORDS,
             max_poll_interval_ms=POLL_INTERVAL_MS,
+            session_timeout_ms=SESSION_MS,
+            heartbeat_interval_ms=SESSION_MS // 3,
             **quiet,
         )
         self._log = TopicPartition(events.progress, 0)
@@ -185,6 +196,7 @@ class TopicEdge:
         self._release(self._owned)
         for client in (self._consumer, self._progress, self._producer):
             client.close()
+        os.close(self._lock)
 
     def _take(self, partition: int, records: Sequence[Record]) -> None:
         where = f"partition {partition} of {self._events.topic}"
@@ -214,6 +226,7 @@ class TopicEdge:
         self._owned[tp.partition] = self._open(tp.partition, state)
         self._came[tp.partition] = monotonic()
         self._consumer.seek(tp, max(state.restart, begin))
+        log.info("partition taken over", topic=tp.topic, partition=tp.partition, offset=max(state.restart, begin))
 
     def _release(self, partitions: Mapping[int, object] | Sequence[int]) -> None:
         """Others may own these now. What was held of them is erased here."""
@@ -316,6 +329,19 @@ def _partition(
     state: PartitionState,
 ) -> PartitionEdge:
     return PartitionEdge(memos, sink, options, workspace / f"partition-{number}", state, now=now)
+
+
+def _locked(workspace: Path) -> int:
+    """The lock of a directory that is now this process's; what one that died has left open there is erased."""
+    try:
+        lock = lock_directory(private_directory(workspace))
+    except BlockingIOError:
+        raise ReplayError(
+            f"another process is the edge of {workspace}", "give each process data of its own, with the same fleet.key"
+        ) from None
+    for left in workspace.glob("partition-*"):
+        shutil.rmtree(left)
+    return lock
 
 
 def _create(events: EventsTopic) -> None:
