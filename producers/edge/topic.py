@@ -4,7 +4,7 @@
 
 What partitions tell each other is on a topic of one compacted partition, `PREFIX.edge`, beside the events: how far each
 has come, and through which period all send. The owner of partition 0 decides that, and closes periods when all have
-sent them. The events topic keeps what open periods need: an owner may die at any moment, and the next one reads it again.
+sent them. The events topic keeps what open periods need: an owner may die at any moment, and the next one reads on.
 """
 
 import json
