@@ -22,6 +22,7 @@ from producers.events.sending import PeriodSender, Totals
 from producers.events.spool import AT_ONCE, Spool
 from producers.files import Batch, EventFiles
 from producers.sinks.base import Sink
+from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from servers.private_files import private_directory, read_limited, write_private
@@ -137,7 +138,7 @@ class Replay:
             self._spool = Spool(workspace / f"{name}.spool", len(survey.attributes), sealer, at_once)
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
-        self._sender = PeriodSender(memos, sink, clock_key, chooser, self._spool)
+        self._sender = PeriodSender(memos, sink, SourceClock(survey, clock_key, sink), chooser, self._spool)
         self._checkpoint = Checkpoint(workspace / f"{name}.json")
         self._totals = self._checkpoint.read()
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))

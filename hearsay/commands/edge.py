@@ -18,7 +18,7 @@ def edge(
     as_json: console.AsJson = False,
     log_level: console.LogLevel = "INFO",
 ) -> None:
-    """Turn events into one report per person and period, as files of them are dropped into a directory.
+    """Turn events into one report per person and period, as they come to a topic or as files in a directory.
 
     A period is sent when an event was read that is later than its end by the lateness. What is open until then is
     sealed under the fleet's key, and erased when it is sent. The edge may be killed at any moment: started again, it

@@ -1,7 +1,7 @@
 """edge.yaml: which events an edge reads, what they mean, and how long it waits for them."""
 
 from datetime import timedelta
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
@@ -33,7 +33,23 @@ class Declared(BaseModel):
 class Source(Declared):
     """Where events come from."""
 
-    directory: str = Field(description="the directory into which files of events are moved when they are complete")
+    directory: str | None = Field(
+        None, description="the directory into which files of events are moved when they are complete"
+    )
+    topic: str | None = Field(None, description="the topic whose records are events, keyed by person")
+    kafka: str | None = Field(None, description="HOST:PORT of the topic's cluster; HEARSAY_KAFKA_* if left out")
+    format: Literal["json", "csv"] = Field("json", description="of the topic's records: objects, or lines")
+    fields: tuple[str, ...] = Field((), description="the columns of lines, in order")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.directory is None) == (self.topic is None):
+            raise ValueError("write a directory or a topic")
+        if self.directory is not None and (self.kafka or self.fields):
+            raise ValueError("kafka, format and fields are for a topic")
+        if (self.format == "csv") != bool(self.fields):
+            raise ValueError("fields names the columns of lines: write it with format: csv, and only there")
+        return self
 
 
 class EdgeDeclaration(Declared):
@@ -49,6 +65,9 @@ class EdgeDeclaration(Declared):
         default_factory=dict, description="by attribute: first, last, most, longest or transition; last if left out"
     )
     lateness: Duration = Field(description="how long after a period's end its events are waited for")
+    idle: Duration | None = Field(
+        None, description="how long after its last event nobody waits for a partition of a topic"
+    )
     zone: Annotated[str, AfterValidator(_zone)] | None = Field(
         None, description="the zone of times without one; that of the survey if left out"
     )
@@ -72,6 +91,13 @@ class EdgeDeclaration(Declared):
         for name in OWN:
             if not isinstance(self.columns.get(name, ""), str):
                 raise ValueError(f"columns: {name} is one column")
+        if (self.events.topic is None) != (self.idle is None):
+            raise ValueError("idle is needed with a topic, and only there: a partition without events holds all up")
+        if self.events.topic is not None:
+            if self.repeated is Repeated.ORDER:
+                raise ValueError("repeated: a topic has no order of rows; name a column of offsets, or choose another")
+            if not all(isinstance(column, str) for column in self.columns.values()):
+                raise ValueError("columns: positions are read from a directory, not from a topic")
         return self
 
     def options(self, survey: Survey) -> Options:

@@ -7,7 +7,6 @@ edge starts. So after a crash at any moment each event is held once. A period's 
 so, and are the same when they are sent again (`producers/reporting.py`). What is held of it is erased after that.
 """
 
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -18,6 +17,7 @@ import numpy as np
 
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
+from producers.edge.progress import meaning_of
 from producers.edge.state import EdgeState
 from producers.events.choosing import Chooser
 from producers.events.interpreting import Events, Interpreter, Options
@@ -27,6 +27,7 @@ from producers.events.sending import PeriodSender
 from producers.events.spool import AT_ONCE, Spool
 from producers.files import EventFiles, event_files
 from producers.sinks.base import Sink
+from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from protocols.survey import MICROSECOND, micros
@@ -64,13 +65,13 @@ class DirectoryEdge:
         self._sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
         self._file = private_directory(workspace) / "state"
         chooser = Chooser(survey.attributes, options.rules, options.columns.positions)
-        self.state = self._opened(repr((scheme.fingerprint, self._interpreter.columns, chooser.rules)))
+        self.state = self._opened(meaning_of(scheme.fingerprint, self._interpreter.columns, chooser.rules))
         try:
             self._spool = Spool(workspace / "open", len(survey.attributes), self._sealer, at_once, self.state.held)
         except BlockingIOError:
             raise ReplayError(f"another process is the edge of {workspace}", "wait until it ends") from None
         self._interpreter.watermark, self._interpreter.before = self.state.watermark, self.state.before
-        self._sender = PeriodSender(memos, sink, clock_key, chooser, self._spool)
+        self._sender = PeriodSender(memos, sink, SourceClock(survey, clock_key, sink), chooser, self._spool)
 
     def take(self, progress: Progress = lambda name, state: None, stop: Stop = never) -> int:
         """Read the files that are there and were not read yet, and send what has ended. How many files these were."""
@@ -99,13 +100,13 @@ class DirectoryEdge:
         self._spool.close()
 
     def _opened(self, meaning: str) -> EdgeState:
-        state, digest = EdgeState.read(self._file, self._sealer), hashlib.sha256(meaning.encode()).hexdigest()
-        if state.meaning not in ("", digest):
+        state = EdgeState.read(self._file, self._sealer)
+        if state.meaning not in ("", meaning):
             raise ReplayError(
                 "columns or rules are not those with which the open periods were begun",
                 "write them as they were, or give the survey a new id and other data",
             )
-        return replace(state, meaning=digest)
+        return replace(state, meaning=meaning)
 
     def _waiting(self) -> Iterator[Path]:
         """The files to read: first the one that was begun, then by name, also those that come meanwhile."""

@@ -93,8 +93,8 @@ class Events:
         persons, late = self.persons.take(pa.array(index)), self.late[index]
         return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], late, values)
 
-    def spooled(self, devices: Devices, after: int) -> tuple[NDArray[np.void], Whole]:
-        """The usable ones of periods after one, with the devices of their persons; and their periods."""
+    def spooled(self, devices: Devices, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
+        """The usable ones of periods after one (of each row), with the devices of their persons; and their periods."""
         events = np.empty(len(self.rows), dtype=event_type(self.values.shape[1]))
         events["row"], events["time"], events["values"] = self.rows, self.time, self.values
         events["device"] = devices

@@ -32,15 +32,17 @@ class Totals:
 
 
 class PeriodSender:
-    """Sends the reports of spooled periods, and closes those whose grace has ended.
+    """Sends the reports of spooled periods, and closes those whose grace has ended, if it has the clock.
 
     First `send`, then the caller stores the totals, then `close`. A crash between any two of them is repaired by doing
     it again: the reports are the same, and each is counted once.
     """
 
-    def __init__(self, memos: SurveyMemos, sink: Sink, clock_key: bytes | None, chooser: Chooser, spool: Spool) -> None:
+    def __init__(
+        self, memos: SurveyMemos, sink: Sink, clock: SourceClock | None, chooser: Chooser, spool: Spool
+    ) -> None:
         self._memos, self._respondent = memos, memos.respondent
-        self._clock = SourceClock(self._respondent.scheme.survey, clock_key, sink)
+        self._clock = clock
         self._reporter = Reporter(memos, memos.presence, sink)
         self._chooser = chooser
         self._spool = spool
@@ -48,7 +50,7 @@ class PeriodSender:
 
     def send(self, period: int, so_far: Totals, quality: Quality, stop: Stop) -> Totals:
         """Send a period's reports. Its duplicates are noted in `quality`."""
-        self._clock.advance(period)
+        self.advance(period)
         if not self._restored and so_far.through >= 0:  # an earlier process has sent the period before
             self._chooser.stays.restore(self._spool.cells(so_far.through))
         self._restored = True
@@ -81,9 +83,11 @@ class PeriodSender:
 
     def advance(self, period: int) -> None:
         """Close what has ended, with its grace, when a period begins."""
-        self._clock.advance(period)
+        if self._clock is not None:
+            self._clock.advance(period)
 
     def finish(self, through: int) -> None:
         """Close all periods up to the last one that was sent: no reports follow."""
-        self._clock.finish(through)
+        if self._clock is not None:
+            self._clock.finish(through)
         self._memos.finish(through)  # what an attempt that died may have left to do

@@ -1,0 +1,198 @@
+"""`hearsay edge` over a topic: partitions, owners that die, and events that come too late."""
+
+import json
+import os
+import random
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewTopic
+
+from bench._processes import workers
+from servers.kafka_clients import connected
+from servers.settings import KafkaSettings
+from stream_app.finals import FinalKey
+from stream_app.kafka import KafkaMessages, Topics, read_topic
+from stream_app.local import LocalStore
+from tests.helpers import town_calls as town
+from tests.helpers.eventually import eventually
+from tests.helpers.nursery import Child, launch, run
+from views.reading import Results
+
+KEY = bytes(range(32))
+PARTITIONS = 3
+EDGE = """
+survey: survey.yaml
+events: {{topic: {topic}}}
+columns: {{person: msisdn, time: at, offset: ahead, area: cell, way: cell}}
+choose: {{area: longest, way: transition}}
+lateness: 2h
+idle: {idle}
+data: {data}
+"""
+WAIT_SECONDS = 120.0
+
+
+class World:
+    """An events topic, a cluster that counts, and the files of edges."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics, redis_url: str, root: Path) -> None:
+        self.kafka, self.topics, self.root = kafka, topics, root
+        self.topic = f"{topics.prefix}-calls"
+        self.environment = {
+            "HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap,
+            "HEARSAY_KAFKA_PREFIX": topics.prefix,
+            "HEARSAY_CLOCK_KEY": KEY.hex(),
+            "HEARSAY_REDIS_URL": redis_url,
+        }
+        (root / "survey.yaml").write_text(town.SURVEY)
+        with connected(KafkaAdminClient, kafka, WAIT_SECONDS) as admin:
+            admin.create_topics([NewTopic(self.topic, PARTITIONS, 1)])
+
+    def write(self, some: list[town.Call]) -> None:
+        with connected(KafkaProducer, self.kafka, WAIT_SECONDS) as producer:
+            for call in some:
+                msisdn, at, ahead, cell = call.row().strip().split(",")
+                row = {"msisdn": msisdn, "at": at, "ahead": ahead, "cell": cell}
+                producer.send(self.topic, json.dumps(row).encode(), key=msisdn.encode())
+            producer.flush()
+
+    def edge(self, data: str, idle: str = "1d") -> Path:
+        path = self.root / f"{data}.yaml"
+        path.write_text(EDGE.format(topic=self.topic, idle=idle, data=data))
+        return path
+
+    def done(self, *words: str) -> str:
+        ended = run(*words, **self.environment)
+        assert ended.returncode == 0, ended.stdout + ended.stderr
+        return ended.stdout
+
+    def sent(self) -> int:
+        """The last period that all partitions have sent, as their owners say."""
+        states = {}
+        for record in read_topic(self.kafka, f"{self.topics.prefix}.edge"):
+            if b"/" in record.key:
+                states[record.key] = json.loads(record.value)["totals"]["through"]
+        return min(states.values()) if len(states) == PARTITIONS else -1
+
+
+@pytest.fixture
+def world(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], redis_url: str, tmp_path: Path
+) -> Iterator[World]:
+    topics = fresh_topics(partitions=2, merge_partitions=1)
+    with workers(1, kafka_settings, topics, KEY, tmp_path):
+        yield World(kafka_settings, topics, redis_url, tmp_path)
+
+
+def replayed(world: World, some: list[town.Call]) -> dict[FinalKey, bytes]:
+    """The finals of a replay of sorted events in one process, under the keys of the edge."""
+    other = world.root / "other"
+    other.mkdir()
+    shutil.copy(world.root / "data" / "fleet.key", other)
+    (other / "redis.new").touch()
+    town.write(world.root / "sorted.csv", sorted(some, key=lambda call: call.at))
+    words = "--person msisdn --time at --offset ahead --map cell=area --map cell=way --choose area=longest"
+    files = [str(world.root / "sorted.csv"), "--survey", str(world.root / "survey.yaml"), "--data", str(other)]
+    ended = run("replay", *files, *words.split(), "--choose", "way=transition")
+    assert ended.returncode == 0, ended.stderr
+    with closing(LocalStore.existing(other / "collector")) as store:
+        return Results(store).finals("town")
+
+
+def equal_to_replay(world: World, some: list[town.Call]) -> None:
+    expected = replayed(world, some)
+    eventually(lambda: len(published_finals(world)) == len(expected), seconds=WAIT_SECONDS)
+    assert published_finals(world) == expected != {}
+
+
+def published_finals(world: World) -> dict[FinalKey, bytes]:
+    return Results(KafkaMessages(world.kafka, world.topics)).finals("town")
+
+
+@pytest.mark.long(part="cluster")
+def test_an_edge_over_a_topic_publishes_what_a_replay_does(world: World) -> None:
+    came = town.in_time(town.calls(60, 2))
+    half = len(came) // 2
+    world.write(came[:half])
+    path, to = world.edge("data"), ("--json", "--kafka", world.kafka.bootstrap)
+    state = json.loads(world.done("edge", str(path), "--once", *to))
+    assert state["rows"] == half
+    world.write(came[half:])
+    end = (town.START + timedelta(days=2)).isoformat()
+    state = json.loads(world.done("edge", str(path), "--end", end, *to))
+    assert state["rows"] == len(came) and state["late"] == {}
+    equal_to_replay(world, came)
+    world.write([came[0]] * 3)
+    assert json.loads(world.done("edge", str(path), "--once", *to))["late"] == {"0": 3}
+
+
+@pytest.mark.long(part="kills")
+def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
+    """Failure would look like: a person more or less in a period, finals that are not the replay's, or a marker."""
+    came, rng, kills = town.in_time(town.calls(400, 3)), random.Random(4), 6
+    paths = {name: world.edge(name) for name in ("data", "twin")}
+    world.write(came[:1])
+    world.done("edge", str(paths["data"]), "--once", "--kafka", world.kafka.bootstrap)  # makes the key
+    (world.root / "twin").mkdir()
+    shutil.copy(world.root / "data" / "fleet.key", world.root / "twin")
+    with (world.root / "log").open("wb") as log:
+
+        def started(path: Path) -> Child:
+            command = [sys.executable, "-m", "hearsay", "edge", str(path), "--kafka", world.kafka.bootstrap]
+            child = launch(command, env={**os.environ, **world.environment, "COLUMNS": "80"}, stdout=log, stderr=log)
+            assert isinstance(child, Child)
+            return child
+
+        edges = {name: started(path) for name, path in paths.items()}
+        try:
+            for part in range(kills):
+                world.write(came[1:][len(came) * part // kills : len(came) * (part + 1) // kills])
+                time.sleep(2 + 3 * rng.random())
+                name = rng.choice(list(edges))
+                edges[name].kill()
+                edges[name].wait(WAIT_SECONDS)
+                edges[name] = started(paths[name])
+            eventually(lambda: world.sent() >= 9, seconds=WAIT_SECONDS)
+        finally:
+            for child in edges.values():
+                child.kill()
+                child.wait(WAIT_SECONDS)
+    end = (town.START + timedelta(days=3)).isoformat()
+    state = json.loads(world.done("edge", str(paths["data"]), "--end", end, "--json", "--kafka", world.kafka.bootstrap))
+    assert (state["rows"], state["late"]) == (len(came), {})
+    equal_to_replay(world, came)
+    world.done("edge", str(paths["twin"]), "--once", "--kafka", world.kafka.bootstrap)  # erases what a kill has left
+    progress = b"".join(record.value for record in read_topic(world.kafka, f"{world.topics.prefix}.edge"))
+    kept = [path for name in paths for path in (world.root / name).rglob("*") if path.is_file()]
+    for text in (progress, (world.root / "log").read_bytes(), *(path.read_bytes() for path in kept)):
+        assert town.MARKER.encode() not in text
+    assert not [path for path in kept if path.suffix == ".events"]
+
+
+@pytest.mark.long(part="cluster")
+def test_a_silent_partition_holds_nobody_up_and_a_wrong_key_is_refused(world: World) -> None:
+    someone = town.Call(1, town.START, "north")
+    world.write([someone, replace(someone, at=town.START + timedelta(hours=9))])  # one partition has all
+    path = world.edge("data", idle="1s")
+    command = ["edge", str(path), "--kafka", world.kafka.bootstrap]
+    with (world.root / "log").open("wb") as log:
+        arguments = [sys.executable, "-m", "hearsay", *command]
+        child = launch(arguments, env={**os.environ, **world.environment}, stdout=log, stderr=log)
+        try:
+            eventually(lambda: world.sent() == 0, seconds=WAIT_SECONDS)
+        finally:
+            child.kill()
+            child.wait(WAIT_SECONDS)
+    with connected(KafkaProducer, world.kafka, WAIT_SECONDS) as producer:
+        producer.send(world.topic, b'{"msisdn": "1", "at": "2026-10-24 08:00:00"}', key=b"another").get(WAIT_SECONDS)
+    refused = run(*command, "--once", **world.environment)
+    assert refused.returncode == 1 and "the key of the record is not its msisdn" in refused.stderr
