@@ -74,8 +74,9 @@ class Killed(BaseException):
     """Nothing catches it: the process is gone."""
 
 
+@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long(part="kills"))])
 def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
-    open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Failure would look like: a report less, another report of the same person and period, or an event that counts
     twice for `most`."""
@@ -99,7 +100,7 @@ def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
     expected = sorted(period for period, _ in computed(events))
     last, died = 0, True
     while died:
-        last, left, died = last + 1, last + 1, False
+        last, left, died = last + every, last + every, False
         world = World(tmp_path / str(last), open_memos, seeded_keyring(100 + last))  # nobody has reported yet
         world.drop("a.csv", events[:30])
         world.drop("b.csv", events[30:])
