@@ -120,7 +120,7 @@ def test_another_number_of_partitions_is_refused(tmp_path: Path) -> None:
     DirectorySink(tmp_path, 2, scheme())
     with pytest.raises(SettingsError, match="captured for 2 partitions, not 3"):
         DirectorySink(tmp_path, 3, scheme())
-    with pytest.raises(DeliveryError, match="captured for 2 partitions, and the sink has 3"):
+    with pytest.raises(SettingsError, match="captured for 2 partitions, not 3"):
         send_capture(tmp_path, KeepingSink(3))
 
 
