@@ -4,8 +4,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from servers.settings import Settings
 from stream_app.local.log import LocalLog
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+from tests.helpers.dying import Killed, Steps
 from tests.helpers.eventually import eventually
 
 PEOPLE, PERIODS = [f"person {number}" for number in range(5)], 4
@@ -207,54 +207,30 @@ def test_where_no_key_can_be_stored_none_is_used(tmp_path: Path) -> None:
         assert served.post_one(report(), **bearer(PEOPLE[0])).status == 201
 
 
-class Crash(BaseException):
-    """The process is gone."""
-
-
-@contextmanager
-def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> Iterator[list[str]]:
-    """End everything before the system call of this number, of those that matter for what is on disk."""
-    made: list[str] = []
-
-    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def instead(*arguments: Any, **named: Any) -> Any:
-            made.append(name)
-            if len(made) > at:
-                raise Crash(name)
-            return call(*arguments, **named)
-
-        return instead
-
-    with monkeypatch.context() as patched:
-        for name in ("fsync", "link", "replace", "rename", "unlink"):
-            patched.setattr(os, name, counted(name, getattr(os, name)))
-        yield made
-
-
 def test_what_a_crash_leaves_is_erased_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure would look like: a file with the key of a closed period, or a file that has neither state."""
-    calls = 0
-    while True:
-        directory = tmp_path / str(calls)
+    steps = Steps(monkeypatch, *((os, name) for name in ("fsync", "link", "replace", "rename", "unlink")))
+    fatal, died = 0, True
+    while died:
+        fatal, died = fatal + 1, False
+        directory = tmp_path / str(fatal)
         file = begun(directory / "state", Moment())
         file.update(lambda state: state.merged(OVER))
         with (directory / "state").open("rb") as former:
+            steps.begin(fatal)
             try:
-                with crashing(monkeypatch, calls) as made:
-                    file.erase(NOON)
-                done = True
-            except Crash:
-                done = False
+                file.erase(NOON)
+            except Killed:
+                died = True
+            made = steps.taken
+            steps.begin(0)
             state = StateFile(directory / "state").erase(NOON)
             assert state.chain is not None and not state.keys, made
             assert former.read() == bytes(os.fstat(former.fileno()).st_size), made
         left = {path.name: path.read_text() for path in directory.iterdir()}
         assert left.keys() == {"state", "state.lock"} and OVER.keys[0].key.hex() not in "".join(left.values()), made
         assert stat.S_IMODE((directory / "state").stat().st_mode) == 0o600
-        if done:
-            break
-        calls += 1
-    assert calls >= 7  # the new file, two names and their directory, the former content
+    assert fatal > 7  # the new file, two names and their directory, the former content
 
 
 def test_a_gateway_erases_before_anything_can_stop_it(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from producers.files import csv_events
 from protocols.errors import HearsayError, ReplayError, SettingsError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
+from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import OPTIONS, START, Event, computed, history, nearly_sorted, reported, survey, write
 from tests.producers.populations import CLOCK_KEY, KEYRING
@@ -70,11 +71,7 @@ def test_files_that_come_one_after_the_other_become_what_one_file_becomes(world:
     assert reported(world.sink, survey(), {event.person for event in events}) == computed(events)
 
 
-class Killed(BaseException):
-    """Nothing catches it: the process is gone."""
-
-
-@pytest.mark.parametrize("every", [7, pytest.param(1, marks=pytest.mark.long(part="kills"))])
+@pytest.mark.parametrize("every", EVERY)
 def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
     open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
@@ -82,33 +79,21 @@ def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
     twice for `most`."""
     monkeypatch.setattr(csv_events, "BLOCK_BYTES", 1 << 10)  # several batches in a file
     events = nearly_sorted(history(6, 1, seed=5), timedelta(hours=2))
-    left = 0
-
-    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any, **more: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Killed
-            return step(*arguments, **more)
-
-        return counting
-
-    steps = ((Spool, "_append"), (Spool, "sync"), (Spool, "drop"), (EdgeState, "write"), (KeepingSink, "flush"))
-    for owner, name in steps:
-        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+    written = ((Spool, "_append"), (Spool, "sync"), (Spool, "drop"), (EdgeState, "write"), (KeepingSink, "flush"))
+    steps = Steps(monkeypatch, *written)
     expected = sorted(period for period, _ in computed(events))
     last, died = 0, True
     while died:
-        last, left, died = last + every, last + every, False
+        last, died = last + every, False
         world = World(tmp_path / str(last), open_memos, seeded_keyring(100 + last))  # nobody has reported yet
         world.drop("a.csv", events[:30])
         world.drop("b.csv", events[30:])
+        steps.begin(last)
         try:
             world.once()
         except Killed:
             died = True
-        left = -1  # nothing dies now
+        steps.begin(0)
         state = world.once()
         assert (state.rows, state.totals.duplicates) == (len(events), 0), f"died before step {last}"
         rows = rows_by_token(world.sink.frames(survey()))
