@@ -57,7 +57,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, GATEWAYS, *PARTS], help="one part, with all the faults")
+    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, GATEWAYS, *PARTS], help="a part, with all the faults")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="hearsay-chaos-"))
     began = time.monotonic()
