@@ -6,13 +6,15 @@ body is counted until a request is complete. Nothing here logs an address.
 
 import asyncio
 from collections import deque
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httptools
 
 from gateway.http.heads import address_of, is_sound, name_in, origin_form
 from gateway.http.messages import Request, Response, refusal
-from gateway.http.sharing import Shared
+
+if TYPE_CHECKING:
+    from gateway.http.listening import Listener
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
@@ -37,8 +39,8 @@ CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 class Connection(asyncio.Protocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
-    def __init__(self, shared: Shared) -> None:
-        self._shared = shared
+    def __init__(self, listener: "Listener") -> None:
+        self._listener = listener
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None
         self._queue: deque[Request | bytes] = deque()  # bytes: a refusal, which is the last answer
@@ -63,14 +65,14 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         self._transport = transport
-        self.deadline = self._shared.time() + self._shared.limits.request_seconds
+        self.deadline = self._listener.time() + self._listener.limits.request_seconds
 
     def connection_lost(self, error: Exception | None) -> None:
         self._ending = True
         if self._streaming is not None:
             self._streaming.cancel()
         self._release()
-        self._shared.discard(self)
+        self._listener.discard(self)
 
     def data_received(self, data: bytes) -> None:
         if self._ending or self._deaf:
@@ -81,14 +83,14 @@ class Connection(asyncio.Protocol):
         except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self._refuse(MALFORMED)
         # Sizes and extensions of chunks may be as long as their data. What one read has is parsed in any case.
-        if self._framing > self._shared.limits.head_bytes + self._size:
+        if self._framing > self._listener.limits.head_bytes + self._size:
             self._refuse(TOO_LONG_HEAD if self._reading is None else TOO_LARGE)
         if len(self._queue) >= MOST_QUEUED and not self._reading_paused and not self._ending:
             self._reading_paused = True
             self._transport.pause_reading()
 
     def pause_writing(self) -> None:
-        self._expect(self._shared.limits.request_seconds)
+        self._expect(self._listener.limits.request_seconds)
         self._writing_paused = True
 
     def resume_writing(self) -> None:
@@ -96,7 +98,7 @@ class Connection(asyncio.Protocol):
         if self._drained is not None and not self._drained.done():
             self._drained.set_result(None)
         reading = self._in_head or self._reading is not None
-        self._expect(self._shared.limits.request_seconds if reading else float("inf"))
+        self._expect(self._listener.limits.request_seconds if reading else float("inf"))
         self._wait_for_next()
         self._next()
 
@@ -107,7 +109,7 @@ class Connection(asyncio.Protocol):
             return
         self._in_head = True
         self._url, self._headers, self._head_bytes = b"", {}, 0
-        self._expect(self._shared.limits.request_seconds)
+        self._expect(self._listener.limits.request_seconds)
 
     def on_url(self, url: bytes) -> None:
         self._url += url
@@ -125,25 +127,25 @@ class Connection(asyncio.Protocol):
         self._in_head = False
         if self._ending or self._deaf:
             return
-        parser, shared, headers = self._parser, self._shared, self._headers
+        parser, listener, headers = self._parser, self._listener, self._headers
         url = origin_form(self._url, headers)
-        if self._head_bytes > shared.limits.head_bytes:
+        if self._head_bytes > listener.limits.head_bytes:
             self._refuse(TOO_LONG_HEAD)
             return
         if parser.should_upgrade() or url is None or not is_sound(parser.get_http_version(), headers):
             self._refuse(MALFORMED)
             return
-        if shared.names is not None and b"host" in headers and name_in(headers[b"host"]) not in shared.names:
+        if listener.names is not None and b"host" in headers and name_in(headers[b"host"]) not in listener.names:
             self._refuse(OTHER_NAME)
             return
-        keep_alive = parser.should_keep_alive() and not shared.stopping
-        certificate = self._transport.get_extra_info("peercert") if shared.verifies_clients else None
+        keep_alive = parser.should_keep_alive() and not listener.stopping
+        certificate = self._transport.get_extra_info("peercert") if listener.verifies_clients else None
         path, _, query = url.partition(b"?")
         asked = parser.get_method().decode("latin-1"), path.decode("latin-1"), query
         request = Request(*asked, headers, keep_alive, certificate)
-        if shared.knows_addresses:
+        if listener.knows_addresses:
             request.address = address_of(self._transport)
-        admitted = shared.application.admit(request)
+        admitted = listener.application.admit(request)
         if isinstance(admitted, Response):
             self._refuse(admitted, request)
             return
@@ -164,7 +166,7 @@ class Connection(asyncio.Protocol):
         if self._size > self._most:
             self._size -= len(body)
             self._refuse(TOO_LARGE)
-        elif not self._shared.hold(len(body)):
+        elif not self._listener.hold(len(body)):
             self._size -= len(body)
             self._refuse(FULL)
         else:
@@ -177,7 +179,7 @@ class Connection(asyncio.Protocol):
         request.body = self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
         self._parts, self._size, self._framing = [], 0, 0
         self._queue.append(request)
-        self._shared.occupied(self)
+        self._listener.occupied(self)
         self._expect(float("inf"))
         self._next()
 
@@ -194,13 +196,13 @@ class Connection(asyncio.Protocol):
         self._busy = True
 
         def answer(response: Response) -> None:
-            self._shared.release(len(request.body))
+            self._listener.release(len(request.body))
             self._busy = False
             if response.status == 503 and request.method == "POST":
-                self._shared.application.refused(response)
+                self._listener.application.refused(response)
             if self._ending:
                 return
-            closing = not request.keep_alive or self._shared.stopping or (self._last and not self._queue)
+            closing = not request.keep_alive or self._listener.stopping or (self._last and not self._queue)
             if request.method == "GET" and (response.stream is not None or len(response.body) > PART_BYTES):
                 self._transport.write(response.encoded(True, head_only=True))
                 self._busy = self._deaf = True
@@ -211,11 +213,11 @@ class Connection(asyncio.Protocol):
             if closing:
                 self._end()
             elif self._queue:
-                self._shared.soon(self._next)
+                asyncio.get_running_loop().call_soon(self._next)
             else:
                 self._wait_for_next()
 
-        self._shared.application.handle(request, answer)
+        self._listener.application.handle(request, answer)
 
     async def _send(self, response: Response) -> None:
         """Send a body to its end, as fast as the client reads. One that leaves, or is cut off, cancels it."""
@@ -238,21 +240,21 @@ class Connection(asyncio.Protocol):
             self._reading_paused = False
             self._transport.resume_reading()
         if self.idle:
-            self._shared.resting(self)
+            self._listener.resting(self)
             if self._reading is None and not self._in_head:
-                self._expect(self._shared.limits.idle_seconds)
+                self._expect(self._listener.limits.idle_seconds)
 
     def _expect(self, seconds: float) -> None:
         """Set when the client must have done its next step. A client that must read answers first has no other."""
         if not self._writing_paused:
-            self.deadline = self._shared.time() + seconds
+            self.deadline = self._listener.time() + seconds
 
     def _refuse(self, response: Response, request: Request | None = None) -> None:
         """Answer after what was asked before, and end the connection: what follows is not read as requests."""
         if self._ending or self._deaf:
             return
         self._deaf = True
-        self._shared.application.refused(response)
+        self._listener.application.refused(response)
         self._release_reading()
         self._queue.append(response.encoded(True, request is not None and request.method == "HEAD"))
         self._expect(float("inf"))
@@ -264,8 +266,8 @@ class Connection(asyncio.Protocol):
             return
         self._ending = True
         self._release()
-        self._shared.resting(self)
-        self.deadline = self._shared.time() + LINGER_SECONDS
+        self._listener.resting(self)
+        self.deadline = self._listener.time() + LINGER_SECONDS
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()
@@ -305,9 +307,9 @@ class Connection(asyncio.Protocol):
     def _release(self) -> None:
         """Give back what is held for a body that is still being read, and for requests that will not be answered."""
         self._release_reading()
-        self._shared.release(sum(len(request.body) for request in self._queue if isinstance(request, Request)))
+        self._listener.release(sum(len(request.body) for request in self._queue if isinstance(request, Request)))
         self._queue.clear()
 
     def _release_reading(self) -> None:
-        self._shared.release(self._size)
+        self._listener.release(self._size)
         self._reading, self._parts, self._size, self._in_head = None, [], 0, False

@@ -9,6 +9,7 @@ import resource
 import socket
 import ssl
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ import structlog
 
 from gateway.http.connection import FULL, Connection
 from gateway.http.messages import Application
-from gateway.http.sharing import Limits, Shared
 from protocols.errors import ServerError, SettingsError
 from servers.ports import is_loopback
 
@@ -30,11 +30,23 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
+@dataclass(frozen=True)
+class Limits:
+    """What clients may hold. A request must be complete, and an answer read, within `request_seconds`."""
+
+    connections: int = 10_000
+    held_bytes: int = 64 << 20  # bodies of all requests that are being read or answered
+    head_bytes: int = 16 << 10
+    request_seconds: float = 20.0
+    idle_seconds: float = 75.0
+    stop_seconds: float = 20.0
+
+
 LIMITS = Limits()
 
 
-class Listener(Shared):
-    """The connections of one application on one address.
+class Listener:
+    """The connections of one application on one address, and the bytes of bodies that are held for all of them.
 
     On a loopback address, clients must call it by a name of this machine or one of `names`: a web page whose name was
     made to lead here is refused. None: by any name. `knows_addresses` says whether requests have their address.
@@ -48,19 +60,25 @@ class Listener(Shared):
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,
     ) -> None:
-        super().__init__(application, limits)
+        self.application = application
+        self.limits = limits
+        self.names: frozenset[str] | None = None  # what clients may call us; None: anything
+        self.stopping = False
+        self.held_bytes = 0
         self.verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
         self.knows_addresses = knows_addresses
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []
+        self._clients: set[Connection] = set()
+        self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
         self._handshakes: dict[Connection, None] = {}
         self._sweeping: asyncio.Task[None] | None = None
 
     async def start(self, host: str, port: int, option: str = "--port") -> int:
         """Listen; returns the port, which the system chooses if it is 0. `option` names it on the command line."""
         loop = asyncio.get_running_loop()
-        self.time, self.soon = loop.time, loop.call_soon
+        self.time = loop.time
         loop.set_exception_handler(_log_without_addresses)
         try:
             self._sockets = _bound(host, port)
@@ -85,7 +103,7 @@ class Listener(Shared):
                     self._rest_from_accepting(listening)
                 return  # otherwise nobody waits any more
             accepted.setblocking(False)
-            if self.make_room():
+            if self._make_room():
                 self._open(Connection(self), accepted)
             else:
                 self.application.refused(FULL)
@@ -104,7 +122,8 @@ class Listener(Shared):
         opening = asyncio.ensure_future(
             loop.connect_accepted_socket(lambda: connection, accepted, ssl=self._tls, ssl_handshake_timeout=seconds)
         )
-        self.add(connection)
+        self._clients.add(connection)
+        self.resting(connection)
         self._handshakes[connection] = None
         connection.opening = opening
 
@@ -115,6 +134,20 @@ class Listener(Shared):
                 accepted.close()
 
         opening.add_done_callback(opened)
+
+    def _make_room(self) -> bool:
+        """Whether there may be one more connection. The one that has asked nothing for the longest time leaves for it.
+
+        Refusing new ones instead would let those who open many and ask nothing keep everybody else out.
+        """
+        if len(self._clients) < self.limits.connections:
+            return True
+        oldest = next(iter(self._resting), None)
+        if oldest is None:
+            return False
+        self.discard(oldest)
+        oldest.close()
+        return True
 
     def _rest_from_accepting(self, listening: socket.socket) -> None:
         log.error("no connection can be accepted: there are too few file descriptors", hint="raise `ulimit -n`")
@@ -135,12 +168,12 @@ class Listener(Shared):
             listening.close()
         with suppress(TimeoutError):
             async with asyncio.timeout(self.limits.stop_seconds):
-                while any(not connection.idle for connection in self.clients):
+                while any(not connection.idle for connection in self._clients):
                     await asyncio.sleep(0.01)
         if self._sweeping is not None:
             self._sweeping.cancel()
         await asyncio.sleep(0)  # answers that were just given are written
-        for connection in list(self.clients):
+        for connection in list(self._clients):
             connection.close()
 
     async def _sweep(self) -> None:
@@ -148,8 +181,36 @@ class Listener(Shared):
         while True:
             await asyncio.sleep(SWEEP_SECONDS)
             now = self.time()
-            for connection in [each for each in self.clients if each.deadline < now]:
+            for connection in [each for each in self._clients if each.deadline < now]:
                 connection.expire()
+
+    # --- what connections call
+
+    @property
+    def connections(self) -> int:
+        return len(self._clients)
+
+    def discard(self, connection: Connection) -> None:
+        self._clients.discard(connection)
+        self.occupied(connection)
+
+    def resting(self, connection: Connection) -> None:
+        """Everything that was asked over a connection is answered now."""
+        if connection in self._clients:
+            self._resting[connection] = None
+
+    def occupied(self, connection: Connection) -> None:
+        self._resting.pop(connection, None)
+
+    def hold(self, size: int) -> bool:
+        """Take so many bytes of what all connections may hold together; False if they are not there."""
+        if self.held_bytes + size > self.limits.held_bytes:
+            return False
+        self.held_bytes += size
+        return True
+
+    def release(self, size: int) -> None:
+        self.held_bytes -= size
 
 
 def _bound(host: str, port: int) -> list[socket.socket]:

@@ -4,8 +4,6 @@ Where a device is in an hour follows from its traits (drawn once per seed) and i
 and day), so any hour is computed directly, with no state to carry.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from producers.scenarios.base import (
@@ -28,14 +26,8 @@ RHYTHM = np.interp(np.arange(24), [0, 3, 5, 8, 12, 18, 21, 24], [0.3, 0.15, 0.2,
 """The activity of phones in each hour of the day, at most 1."""
 
 
-@dataclass(frozen=True, eq=False)
-class _Plan:
-    """One day of all devices: which ones go to work, and which go out, where, in which hours."""
-
-    works: Mask
-    out_from: Whole
-    out_to: Whole
-    out_cell: Whole
+Plan = tuple[Mask, Whole, Whole, Whole]
+"""One day of all devices: which ones go to work; and from when, until when and where they go out."""
 
 
 class Commuters:
@@ -117,22 +109,22 @@ class Commuters:
         values = {"area": area, "place": self._place[area], "transition": transition, "dwell": dwell}
         return Presences(period, devices.astype(np.uint64), values)
 
-    def _area(self, hour: int, plans: dict[int, _Plan]) -> Whole:
+    def _area(self, hour: int, plans: dict[int, Plan]) -> Whole:
         """The area of every device in this hour, seen or not. Also for hours before 0, so that hour 0 has a past."""
-        plan, hour = plans[hour // 24], hour % 24
-        area = np.where((plan.out_from <= hour) & (hour < plan.out_to), plan.out_cell, self._home)
-        on_the_way = plan.works & ((hour == self._work_from - 1) | (hour == self._work_to))
+        (works, out_from, out_to, out_cell), hour = plans[hour // 24], hour % 24
+        area = np.where((out_from <= hour) & (hour < out_to), out_cell, self._home)
+        on_the_way = works & ((hour == self._work_from - 1) | (hour == self._work_to))
         area = np.where(on_the_way, self._halfway, area)
-        return np.where(plan.works & (self._work_from <= hour) & (hour < self._work_to), self._work, area)
+        return np.where(works & (self._work_from <= hour) & (hour < self._work_to), self._work, area)
 
-    def _plan(self, day: int) -> _Plan:
+    def _plan(self, day: int) -> Plan:
         rng = randomness(self.seed, "plan", day + 1)  # from day -1 on, which has the hours before 0
         n, weekend = self.devices, day % 7 >= 5
         works = self._worker & (rng.random(n) < (0.0 if weekend else 0.93))
         goes_out = rng.random(n) < np.where(works, 0.3, 0.6 if weekend else 0.45)
         out_from = np.where(works, self._work_to + 1, rng.integers(9, 20, n))
         out_to = np.where(goes_out, np.minimum(out_from + rng.integers(1, 5, n), 24), out_from)
-        return _Plan(works, out_from, out_to, self._destination(rng))
+        return works, out_from, out_to, self._destination(rng)
 
     def _destination(self, rng: np.random.Generator) -> Whole:
         """An area for every device, drawn with the weights of its home."""

@@ -6,13 +6,7 @@ hours, so any hour is computed directly.
 
 import numpy as np
 
-from producers.scenarios.base import (
-    Presences,
-    check_at_least,
-    check_period,
-    check_size,
-    randomness,
-)
+from producers.scenarios.base import Presences, check_at_least, check_period, check_size, randomness
 from protocols.arrays import Floats
 
 HOURS_OF_YEAR = 8760

@@ -1,7 +1,6 @@
 """`telemetry`: values change now and then."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,12 +36,8 @@ def zipf(k: int) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-@dataclass(frozen=True, eq=False)
-class _State:
-    """All devices in one period. The arrays are not modified once they are made."""
-
-    period: int
-    values: dict[str, NDArray[np.unsignedinteger]]
+State = dict[str, NDArray[np.unsignedinteger]]
+"""The values of all devices in one period. The arrays are not modified once they are made."""
 
 
 class Telemetry:
@@ -89,21 +84,21 @@ class Telemetry:
         self._several = several or {}
         check_at_least(1, **self._several)
         self._cumulative = {name: self._law(_probabilities(name, values), name) for name, values in chosen.items()}
-        self._last = self._start()
+        self._last = 0, self._start()
 
     def presences(self, period: int) -> Presences:
         """Which devices are present in this period, with which values."""
         check_period(self, period)
         # It is read once and replaced at once: two threads may compute the same periods, but never mix two states.
-        state = self._last
-        if state.period > period:
-            state = self._start()
-        while state.period < period:
-            state = self._step(state)
-        self._last = state
+        at, state = self._last
+        if at > period:
+            at, state = 0, self._start()
+        while at < period:
+            at, state = at + 1, self._step(at + 1, state)
+        self._last = at, state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(present)
-        values = {name: column.take(devices, axis=0).astype(np.int64) for name, column in state.values.items()}
+        values = {name: column.take(devices, axis=0).astype(np.int64) for name, column in state.items()}
         for name in self._several:
             values[name][values[name] == len(self.attributes[name])] = NOTHING
         return Presences(period, devices.astype(np.uint64), values)
@@ -113,22 +108,21 @@ class Telemetry:
         slot = np.append(probabilities, 1.0) / 2
         return np.cumsum(slot if name in self._several else probabilities)
 
-    def _start(self) -> _State:
+    def _start(self) -> State:
         rng = randomness(self.seed, "start")
         shapes = {
             name: (self.devices, *([self._several[name]] if name in self._several else [])) for name in self.attributes
         }
-        return _State(0, {name: self._draw(rng, name, shape) for name, shape in shapes.items()})
+        return {name: self._draw(rng, name, shape) for name, shape in shapes.items()}
 
-    def _step(self, before: _State) -> _State:
-        period = before.period + 1
+    def _step(self, period: int, before: State) -> State:
         rng = randomness(self.seed, "step", period)
         values = {}
-        for name, column in before.values.items():
+        for name, column in before.items():
             changing = rng.random(column.shape, dtype=np.float32) < self.change
             values[name] = column.copy()
             values[name][changing] = self._draw(rng, name, (int(np.count_nonzero(changing)),))
-        return _State(period, values)
+        return values
 
     def _draw(self, rng: np.random.Generator, name: str, shape: tuple[int, ...]) -> NDArray[np.unsignedinteger]:
         cumulative = self._cumulative[name]

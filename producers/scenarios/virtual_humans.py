@@ -119,8 +119,8 @@ def swap_towards(rng: np.random.Generator, values: NDArray[np.int16], wanted: ND
     the cumulative counts closer to the wanted ones. The festival week is matched exactly. For very few people the
     scaled counts may be impossible; then the nearest result found is kept.
     """
-    shown = np.bincount(distinct_values(values), minlength=len(wanted) + 1)[1:]
-    excess = np.cumsum(shown - wanted).tolist()
+    people = np.bincount(distinct_values(values), minlength=len(wanted) + 1)[1:]
+    excess = np.cumsum(people - wanted).tolist()
     for turn in range(MOST_SWAP_ROUNDS):
         if not any(excess):
             break
@@ -135,14 +135,9 @@ def swap_towards(rng: np.random.Generator, values: NDArray[np.int16], wanted: ND
         for pair in np.flatnonzero((before != after).any(axis=0)).tolist():
             moved = excess.copy()
             for was, becomes in zip(before[:, pair].tolist(), after[:, pair].tolist(), strict=True):
-                _move(moved, was, becomes)
+                for shown in range(min(was, becomes), max(was, becomes)):
+                    moved[shown - 1] += 1 if becomes < was else -1
             if sum(map(abs, moved)) < sum(map(abs, excess)):
                 excess = moved
                 kept.append(pair)
         values[pairs[:, kept], day] = values[pairs[::-1, kept], day]
-
-
-def _move(cumulative: list[int], was: int, becomes: int) -> None:
-    """Update the cumulative counts for one person, from `was` to `becomes` different values."""
-    for shown in range(min(was, becomes), max(was, becomes)):
-        cumulative[shown - 1] += 1 if becomes < was else -1

@@ -43,11 +43,11 @@ class Capture(BaseModel):
     surveys: dict[str, CapturedSurvey] = {}
 
     def check_partitions(self, directory: Path, partitions: int) -> None:
-        """Refuse a sink with another number of partitions: rows in a wrong partition are not counted."""
+        """Refuse another number of partitions: rows in a wrong partition are not counted."""
         if partitions != self.partitions:
-            raise DeliveryError(
-                f"{directory} was captured for {self.partitions} partitions, and the sink has {partitions}",
-                "send it to a sink with as many partitions, or capture again",
+            raise SettingsError(
+                f"{directory} was captured for {self.partitions} partitions, not {partitions}",
+                "use as many partitions, or capture into another directory",
             )
 
 
@@ -66,11 +66,7 @@ def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
     """Make a directory a capture for a number of partitions, or add a survey to the one that it is."""
     private_directory(directory)
     capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
-    if capture.partitions != partitions:
-        raise SettingsError(
-            f"{directory} was captured for {capture.partitions} partitions, not {partitions}",
-            "capture into another directory, or for the same number of partitions",
-        )
+    capture.check_partitions(directory, partitions)
     new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
     known = capture.surveys.setdefault(scheme.survey.id, new)
     if known.fingerprint != new.fingerprint:

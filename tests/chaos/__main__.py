@@ -1,9 +1,9 @@
 """A hundred faults in a row on servers of its own: `make chaos`, or `python -m tests.chaos --faults 20 --seed 7`.
 
 Most of them happen to one broker, its logs and three workers; some to a cluster of three brokers; some to each of the
-other parts. `--only large` runs one part. The same seed sends the same reports and brings the same faults in the same
-order. What is left of a run that failed (the brokers' data, the workers' logs) stays in the directory that is printed
-first.
+other parts. `--only large` runs one part. Gateways have a run of their own: `make chaos-gateways`. The same seed sends
+the same reports and brings the same faults in the same order. What is left of a run that failed (the brokers' data, the
+workers' logs) stays in the directory that is printed first.
 """
 
 import argparse
@@ -26,6 +26,7 @@ from tests.chaos.pieces import PiecesOrdeal
 from tests.chaos.places import PlacesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
+from tests.helpers.gateways import endure
 from tests.helpers.ordeal import Ordeal
 
 REPORTS_PER_FAULT, FAULTS_PER_PERIOD = 10_000, 2
@@ -48,14 +49,15 @@ PARTS = {
     "many": Part("kills of workers that count very many values", ManyValuesOrdeal, Topics("many", 4, 1), 20),
     "places": Part("kills of workers that count places and pairs", PlacesOrdeal, Topics("places", 4, 1), 20),
 }
-WORKERS, BROKERS_PART = "workers", "brokers"
+WORKERS, BROKERS_PART, GATEWAYS = "workers", "brokers", "gateways"
+DEVICES, REPORTS_OF_DEVICES = 50, 10_000
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, *PARTS], help="one part, with all the faults")
+    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, GATEWAYS, *PARTS], help="a part, with all the faults")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="hearsay-chaos-"))
     began = time.monotonic()
@@ -88,6 +90,9 @@ def on_one_broker(directory: Path, shares: Mapping[str, int], seed: int, say: Sa
             topics = made(kafka, Topics("chaos", partitions=6, merge_partitions=2))
             ordeal = Ordeal(broker, topics, directory, seed, say, logs=True)
             ordeal.run(faults * REPORTS_PER_FAULT, periods_of(faults), faults)
+        if kills := shares.get(GATEWAYS):
+            topics = made(kafka, Topics("chaos", partitions=6, merge_partitions=2))
+            endure(broker, topics, directory, REPORTS_OF_DEVICES, DEVICES, kills, seed, say)
         for name, part in PARTS.items():
             if faults := shares.get(name):
                 say(f"{faults} {part.what}")

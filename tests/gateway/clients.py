@@ -1,4 +1,4 @@
-"""Devices that send reports from many threads, and the same again until somebody has confirmed them."""
+"""Who sends: with which tokens; and devices that send from many threads, until somebody has confirmed each report."""
 
 import http.client
 import json
@@ -9,12 +9,24 @@ from random import Random
 from threading import Lock, Thread
 from typing import Any
 
+from gateway.door import Credential
+from gateway.door.credentials import Role, digest_of
 from protocols.wire import REPORT
 
 ANSWER_SECONDS = 20.0
 PATIENCE_SECONDS = 240.0
 
 Report = dict[str, Any]
+
+
+def credentials(**roles: Role) -> dict[str, Credential]:
+    """What a file of tokens has, by the token and role of each."""
+    return {digest_of(token): Credential(digest_of(token), role) for token, role in roles.items()}
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header of who has a token."""
+    return {"authorization": f"Bearer {token}"}
 
 
 @dataclass

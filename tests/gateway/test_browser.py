@@ -13,13 +13,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page, expect
 
-from gateway.door import Credential
-from gateway.door.credentials import digest_of
 from gateway.service import Senders
 from hearsay.serving.try_page import try_pages
 from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.gateway.clients import credentials
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
@@ -65,7 +64,7 @@ SEND = """async ([gateway, now, bearer]) => {
 
 
 def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: Page) -> None:
-    tokens = {digest_of("phone"): Credential("a", "device")}
+    tokens = credentials(phone="device")
     with site() as named, site() as other:
         log = KeepingLog()
         senders = Senders(key_of, lambda: tokens)
@@ -85,7 +84,7 @@ def test_the_device_at_try_asks_for_a_token_where_the_gateway_does(page: Page, t
         f"{{id: colours, start: {datetime.now(UTC):%Y-%m-%dT00:00:00Z}, period: 7d, eps_inf: 1, eps_1: 0.5, "
         "attributes: [{name: colour, values: [red, green]}]}"
     )
-    senders = Senders(key_of, lambda: {digest_of("phone"): Credential("a", "device")})
+    senders = Senders(key_of, lambda: credentials(phone="device"))
     schemes = {asked.id: Scheme(asked)}
     with (
         embedded(tmp_path, survey=asked) as log,

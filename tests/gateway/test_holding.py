@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gateway.door import Credential
-from gateway.door.credentials import digest_of
 from gateway.service import Holder, Senders
+from tests.gateway.clients import bearer, credentials
 from tests.gateway.world import SCHEME, KeepingLog, Moment, key_of, report, serving
 from tests.helpers.eventually import eventually
 
@@ -36,14 +35,13 @@ def test_an_edge_is_one_sender_and_who_is_kept_back_leaves_later(tmp_path: Path)
     """With M - 1 credentials of its own, an attacker is not sure that the next release has the report of a stranger."""
     log, now = KeepingLog(partitions=1), Moment()
     phones = [f"phone {number}" for number in range(7)]
-    roles = {"van": "edge", **dict.fromkeys(phones, "device")}
-    known = {digest_of(name): Credential(digest_of(name), role) for name, role in roles.items()}  # type: ignore[arg-type]
+    known = credentials(van="edge", **dict.fromkeys(phones, "device"))
     senders = Senders(key_of, lambda: known)
     with closing(Holder(tmp_path, 8)) as holder, serving(log, now=now, holder=holder, senders=senders) as served:
 
         def send(name: str, *reports: dict[str, Any]) -> None:
             content = reports[0] if name in phones else list(reports)
-            assert served.post(content, authorization=f"Bearer {name}").status == 202
+            assert served.post(content, **bearer(name)).status == 202
 
         send("van", *(report() for _ in range(20)))
         for name in phones[:6]:

@@ -4,7 +4,8 @@ import json
 import re
 import socket
 import ssl
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from http.client import HTTPException
 from pathlib import Path
 from random import Random
@@ -20,23 +21,36 @@ PATIENCE_SECONDS = 60
 HEAD = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 
 
+@contextmanager
+def connections(served: Served, *first: bytes) -> Iterator[list[socket.socket]]:
+    """A connection for each of these bytes, over which they are sent."""
+    with ExitStack() as clients:
+        opened = []
+        for data in first:
+            opened.append(socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS))
+            clients.enter_context(opened[-1])
+            opened[-1].sendall(data)
+        yield opened
+
+
+def rest(connection: socket.socket) -> bytes:
+    """What comes until the connection is closed; if it is not, the time-out of the socket fails the test."""
+    answer = b""
+    with suppress(ConnectionError):
+        while data := connection.recv(65536):
+            answer += data
+    return answer
+
+
 def talk(served: Served, *parts: bytes, half_close: bool = False) -> bytes:
-    """Send bytes over one connection, and read what comes until it is closed, or nothing more comes."""
-    with closing(socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)) as connection:
-        try:
+    """Send bytes over one connection, and read what comes until it is closed."""
+    with connections(served, b"") as (connection,):
+        with suppress(OSError):  # refused before everything was sent
             for part in parts:
                 connection.sendall(part)
             if half_close:
                 connection.shutdown(socket.SHUT_WR)
-        except OSError:
-            pass  # refused before everything was sent
-        answer = b""
-        try:
-            while data := connection.recv(65536):
-                answer += data
-        except OSError:
-            pass
-        return answer
+        return rest(connection)
 
 
 def status(answer: bytes) -> int:
@@ -148,48 +162,29 @@ def test_a_large_answer_arrives_whole_also_if_its_client_sends_no_more() -> None
 def test_what_waits_for_its_answer_gets_it_although_something_malformed_follows() -> None:
     log = KeepingLog()
     log.may_write.clear()
-    with serving(log) as served, closing(socket.create_connection(("127.0.0.1", served.port), 60)) as connection:
-        connection.sendall(single(json.dumps(report()).encode()) * 2 + b"GARBAGE\r\n\r\n")
+    asked = single(json.dumps(report()).encode()) * 2 + b"GARBAGE\r\n\r\n"
+    with serving(log) as served, connections(served, asked) as (connection,):
         refused = 'hearsay_gateway_refused_requests_total{reason="malformed"} 1.0'
         eventually(lambda: refused in served.ask("GET", "/metrics").body.decode())
         log.may_write.set()
-        answer = b""
-        while data := connection.recv(65536):
-            answer += data
-    assert statuses(answer) == [201, 201, 400]
-
-
-def idle_connections(served: Served, count: int) -> list[socket.socket]:
-    """Connections over which nothing is asked, or not all of it; some have asked before."""
-    opened = []
-    for number in range(count):
-        connection = socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)
-        connection.sendall((b"", b"GET /li", HEAD + b"content-length: 9\r\n\r\n{")[number % 3])
-        opened.append(connection)
-    return opened
+        assert statuses(rest(connection)) == [201, 201, 400]
 
 
 def test_whoever_asks_is_served_beside_any_number_of_connections_that_do_not() -> None:
-    with serving(KeepingLog(), limits=Limits(connections=10)) as served, ExitStack() as clients:
-        opened = [clients.enter_context(closing(each)) for each in idle_connections(served, 40)]
+    idle = (b"", b"GET /li", HEAD + b"content-length: 9\r\n\r\n{")
+    with serving(KeepingLog(), limits=Limits(connections=10)) as served, connections(served, *idle * 14) as opened:
         assert served.post_one(report()).status == 201
         assert served.listener.connections <= 10
-        for longest_idle in opened[:28]:
-            with suppress(ConnectionResetError):
-                assert longest_idle.recv(1000) == b""
+        assert [rest(longest_idle) for longest_idle in opened[:28]] == [b""] * 28
 
 
 def test_nobody_who_waits_for_an_answer_is_cut_off_for_somebody_new() -> None:
     log = KeepingLog()
     log.may_write.clear()
-    with serving(log, limits=Limits(connections=5)) as served, ExitStack() as clients:
-        waiting = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(5)]
-        for connection in waiting:
-            clients.enter_context(closing(connection))
-            connection.sendall(single(json.dumps(report()).encode()))
+    asked = [single(json.dumps(report()).encode()) for _ in range(5)]
+    with serving(log, limits=Limits(connections=5)) as served, connections(served, *asked) as waiting:
         eventually(lambda: served.writer.waiting == 5)
-        with closing(socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)) as another:
-            assert status(another.recv(1000)) == 503
+        assert status(talk(served)) == 503
         log.may_write.set()
         assert [status(connection.recv(1000)) for connection in waiting] == [201] * 5
 
@@ -199,17 +194,15 @@ def test_handshakes_that_never_end_are_few_and_hold_nobody_up(tmp_path: Path, mo
     authority = Authority(tmp_path)
     tls = tls_context(*authority.issue("server"), None)
     hello = b"\x16\x03\x01\x02\x00\x01"  # the beginning of one
-    limits = Limits(request_seconds=600)
-    with serving(KeepingLog(), tls=tls, limits=limits) as served, ExitStack() as clients:
-        silent = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(30)]
-        for number, connection in enumerate(silent):
-            clients.enter_context(closing(connection))
-            connection.sendall(hello[: number % 6])
-        for connection in silent[:25]:
-            with suppress(ConnectionResetError):
-                assert connection.recv(1000) == b"", "the oldest are cut off, long before their time is over"
+    begun = [hello[: number % 6] for number in range(30)]
+    with (
+        serving(KeepingLog(), tls=tls, limits=Limits(request_seconds=600)) as served,
+        connections(served, *begun) as silent,
+    ):
+        cut_off = [rest(connection) for connection in silent[:25]]
+        assert cut_off == [b""] * 25, "the oldest, long before their time is over"
         with (
-            socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) as plain,
+            connections(served, b"") as (plain,),
             ssl.create_default_context(cafile=authority.certificate).wrap_socket(
                 plain, server_hostname="127.0.0.1"
             ) as honest,
@@ -223,39 +216,31 @@ def test_a_handshake_has_the_time_of_a_request(tmp_path: Path) -> None:
     tls = tls_context(*Authority(tmp_path).issue("server"), None)
     with (
         serving(KeepingLog(), tls=tls, limits=Limits(request_seconds=1)) as served,
-        closing(socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)) as silent,
+        connections(served, b"") as (silent,),
     ):
-        assert silent.recv(1000) == b""
+        assert rest(silent) == b""
         eventually(lambda: served.listener.connections == 0)
 
 
 def test_slow_clients_are_cut_off_and_hold_nobody_up() -> None:
-    with serving(KeepingLog(), limits=Limits(request_seconds=1, idle_seconds=1)) as served:
-        slow = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(30)]
-        for number, connection in enumerate(slow):
-            connection.sendall((b"", b"POST /v1/rep", HEAD, HEAD + b"content-length: 10\r\n\r\n{")[number % 4])
+    begun = (b"", b"POST /v1/rep", HEAD, HEAD + b"content-length: 10\r\n\r\n{") * 8
+    limits = Limits(request_seconds=1, idle_seconds=1)
+    with serving(KeepingLog(), limits=limits) as served, connections(served, *begun) as slow:
         wait_until_taken(served)
-        for number, connection in enumerate(slow):
-            answer = b""
-            while data := connection.recv(1000):  # it ends, or the time-out of the socket fails the test
-                answer += data
-            assert number % 4 == 0 or status(answer) == 408
-            connection.close()
+        for sent, answer in zip(begun, map(rest, slow), strict=True):
+            assert not sent or status(answer) == 408
 
 
 def test_clients_that_read_no_answers_are_cut_off_whatever_they_still_send() -> None:
     request = b"GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n"
     with serving(KeepingLog(), limits=Limits(request_seconds=1)) as served, ExitStack() as clients:
         for at_once in range(1, 61, 3):  # the last answer that fits has more or fewer requests behind it
-            connection = socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS)
-            clients.enter_context(closing(connection))
+            (connection,) = clients.enter_context(connections(served, b""))
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
             connection.settimeout(0.1)
-            try:
+            with suppress(OSError):  # until the gateway has stopped reading, or has closed the connection
                 while True:
                     connection.sendall(request * at_once)
-            except OSError:
-                pass  # the gateway has stopped reading, or has closed the connection
         eventually(lambda: served.listener.connections == 0)
         wait_until_taken(served)
 
@@ -264,14 +249,10 @@ def test_all_requests_together_hold_a_bounded_number_of_bytes() -> None:
     limits = Limits(held_bytes=300_000, request_seconds=30)
     with serving(KeepingLog(), limits=limits) as served:
         start = HEAD + b"content-length: 200000\r\n\r\n" + b" " * 100_000
-        open_ = [socket.create_connection(("127.0.0.1", served.port), PATIENCE_SECONDS) for _ in range(3)]
-        for connection in open_:
-            connection.sendall(start)
-        eventually(lambda: served.listener.held_bytes > 200_000)
-        refused = talk(served, HEAD + b"content-length: 200000\r\n\r\n", b" " * 200_000)
-        assert status(refused) == 503 and b"retry-after" in refused
-        for connection in open_:
-            connection.close()
+        with connections(served, start, start, start):
+            eventually(lambda: served.listener.held_bytes > 200_000)
+            refused = talk(served, HEAD + b"content-length: 200000\r\n\r\n", b" " * 200_000)
+            assert status(refused) == 503 and b"retry-after" in refused
         eventually(lambda: served.listener.held_bytes == 0 and served.listener.connections == 0)
         wait_until_taken(served)
 

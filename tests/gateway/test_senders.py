@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gateway.door import Credential, Rate, credential_line, read_credentials
+from gateway.door import Rate, credential_line, read_credentials
 from gateway.door.credentials import digest_of
 from gateway.http import tls_context
 from gateway.service import Senders
@@ -19,20 +19,17 @@ from hearsay.serving.running import linked_figures
 from protocols.errors import SettingsError
 from protocols.wire import REPORT, encode_frame
 from stream_app.local import LocalStore
+from tests.gateway.clients import bearer, credentials
 from tests.gateway.test_routes import frame_of
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, report, scheme, serving
 from tests.helpers.certificates import Authority
 from views.reading import Results
 
-TOKENS = {digest_of(name): Credential(digest_of(name), role) for name, role in (("phone", "device"), ("van", "edge"))}
+TOKENS = credentials(phone="device", van="edge")
 
 
 def with_tokens(**more: object) -> Senders:
     return Senders(key_of, lambda: TOKENS, **more)  # type: ignore[arg-type]
-
-
-def bearer(token: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {token}"}
 
 
 def test_without_a_known_token_nothing_is_taken() -> None:

@@ -4,8 +4,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from urllib.request import Request, urlopen
 import pytest
 from typer.testing import CliRunner
 
-from gateway.door import Chain, Credential, KeyState, Times, credential_line, hour_of
+from gateway.door import Chain, KeyState, Times, credential_line, hour_of
 from gateway.door.credentials import credential_token, digest_of
 from gateway.door.keys import OpenKey
 from gateway.service import ChainedKeys, Senders, StateFile, TokenKeys
@@ -26,14 +25,15 @@ from protocols.scheme import Scheme
 from protocols.wire import REPORT, Frame, ReportHeader, decode_frame
 from servers.settings import Settings
 from stream_app.local.log import LocalLog
+from tests.gateway.clients import bearer, credentials
 from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
+from tests.helpers.dying import Killed, Steps
 from tests.helpers.eventually import eventually
 
-PEOPLE, PERIODS = [f"person {number}" for number in range(5)], 4
+PEOPLE, PERIODS = [f"person {number}" for number in range(5)], 3
 HOUR, DAY = 3600.0, 86_400.0
-CREDENTIALS = {digest_of(name): Credential(digest_of(name), "device") for name in PEOPLE}
-VAN = {digest_of("van"): Credential(digest_of("van"), "edge")}
+CREDENTIALS, VAN = credentials(**dict.fromkeys(PEOPLE, "device")), credentials(van="edge")
 HOURLY = scheme(id="hours", start="2026-01-01T00:00:00Z", period="1h", grace="3h")
 OVER = KeyState(keys=(OpenKey(survey="s", fingerprint="f", period=0, key=b"\xab" * 32, until=NOON - 1),))
 Log = dict[ReportHeader, set[bytes]]
@@ -41,10 +41,6 @@ Log = dict[ReportHeader, set[bytes]]
 
 def senders(keys: TokenKeys) -> Senders:
     return Senders(keys, lambda: CREDENTIALS | VAN)
-
-
-def bearer(name: str) -> dict[str, str]:
-    return {"authorization": f"Bearer {name}"}
 
 
 def header(of: Scheme = SCHEME, period: int = 0) -> ReportHeader:
@@ -90,7 +86,7 @@ def files_in(*directories: Path) -> list[bytes]:
 
 
 def test_who_copies_everything_after_a_period_of_serve_was_closed_names_nobody(tmp_path: Path) -> None:
-    """Failure would look like: the files name more reports than none. Control: with a key that was kept, all 20."""
+    """Failure would look like: the files name more reports than none. Control: with keys that were kept, all 15."""
     now, data, kept = Moment(), tmp_path / "data", []
     (tmp_path / "data").mkdir()
     (data / "tokens").write_text("".join(credential_line(name, "device") for name in PEOPLE))
@@ -113,7 +109,7 @@ def test_who_copies_everything_after_a_period_of_serve_was_closed_names_nobody(t
         reader.close()
     assert [len(tokens[header(period=period)]) for period in range(PERIODS)] == [len(PEOPLE)] * PERIODS
     assert named(files_in(data), tokens) == 0
-    assert named(kept, tokens) == 20
+    assert named(kept, tokens) == 15
 
 
 def chained(file: StateFile, now: Moment, schemes: Iterable[Scheme] = (SCHEME,), published: float = 0.0) -> ChainedKeys:
@@ -207,54 +203,30 @@ def test_where_no_key_can_be_stored_none_is_used(tmp_path: Path) -> None:
         assert served.post_one(report(), **bearer(PEOPLE[0])).status == 201
 
 
-class Crash(BaseException):
-    """The process is gone."""
-
-
-@contextmanager
-def crashing(monkeypatch: pytest.MonkeyPatch, at: int) -> Iterator[list[str]]:
-    """End everything before the system call of this number, of those that matter for what is on disk."""
-    made: list[str] = []
-
-    def counted(name: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def instead(*arguments: Any, **named: Any) -> Any:
-            made.append(name)
-            if len(made) > at:
-                raise Crash(name)
-            return call(*arguments, **named)
-
-        return instead
-
-    with monkeypatch.context() as patched:
-        for name in ("fsync", "link", "replace", "rename", "unlink"):
-            patched.setattr(os, name, counted(name, getattr(os, name)))
-        yield made
-
-
 def test_what_a_crash_leaves_is_erased_at_the_next_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Failure would look like: a file with the key of a closed period, or a file that has neither state."""
-    calls = 0
-    while True:
-        directory = tmp_path / str(calls)
+    steps = Steps(monkeypatch, *((os, name) for name in ("fsync", "link", "replace", "rename", "unlink")))
+    fatal, died = 0, True
+    while died:
+        fatal, died = fatal + 1, False
+        directory = tmp_path / str(fatal)
         file = begun(directory / "state", Moment())
         file.update(lambda state: state.merged(OVER))
         with (directory / "state").open("rb") as former:
+            steps.begin(fatal)
             try:
-                with crashing(monkeypatch, calls) as made:
-                    file.erase(NOON)
-                done = True
-            except Crash:
-                done = False
+                file.erase(NOON)
+            except Killed:
+                died = True
+            made = steps.taken
+            steps.begin(0)
             state = StateFile(directory / "state").erase(NOON)
             assert state.chain is not None and not state.keys, made
             assert former.read() == bytes(os.fstat(former.fileno()).st_size), made
         left = {path.name: path.read_text() for path in directory.iterdir()}
         assert left.keys() == {"state", "state.lock"} and OVER.keys[0].key.hex() not in "".join(left.values()), made
         assert stat.S_IMODE((directory / "state").stat().st_mode) == 0o600
-        if done:
-            break
-        calls += 1
-    assert calls >= 7  # the new file, two names and their directory, the former content
+    assert fatal > 7  # the new file, two names and their directory, the former content
 
 
 def test_a_gateway_erases_before_anything_can_stop_it(tmp_path: Path) -> None:

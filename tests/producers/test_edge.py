@@ -17,9 +17,10 @@ from producers.events import Options, Rule
 from producers.events.people import People
 from producers.events.spool import Spool
 from producers.files import csv_events
-from protocols.errors import HearsayError, ReplayError, SettingsError
+from protocols.errors import ReplayError, SettingsError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
+from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import OPTIONS, START, Event, computed, history, nearly_sorted, reported, survey, write
 from tests.producers.populations import CLOCK_KEY, KEYRING
@@ -70,44 +71,29 @@ def test_files_that_come_one_after_the_other_become_what_one_file_becomes(world:
     assert reported(world.sink, survey(), {event.person for event in events}) == computed(events)
 
 
-class Killed(BaseException):
-    """Nothing catches it: the process is gone."""
-
-
+@pytest.mark.parametrize("every", EVERY)
 def test_a_kill_at_any_moment_loses_no_event_and_doubles_none(
-    open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Failure would look like: a report less, another report of the same person and period, or an event that counts
     twice for `most`."""
     monkeypatch.setattr(csv_events, "BLOCK_BYTES", 1 << 10)  # several batches in a file
     events = nearly_sorted(history(6, 1, seed=5), timedelta(hours=2))
-    left = 0
-
-    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any, **more: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Killed
-            return step(*arguments, **more)
-
-        return counting
-
-    steps = ((Spool, "_append"), (Spool, "sync"), (Spool, "drop"), (EdgeState, "write"), (KeepingSink, "flush"))
-    for owner, name in steps:
-        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
+    written = ((Spool, "_append"), (Spool, "sync"), (Spool, "drop"), (EdgeState, "write"), (KeepingSink, "flush"))
+    steps = Steps(monkeypatch, *written)
     expected = sorted(period for period, _ in computed(events))
     last, died = 0, True
     while died:
-        last, left, died = last + 1, last + 1, False
+        last, died = last + every, False
         world = World(tmp_path / str(last), open_memos, seeded_keyring(100 + last))  # nobody has reported yet
         world.drop("a.csv", events[:30])
         world.drop("b.csv", events[30:])
+        steps.begin(last)
         try:
             world.once()
         except Killed:
             died = True
-        left = -1  # nothing dies now
+        steps.begin(0)
         state = world.once()
         assert (state.rows, state.totals.duplicates) == (len(events), 0), f"died before step {last}"
         rows = rows_by_token(world.sink.frames(survey()))
@@ -197,14 +183,9 @@ GOOD = "{survey: s, events: {directory: in}, columns: {person: a, time: b}, late
         ("2h", "soon", "lateness = soon: not a duration"),
         ("data: d", "data: d, zone: Mars", "zone = Mars: there is no such time zone"),
         ("data: d", "data: d, choose: {area: best}", "choose.area = best: should be 'first', 'last'"),
+        ("time: b", "time: b, town: c", "no attribute 'town'"),
     ],
 )
 def test_what_is_wrong_in_edge_yaml_is_named(right: str, wrong: str, complaint: str) -> None:
     with pytest.raises(SettingsError, match=complaint):
-        parse_edge(GOOD.replace(right, wrong), "edge.yaml")
-
-
-def test_an_attribute_that_the_survey_does_not_have_is_refused() -> None:
-    text = GOOD.replace("time: b", "time: b, town: c")
-    with pytest.raises(HearsayError, match="no attribute 'town'"):
-        parse_edge(text, "edge.yaml").options(survey().survey)
+        parse_edge(GOOD.replace(right, wrong), "edge.yaml").options(survey().survey)

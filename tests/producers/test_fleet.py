@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import redis
 
+from memo_store.presence import FleetPresence
 from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
@@ -15,6 +16,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.wire import row_faults
 from protocols.wire.frame import FINE
+from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
 from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, counted, scheme
 
@@ -25,10 +27,6 @@ HASHED = scheme(SPL, mechanism="loloha")  # here, and in buckets, a value's cell
 BUCKETS = scheme(SPL, "eps_inf: 2, clock: source", mechanism="dbitflip")
 TURNS = (scheme("one_in: 3,", ONCE), scheme(f"one_in: 3, {SPL}", ONCE))
 MakeFleet = Callable[..., Simulation]
-OpenMemos = Callable[[Respondent], SurveyMemos]
-SURVEY = scheme("solution: spl,")
-WORLD = Alternating(120, 3)
-STEPS = {"status", "lookup", "send", "flush", "delivered"}
 
 
 @pytest.fixture
@@ -217,66 +215,28 @@ def test_a_scenario_that_does_not_fit_the_survey_is_refused(
         fleet(scheme(), KeepingSink(), world)
 
 
-class Crash(Exception):
-    """The process is gone."""
-
-
-class Steps:
-    """Counts the steps of a fleet, and dies before or after one of them."""
-
-    def __init__(self, fatal: int, before: bool) -> None:
-        self.fatal, self.before, self.taken = fatal, before, 0
-
-    def around(self, part: Any) -> Any:
-        return _Watched(part, self)
-
-
-class _Watched:
-    def __init__(self, part: Any, steps: Steps) -> None:
-        self._part, self._steps = part, steps
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._part, name)
-        if name == "fleet_presence":
-            return lambda devices: self._steps.around(found(devices))
-        if name not in STEPS:
-            return found
-
-        def step(*args: Any) -> Any:
-            self._steps.taken += 1
-            fatal = self._steps.taken == self._steps.fatal
-            if fatal and self._steps.before:
-                raise Crash
-            result = found(*args)
-            if fatal:
-                raise Crash
-            return result
-
-        return step
-
-
-def run(open_memos: OpenMemos, sink: KeepingSink, steps: Steps) -> None:
-    memos = steps.around(open_memos(Respondent(SURVEY, KEYRING)))
-    Simulation(memos, steps.around(sink), WORLD, CLOCK_KEY).run()
-
-
+@pytest.mark.parametrize("every", EVERY)
 def test_a_crash_at_any_step_is_repaired_by_running_again(
-    open_memos: OpenMemos, redis_url: str, tmp_path: Path
+    fleet: MakeFleet, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Failure would look like: a token missing, one token with two reports, or a count that is not the number there."""
-    whole, all_steps = KeepingSink(), Steps(0, True)
-    run(open_memos, whole, all_steps)
-    assert all_steps.taken > 30
-    expected = [len(WORLD.presences(period).devices) for period in range(WORLD.periods)]
-    for fatal in range(1, all_steps.taken + 1):
-        for before in (True, False) if fatal % 3 == 0 else (fatal % 2 == 0,):  # both where there is time for it
-            with redis.Redis.from_url(redis_url) as client:
-                client.flushall()
-            sink = KeepingSink()
-            with pytest.raises(Crash):
-                run(open_memos, sink, Steps(fatal, before))
-            if before:  # and what was on its way is gone, too
-                del sink.records[sink.confirmed :]
-            run(open_memos, sink, Steps(0, True))
-            assert rows_by_token(sink.frames(SURVEY)) == rows_by_token(whole.frames(SURVEY))
-    assert counted(sink, SURVEY, tmp_path) == expected
+    survey, world, whole = scheme(SPL), Alternating(120, 3), KeepingSink()
+    owners = {FleetPresence: ("status", "delivered"), SurveyMemos: ("lookup_all",), KeepingSink: ("send", "flush")}
+    steps = Steps(monkeypatch, *((owner, name) for owner, names in owners.items() for name in names))
+    fleet(survey, whole, world).run()
+    last = len(steps.taken)
+    assert last > 30
+    for fatal in range(1, last + 1, every):
+        with redis.Redis.from_url(redis_url) as client:
+            client.flushall()
+        sink = KeepingSink()
+        steps.begin(fatal)
+        with pytest.raises(Killed):
+            fleet(survey, sink, world).run()
+        if fatal % 2:  # and what was on its way is gone, too
+            del sink.records[sink.confirmed :]
+        steps.begin(0)
+        fleet(survey, sink, world).run()
+        assert rows_by_token(sink.frames(survey)) == rows_by_token(whole.frames(survey)), f"died before step {fatal}"
+    expected = [len(world.presences(period).devices) for period in range(world.periods)]
+    assert counted(sink, survey, tmp_path) == expected

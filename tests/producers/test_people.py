@@ -44,7 +44,7 @@ def some(unique: Whole, bounds: list[tuple[int, int]], error: float = 0) -> Wind
     return Windows(np.array(bounds), people, np.full(len(bounds), error))
 
 
-@given(st.integers(0, 10**6), st.integers(1, 300), st.integers(1, 60))
+@given(st.integers(0, 10**6), st.integers(1, 300), st.integers(1, 25))
 def test_windows_give_flows_give_people_give_windows(seed: int, people: int, days: int) -> None:
     unique = windows_of(town(seed, people, days))
     flows = flows_of(unique)
@@ -159,17 +159,14 @@ def test_exact_days_by_value_come_out_exactly() -> None:
 
 
 def test_windows_by_value_tell_who_comes_often_and_days_alone_do_not() -> None:
-    wrong: dict[int, list[float]] = {1: [], 10: []}
-    days: list[float] = []
-    for seed in range(2):
-        towns = town_by_value(seed)
-        everybody = np.array([one[1, -1] for one in towns])
-        truth = np.array([np.diag(one)[1:] for one in towns])
-        for longest, errors in wrong.items():
-            found, _ = split_by_value(towns, longest, 0.037, seed)
-            people = np.array([part[0].sum() for part in found])
-            errors.append(float(np.abs(people - everybody).mean() / everybody.sum()))
-        shown = np.array([np.diag(unique_people(part))[1:] for part in found])
-        days.append(float(np.sqrt(np.mean(((shown - truth) / truth.sum(axis=0)) ** 2))))
-    assert np.mean(wrong[10]) < 0.04 and np.mean(days) < 0.037, "below the error that was published"
-    assert np.mean(wrong[1]) > 3 * np.mean(wrong[10])
+    wrong, towns = {}, town_by_value(0)
+    everybody = np.array([one[1, -1] for one in towns])
+    truth = np.array([np.diag(one)[1:] for one in towns])
+    for longest in (1, 10):
+        found, _ = split_by_value(towns, longest, 0.037, 0)
+        people = np.array([part[0].sum() for part in found])
+        wrong[longest] = float(np.abs(people - everybody).mean() / everybody.sum())
+    shown = np.array([np.diag(unique_people(part))[1:] for part in found])
+    days = float(np.sqrt(np.mean(((shown - truth) / truth.sum(axis=0)) ** 2)))
+    assert wrong[10] < 0.04 and days < 0.037, "below the error that was published"
+    assert wrong[1] > 3 * wrong[10]

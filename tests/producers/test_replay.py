@@ -56,17 +56,14 @@ def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: Ma
     summary = replay(write(tmp_path / EVENTS, rows), sink, replace(OPTIONS, tolerance=timedelta(days=9))).run()
     found = reported(sink, survey(), {nobody, *(e.person for e in events)})
     assert found.pop((5, nobody)) and found == computed(events), "who has no listed value reports, too"
-    counts = {fault: found.count for fault, found in summary.faults.items()}
+    counts = {fault: found.count for fault, found in summary.faults.items() if found.count}
     assert counts == {
         Fault.MALFORMED: 1,
         Fault.NOBODY: 2,
         Fault.BAD_TIME: 4,
-        Fault.SKIPPED: 0,
-        Fault.REPEATED: 0,
         Fault.OUTSIDE: 1,
         Fault.UNKNOWN_VALUE: 1,  # 500 minutes are the most that there are
         Fault.DUPLICATE: 30,
-        Fault.LATE: 0,
     }
     assert summary.rows == len(rows)
     assert summary.people == len({e.person for e in events} | {nobody})
@@ -86,18 +83,8 @@ def test_the_first_lines_of_each_fault_are_named(replay: MakeReplay, tmp_path: P
         good[3],
     ]
     faults = replay(write(tmp_path / EVENTS, rows), KeepingSink()).run().faults
-    lines = {fault: [line for _, line in found.places] for fault, found in faults.items()}
-    assert lines == {
-        Fault.BAD_TIME: [4],
-        Fault.SKIPPED: [],
-        Fault.REPEATED: [],
-        Fault.NOBODY: [5],
-        Fault.MALFORMED: [8],
-        Fault.OUTSIDE: [],
-        Fault.DUPLICATE: [6],
-        Fault.UNKNOWN_VALUE: [7],
-        Fault.LATE: [],
-    }
+    lines = {line: fault for fault, found in faults.items() for _, line in found.places}
+    assert lines == {4: Fault.BAD_TIME, 5: Fault.NOBODY, 6: Fault.DUPLICATE, 7: Fault.UNKNOWN_VALUE, 8: Fault.MALFORMED}
 
 
 def test_an_event_beyond_the_tolerance_is_counted_and_left_out(replay: MakeReplay, tmp_path: Path) -> None:
@@ -116,7 +103,7 @@ def test_an_event_beyond_the_tolerance_is_counted_and_left_out(replay: MakeRepla
 def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
     replay: MakeReplay, redis_url: str, tmp_path: Path
 ) -> None:
-    events = nearly_sorted(history(10, 2), timedelta(hours=2))
+    events = nearly_sorted(history(10, 1), timedelta(hours=2))
     plain = write(tmp_path / EVENTS, [e.row() for e in events])
     table = pa.table(
         {
@@ -138,19 +125,6 @@ def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
             client.flushall()
     assert rows[0] == rows[1] == rows[2]
     assert len(rows[0]) == len(computed(events))
-
-
-def test_under_smp_each_person_reports_the_sampled_attribute_alone(replay: MakeReplay, tmp_path: Path) -> None:
-    """Also who has no known value of it: then one value is drawn, and for life."""
-    events = history(60, 1)
-    rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
-    scheme, sink = survey("smp"), KeepingSink()
-    summary = replay(write(tmp_path / EVENTS, rows), sink, scheme=scheme).run()
-    everyone = len(computed(events))
-    assert summary.reports == everyone and 0 < summary.unlisted < everyone
-    seen = reported(sink, scheme, {e.person for e in events})
-    assert len(seen) == everyone
-    assert all(len(answers) == 1 for answers in seen.values())
 
 
 @pytest.mark.parametrize("other", [None, "south"])
@@ -183,17 +157,18 @@ def test_who_has_no_listed_value_reports_like_everybody_else(
 
 def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay, tmp_path: Path) -> None:
     """Also of people without a known value: so answers are a random part of reports."""
-    events = history(60, 2)
+    events = history(60, 1)
     rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
     path, turns = write(tmp_path / EVENTS, rows), survey("spl", "eps: 20, one_in: 3")
     sink = KeepingSink()
     summary = replay(path, sink, scheme=turns).run()
     seen = reported(sink, turns, {e.person for e in events})
     assert summary.unlisted > 0 and seen.keys() == computed(events).keys()
-    people = Respondent(turns, KEYRING)
+    respondent, people = Respondent(turns, KEYRING), sorted({e.person for e in events})
+    devices = People(KEYRING).devices(pa.array(people))
+    answering = {p: dict(zip(people, respondent.answering(devices, p), strict=True)) for p in range(4)}
     for (period, person), answers in seen.items():
-        (answering,) = people.answering(People(KEYRING).devices(pa.array([person])), period)
-        assert len(answers) == (2 if answering else 0)
+        assert len(answers) == (2 if answering[period][person] else 0)
     assert {len(answers) for answers in seen.values()} == {0, 2}
 
 
@@ -223,6 +198,8 @@ def test_replaying_again_sends_nothing_and_says_the_same(replay: MakeReplay, tmp
     first, second = replay(path, sink).run(), replay(path, again).run()
     assert again.frames(survey()) == []
     assert second == first
+    kept = [entry.suffix for entry in (tmp_path / "workspace").rglob("*") if entry.is_file()]
+    assert kept == [".json"], "the workspace keeps no events"
 
 
 def test_a_stopped_replay_goes_on_where_it_was(replay: MakeReplay, tmp_path: Path) -> None:
@@ -250,12 +227,6 @@ def test_a_crash_is_repaired_by_running_again_even_without_the_checkpoint(replay
     replay(path, sink).run()
     rows = rows_by_token(sink.frames(survey()))
     assert len(rows) == len(computed(events))
-
-
-def test_the_workspace_keeps_no_events(replay: MakeReplay, tmp_path: Path) -> None:
-    path = write(tmp_path / EVENTS, [e.row() for e in history(10, 1)])
-    replay(path, KeepingSink()).run()
-    assert [entry.suffix for entry in (tmp_path / "workspace").rglob("*") if entry.is_file()] == [".json"]
 
 
 def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: MakeReplay, tmp_path: Path) -> None:

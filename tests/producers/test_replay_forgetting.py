@@ -1,6 +1,6 @@
 """`replay --forget-after`: one report per person and period through crashes and races, and a past that is forgotten."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from pathlib import Path
@@ -21,6 +21,7 @@ from protocols.errors import HistoryLost, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key
 from protocols.respondent import Respondent
 from servers.redis_server import RedisServer
+from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import AREAS, OPTIONS, START, Event, survey, write
 from tests.producers.populations import CLOCK_KEY, KEYRING
@@ -73,35 +74,26 @@ def reports(sink: KeepingSink) -> list[int]:
     return np.bincount([period for period, _ in rows_by_token(sink.frames(SCHEME))]).tolist()
 
 
+@pytest.mark.parametrize("every", EVERY)
 def test_a_process_that_dies_between_any_two_steps_leaves_one_report_of_each_person_and_period(
-    store: MemoStore, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: MemoStore, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Steps are all commands of the store, flushes of the sink and checkpoints. The next process repairs it."""
-
-    class Killed(BaseException): ...
-
-    def counted(step: Callable[..., Any]) -> Callable[..., Any]:
-        def counting(*arguments: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                raise Killed
-            return step(*arguments)
-
-        return counting
-
-    left, last = -1, 0
-    for owner, name in ((Link, "_retrying"), (KeepingSink, "flush"), (Checkpoint, "write")):
-        monkeypatch.setattr(owner, name, counted(getattr(owner, name)))
-    while left <= 0:
+    steps = Steps(monkeypatch, (Link, "_retrying"), (KeepingSink, "flush"), (Checkpoint, "write"))
+    last, died = 0, True
+    while died:
+        steps.begin(0)
         client.flushall()
         store.confirm_history()
-        left = last = last + 1
+        last, died = last + every, False
         sink, path = KeepingSink(1), tmp_path / str(last) / "a.csv"
         path.parent.mkdir()
+        steps.begin(last)
         try:
             replay(opened(store), sink, path, range(3)).run()
         except Killed:
+            died = True
+            steps.begin(0)
             replay(opened(store), sink, path, range(3)).run()
         assert reports(sink) == [3, 3, 3] and stored(client)[0] == 1, f"died before step {last}"
     assert last > 40

@@ -25,10 +25,12 @@ from tests.producers.populations import KEYRING
         (["p-4710", START.isoformat(), "north", "1"], "line 3: duplicate"),
     ],
 )
-def test_strict_stops_at_the_first_fault_and_names_nobody(
+def test_strict_stops_at_the_first_faulty_line_of_all_and_names_nobody(
     replay: MakeReplay, tmp_path: Path, row: list[str], complaint: str
 ) -> None:
+    later = [["p-4712", "never", "north", "1"], ["too", "few"], ["", START.isoformat(), "north", "1"]]
     rows = [["p-4710", START.isoformat(), "north", "1"], row]
+    rows += [] if "duplicate" in complaint else later  # duplicates are found when a period has ended
     with pytest.raises(ReplayError, match=complaint) as caught:
         replay(write(tmp_path / EVENTS, rows), KeepingSink(), replace(OPTIONS, strict=True)).run()
     assert "p-47" not in str(caught.value)

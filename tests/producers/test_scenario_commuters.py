@@ -5,7 +5,6 @@ import pytest
 from numpy.typing import NDArray
 
 from producers.scenarios.commuters import Commuters
-from protocols.errors import ScenarioError
 
 MONDAY, SATURDAY = 0, 5
 DEVICES = 20_000
@@ -68,14 +67,3 @@ def test_dwell_is_how_many_hours_in_a_row_a_device_is_in_its_area() -> None:
         assert town.attributes["dwell"][dwell[device]] == str(hours)
         lengths.add(hours)
     assert len(lengths) > 5
-
-
-@pytest.mark.parametrize("option", ["rows", "columns"])
-def test_a_grid_without_quadrants_is_refused(option: str) -> None:
-    with pytest.raises(ScenarioError, match=f"{option} = 1"):
-        Commuters(**{option: 1})
-
-
-def test_a_grid_that_would_fill_the_memory_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="100 by 100 has too many areas"):
-        Commuters(rows=100, columns=100)

@@ -1,6 +1,7 @@
 """What the fleet relies on, asked of every scenario there is."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,12 +85,30 @@ def test_sizes_and_seeds_that_mean_nothing_are_refused_by_name(name: str, option
         scenario(name, **{option: value})
 
 
-def test_a_town_of_one_area_is_refused() -> None:
-    with pytest.raises(ScenarioError, match="areas = 1 is too small"):
-        scenario("demand", areas=1)
+@pytest.mark.parametrize(
+    ("name", "options", "complaint"),
+    [
+        ("demand", {"areas": 1}, "areas = 1 is too small"),
+        ("commuters", {"rows": 1}, "rows = 1"),
+        ("commuters", {"columns": 1}, "columns = 1"),
+        ("commuters", {"rows": 100, "columns": 100}, "100 by 100 has too many areas"),
+        ("virtual-humans", {"periods": 8}, "periods = 8, but the table has 7 days"),
+        ("telemetry", {"change": 1.2}, "change = 1.2"),
+        ("telemetry", {"presence": 1.2}, "presence = 1.2"),
+        ("telemetry", {"attributes": {}}, "at least one attribute"),
+        ("telemetry", {"attributes": {"plan": ["only"]}}, "plan needs two or more"),
+        ("telemetry", {"attributes": {"plan": ["same", "same"]}}, "plan needs two or more"),
+        ("telemetry", {"attributes": {"plan": {"a": -1, "b": 2}}}, "plan are not valid"),
+        ("telemetry", {"attributes": {"plan": {"a": 0, "b": 0}}}, "plan are not valid"),
+        ("telemetry", {"attributes": {"plan": {"a": float("nan"), "b": 0}}}, "plan are not valid"),
+    ],
+)
+def test_options_that_mean_nothing_are_refused(name: str, options: dict[str, Any], complaint: str) -> None:
+    with pytest.raises(ScenarioError, match=complaint):
+        scenario(name, **options)
 
 
-@pytest.mark.parametrize("name", SCENARIOS)
+@every_scenario
 @pytest.mark.parametrize("command", ["run", "evaluate"])
 def test_the_help_of_a_command_names_every_scenario(command: str, name: str) -> None:
     shown = (Path(__file__).parents[1] / "hearsay" / "help" / f"{command}.txt").read_text()

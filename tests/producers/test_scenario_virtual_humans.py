@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from producers.scenarios import Scenario
 from producers.scenarios.virtual_humans import VirtualHumans, festival_week
-from protocols.errors import ScenarioError
 from tests.helpers.scenario_truth import true_histogram, unique_devices
 
 PUBLISHED = festival_week()
@@ -84,5 +83,3 @@ def test_fewer_periods_are_the_first_days(week: VirtualHumans) -> None:
     first_days = VirtualHumans(periods=2, seed=11)
     assert first_days.devices == week.devices
     assert np.array_equal(first_days.presences(1).devices, week.presences(1).devices)
-    with pytest.raises(ScenarioError, match="periods = 8, but the table has 7 days"):
-        VirtualHumans(periods=8)
