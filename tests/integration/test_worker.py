@@ -16,7 +16,6 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
-from tests.helpers.local_days import day_that_ends
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import PATIENT, send
@@ -87,26 +86,6 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
         assert worker.leave() == 0
     finals = Results(KafkaMessages(kafka_settings, topics)).histograms("s")
     assert [final.n for final in finals[:2]] == [99, 49]
-
-
-@pytest.mark.long(part="cluster")
-def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
-    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
-) -> None:
-    """Failure would look like: by days of 24 hours the long one is closed already, the short one only in an hour."""
-    topics = fresh_topics(partitions=3, merge_partitions=2)
-    end = int(time.time()) + 16
-    days = [day_that_ends(SCHEME.survey, end, hours) for hours in (23, 25)]
-    for day in days:
-        publish(kafka_settings, topics, day.survey)
-        send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)  # in time: there is no worker that closes
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
-        assert time.time() >= end + 1
-        assert worker.leave() == 0
-    for day in days:
-        (final,) = Results(KafkaMessages(kafka_settings, topics)).histograms(day.survey.id)
-        assert (final.period, final.n) == (0, 99)
 
 
 @pytest.mark.long(part="cluster")
