@@ -9,10 +9,10 @@ from tests.helpers.browser import PATIENCE_MS
 
 
 @contextmanager
-def tab(browser: Browser, width: int = 1280, dark: bool = False) -> Iterator[tuple[Page, list[str]]]:
+def tab(browser: Browser, width: int = 1280, dark: bool = False, height: int = 900) -> Iterator[tuple[Page, list[str]]]:
     """An empty page with cookies of its own, and where it sends requests to. Afterwards: no script has failed."""
     context = browser.new_context(
-        viewport={"width": width, "height": 900}, color_scheme="dark" if dark else "light", accept_downloads=True
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
     )
     context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""A PostgreSQL server, for the tests that need one: on this machine, at a free port, in a directory that goes with it."""
+"""A PostgreSQL server, for the tests that need one: at a free port, in a directory that goes with it."""
 
 import os
 import pwd

@@ -26,8 +26,7 @@ FORM = "application/x-www-form-urlencoded"
 @pytest.fixture
 def source(tmp_path: Path) -> Source:
     with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
+        colours.finish([30, 20, 10])
     return Source(lambda: DirectoryFollower(tmp_path))
 
 

@@ -26,9 +26,7 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     hostile = small_survey("hostile", values=("<i>", "\u202e", "</script>")).model_copy(update={"title": LONG})
     with collecting(directory / "collector", small_survey(), hostile) as collections:
         for one in collections:
-            for period, reports in enumerate(([30, 20, 10], [3, 2, 1], [33, 22, 11], [20, 20, 20])):
-                one.report(period, reports)
-                one.close(period)
+            one.finish([30, 20, 10], [3, 2, 1], [33, 22, 11], [20, 20, 20])
             one.report(0, [22, 0, 0])
             one.report(4, [40, 0, 0])
     published = Published([], directory, None)
@@ -43,9 +41,7 @@ def test_a_page_asks_for_the_token_once_and_goes_on_in_place_also_if_results_are
     place, away, token = tmp_path / "collector", tmp_path / "away", "a token that nobody guesses"
     published = Published([], tmp_path, None)
     with collecting(place, small_survey()) as (colours,):
-        for period, reports in enumerate(([30, 20, 10], [3, 2, 1])):
-            colours.report(period, reports)
-            colours.close(period)
+        colours.finish([30, 20, 10], [3, 2, 1])
         colours.report(2, [40, 0, 0])
         with dashboard(Source(published.follow), token=token) as running, tab(browser) as (page, asked):
 
