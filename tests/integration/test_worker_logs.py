@@ -20,7 +20,7 @@ from tests.helpers import bombs
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.topics import cut_log, remake
+from tests.helpers.topics import cut_log
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 from views.reading import Results
@@ -78,7 +78,7 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
 
 
 @pytest.mark.long(part="cluster")
-def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_what_was_lost(
+def test_a_topic_that_is_deleted_and_made_again_is_not_counted_until_an_operator_accepts_what_was_lost(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: reports of the second topic that are taken for ones that were read before."""
@@ -87,9 +87,18 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         eventually(lambda: caught_up(kafka_settings, topics))
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         first = read_finals(kafka_settings, topics)
-        remake(kafka_settings, topics)
-        send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
+        assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
+        delete(kafka_settings, topics.reports)
         eventually(lambda: not worker.running)
+        assert f"topic {topics.reports} was deleted" in why_it_ended(worker)
+        worker.log.write_text("")
+        worker.start()
+        eventually(lambda: not worker.running)
+        said = worker.log.read_text()
+        assert f"topic {topics.reports} was deleted: the state" in said
+        assert f"hearsay topics create --prefix {topics.prefix} {' '.join(TWO)}" in said.replace("\n", " ")
+        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
+        send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
         worker.start()
         eventually(lambda: shows(worker, "another"))
         assert worker.running and not worker.ready
@@ -97,6 +106,12 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         refused = hearsay(kafka_settings, topics, "recover", "--lost", "1000")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         worker.leave()
+        checked = hearsay(kafka_settings, topics, "topics", "check", "--json")
+        found = [one["setting"] for one in json.loads(checked.stdout)]
+        assert checked.returncode == 1 and found == [f"the log of partition {partition}" for partition in (0, 1)]
+        doctor = hearsay(kafka_settings, topics, "doctor", "--json")
+        (broker,) = [one for one in json.loads(doctor.stdout)["findings"] if one["what"] == "broker"]
+        assert doctor.returncode == 1 and "deleted and made again" in broker["found"]
         shown = recover(kafka_settings, topics)
         assert shown.returncode == 1 and shown.stdout.count("deleted and made again") == 2
         assert recover(kafka_settings, topics, "--lost", "1000").returncode == 0
@@ -237,36 +252,6 @@ def delete(kafka: KafkaSettings, topic: str) -> None:
 def why_it_ended(worker: WorkerProcess) -> str:
     """Libraries may log something after it."""
     return str(worker.logged("this worker ends; start it again")[-1]["error"])
-
-
-@pytest.mark.long(part="cluster")
-def test_a_topic_that_is_deleted_is_named_by_the_worker_that_reads_it_and_by_every_next_one(
-    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    """Failure would look like: advice to make the topic with other partitions, or a worker that counts it as new."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
-        send(kafka_settings, topics, [crowd(0, 1, 100)])
-        eventually(lambda: caught_up(kafka_settings, topics))
-        assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
-        delete(kafka_settings, topics.reports)
-        eventually(lambda: not worker.running)
-        assert f"topic {topics.reports} was deleted" in why_it_ended(worker)
-        worker.log.write_text("")
-        worker.start()
-        eventually(lambda: not worker.running)
-        said = worker.log.read_text()
-        assert f"topic {topics.reports} was deleted: the state" in said
-        assert f"hearsay topics create --prefix {topics.prefix} {' '.join(TWO)}" in said.replace("\n", " ")
-        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
-        worker.log.write_text("")
-        worker.start()
-        eventually(lambda: shows(worker, "another"))
-    checked = hearsay(kafka_settings, topics, "topics", "check", "--json")
-    assert checked.returncode == 1
-    assert [found["setting"] for found in json.loads(checked.stdout)] == [f"the log of partition {p}" for p in (0, 1)]
-    doctor = hearsay(kafka_settings, topics, "doctor", "--json")
-    (broker,) = [found for found in json.loads(doctor.stdout)["findings"] if found["what"] == "broker"]
-    assert doctor.returncode == 1 and "deleted and made again" in broker["found"]
 
 
 def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(
