@@ -89,7 +89,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
 
 
 @pytest.mark.long(part="cluster")
-def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
+def test_a_worker_waits_for_a_broker_that_is_away_goes_on_and_leaves_also_without_it(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     send(kafka_settings, topics, [crowd(0, 500)])
@@ -105,19 +105,11 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             assert worker.running and late.running
         lines, seconds = len(worker.log.read_text().splitlines()) - before, time.monotonic() - began
         assert lines < 100 + 5 * seconds, "the libraries repeat the same lines, dozens of times a second"
-    assert [final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")] == [999]
-
-
-@pytest.mark.long(part="cluster")
-def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        worker.wait_until_ready()
-        send(kafka_settings, topics, [crowd(0, 500)])
+        send(kafka_settings, topics, [crowd(1, 500)])
         kafka.stop()
         assert worker.leave() == 0
     kafka.start()
+    assert [final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")] == [999]
 
 
 def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_of_their_periods(

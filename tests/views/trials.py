@@ -37,7 +37,7 @@ SURVEY = """
 """
 TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us", tz="UTC"))
 """What columns of tables may be: every sink has a type for each."""
-CRASHES = 16
+CRASHES = 10
 FLUSH_SECONDS = 60.0
 """How long one of two runners waits for the other."""
 
