@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
 
 from bench._processes import WorkerProcess, workers
 from protocols.errors import TopicError
@@ -20,7 +19,7 @@ from tests.helpers import bombs
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.topics import cut_log
+from tests.helpers.topics import configure, cut_log, delete
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 from views.reading import Results
@@ -158,7 +157,8 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: a worker that ends at every start, or a period that lacks reports in silence."""
-    compact(kafka_settings, topics.reports)
+    soon = {"segment_ms": 100, "min_cleanable_dirty_ratio": 0.01}
+    configure(kafka_settings, topics.reports, cleanup_policy="compact", **soon)
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
     eventually(lambda: offsets(kafka_settings, topics) == [2, 3])
@@ -210,14 +210,6 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
         read_finals(kafka_settings, topics)
 
 
-def compact(kafka: KafkaSettings, topic: str) -> None:
-    """Let a topic lose all but the newest record of each key, soon."""
-    configs = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
-    admin.close()
-
-
 def send_keyed(kafka: KafkaSettings, topics: Topics, events: list[Event]) -> None:
     """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both.
 
@@ -240,13 +232,6 @@ def offsets(kafka: KafkaSettings, topics: Topics) -> list[int]:
 
 
 TWO = ("--partitions", "2", "--merge-partitions", "1")
-
-
-def delete(kafka: KafkaSettings, topic: str) -> None:
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.delete_topics([topic])
-    eventually(lambda: topic not in admin.list_topics())
-    admin.close()
 
 
 def why_it_ended(worker: WorkerProcess) -> str:

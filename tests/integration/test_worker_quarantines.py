@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from bench._processes import workers
 from producers.sinks import KafkaSink
@@ -19,6 +18,7 @@ from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
+from tests.helpers.topics import configure
 from tests.helpers.workers import PATIENT
 from tests.stream_app.worlds import KEY
 from views.reading import Results
@@ -28,6 +28,7 @@ SIZED = {
     name: scheme_with(of_size(size, mechanism="l-grr"), id=name, eps_inf=4, eps_1=2, horizon=2, clock="source")
     for name, size in SIZES.items()
 }
+COMPACT = {"cleanup_policy": "compact"}
 TOO_SMALL = 50_000
 """A limit in bytes: the counter of the large survey takes more."""
 NOISY = scheme_with(of_size(4, mechanism="l-grr"), id="noisy", eps_inf=4, eps_1=2, horizon=2, clock="source")
@@ -35,14 +36,6 @@ NOISY = scheme_with(of_size(4, mechanism="l-grr"), id="noisy", eps_inf=4, eps_1=
 
 def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | None]:
     return [final.n for final in Results(KafkaMessages(kafka, topics)).histograms(survey)]
-
-
-def allow(kafka: KafkaSettings, topic: str, policy: str, size: int) -> None:
-    """Change how large the records of a topic may be."""
-    admin = KafkaAdminClient(**kafka.client_options())
-    configs = {"cleanup.policy": policy, "max.message.bytes": str(size)}
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs)])
-    admin.close()
 
 
 def frame(scheme: Scheme, period: int, first: int, last: int) -> bytes:
@@ -73,7 +66,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
 
     with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
-        allow(kafka_settings, topics.counting_changelog, "compact", TOO_SMALL)
+        configure(kafka_settings, topics.counting_changelog, **COMPACT, max_message_bytes=TOO_SMALL)
         send(0, 1, 50)
         eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1 or not worker.running)
         send(0, 40, 99)
@@ -87,7 +80,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
         doctor = hearsay(kafka_settings, topics, "doctor")
         assert doctor.returncode == 1 and "large is quarantined: the broker refuses the state record" in doctor.stdout
         assert "not quarantined: other" in hearsay(kafka_settings, topics, "recover", "--survey", "other").stderr
-        allow(kafka_settings, topics.counting_changelog, "compact", RECORD_BYTES)
+        configure(kafka_settings, topics.counting_changelog, **COMPACT, max_message_bytes=RECORD_BYTES)
         worker.start().wait_until_ready()
         eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)  # a restart does not try again
         assert worker.leave() == 0
@@ -110,7 +103,7 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
     """Failure would look like: one record of noise from anybody, and no worker counts any more."""
     topics = fresh_topics(partitions=1, merge_partitions=1)
     publish(kafka_settings, topics, NOISY.survey)
-    allow(kafka_settings, topics.deadletters, "delete", 20_000)
+    configure(kafka_settings, topics.deadletters, cleanup_policy="delete", max_message_bytes=20_000)
     anybody = KafkaProducer(
         **kafka_settings.client_options(), compression_type="gzip", max_request_size=2 * RECORD_BYTES
     )

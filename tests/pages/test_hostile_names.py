@@ -25,10 +25,10 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.gateway.world import embedded, serving
+from tests.helpers.browser import tab
 from tests.helpers.collecting import collecting
 from tests.helpers.dashboards import dashboard
 from tests.helpers.published import publish
-from tests.helpers.tabs import tab
 from tests.helpers.town import live
 from tests.pages.viewing import draw_everything, wait_until
 

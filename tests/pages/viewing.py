@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.helpers.browser import PATIENCE_MS
-from tests.helpers.tabs import tab
+from tests.helpers.browser import PATIENCE_MS, tab
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 

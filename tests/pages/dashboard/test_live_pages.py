@@ -9,10 +9,10 @@ from playwright.sync_api import Browser, Page, expect
 from hearsay.reports.serving import Published
 from pages.dashboard import Source
 from pages.dashboard import source as source_module
+from tests.helpers.browser import tab
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import Running, dashboard
 from tests.helpers.eventually import eventually
-from tests.helpers.tabs import tab
 from tests.pages.viewing import problems, rows
 
 WIDTHS = [(1280, False), (768, True), (390, False)]
