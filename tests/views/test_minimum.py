@@ -72,20 +72,20 @@ def _check(seed: int, units: bool = False) -> None:
 
 
 @pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_set_of_cells_is_known_to_have_few_reports(seed: int, units: bool) -> None:
     _check(seed, units)
 
 
 @pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("first", range(20, 200, 20))
+@pytest.mark.parametrize("first", range(8, 200, 24))
 @pytest.mark.parametrize("units", [False, True])
 def test_nor_in_many_more_surveys(first: int, units: bool) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 24):
         _check(seed, units)
 
 
-@pytest.mark.parametrize("seed", [13, 26, 37])
+@pytest.mark.parametrize("seed", [13, 37])
 def test_tables_pages_and_the_dashboard_tell_no_more(tmp_path: Path, seed: int) -> None:
     """A data directory with the numbers that are coarse: all that a reader gets of it is the same."""
     collected = Collected.of(random_collection(seed))
