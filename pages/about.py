@@ -1,21 +1,33 @@
 """What a page must know of a survey to show its results: words, names of values, what it cost, and how to read it."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
 import numpy as np
 
 from analytics.mobility import axes_of
-from pages.costs import costs
 from pages.events import Event, Record, event
-from pages.words import VISITORS, words
+from protocols.planning import AttributePlan, Plan, PrecisionPlan, chances, plan
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
 
 WEEK, DAY = timedelta(weeks=1), timedelta(days=1)
 LARGEST = 2**53  # of the whole numbers that a browser tells apart
+ERROR = 0.01  # the standard error of a share for which the page says how many devices are needed
+PLACES = {"area", "transition"}  # roles of attributes whose values are places
+DEVICES = {"one": "device", "many": "devices", "people": "devices", "kicker": "Survey results"}
+VISITORS = {"one": "visitor", "many": "visitors", "people": "people", "kicker": "Mobility report"}
+
+
+def words(roles: Iterable[str]) -> dict[str, str]:
+    """What to call those who answer attributes of these roles: visitors if there are places, otherwise devices.
+
+    >>> words(["plain", "area"])["many"], words(["plain"])["many"]
+    ('visitors', 'devices')
+    """
+    return DEVICES if PLACES.isdisjoint(roles) else VISITORS
 
 
 def survey_event(
@@ -50,7 +62,7 @@ def survey_event(
         "baseline": baseline,
         "attributes": [_attribute(question) for question in scheme.questions],
         "shapes": shapes,
-        "costs": costs(scheme, loss_accepted),
+        "costs": _costs(scheme, loss_accepted),
         "notes": [note.replace(VISITORS["many"], named["many"]) for note in notes],
     }
     return event("survey", survey.id, record)
@@ -77,3 +89,32 @@ def _names(attribute: Attribute) -> Record:
     if span is None or max(-span.first, span.last) > LARGEST:
         return {"values": list(attribute.values)}
     return {"range": span.model_dump()}
+
+
+def _costs(scheme: Scheme, loss_accepted: bool) -> Record:
+    """What a survey costs those who answer it, what it takes to be precise, and cautions."""
+    drawn = plan(scheme, error=ERROR, alternatives=False)
+    presence = drawn.presence
+    shown = chances(drawn.guarantee, drawn.central, True) if loss_accepted else drawn.chances
+    return {
+        "declared": drawn.guarantee.declared,
+        "solution": drawn.solution,
+        "guarantees": [chance.model_dump() for chance in shown],
+        "loss_accepted": loss_accepted,
+        "error": drawn.error,
+        "presence_epsilon": None if presence is None else presence.epsilon,
+        "precision": [
+            _precision(drawn, asked, asked.precision) for asked in drawn.attributes if asked.precision is not None
+        ],
+        "cautions": [caution.model_dump() for caution in drawn.cautions],
+    }
+
+
+def _precision(drawn: Plan, asked: AttributePlan, exact: PrecisionPlan) -> Record:
+    """How many devices the wanted standard error needs, with the noise on counts if there is any."""
+    own = exact if drawn.presence is None else drawn.presence.attributes[asked.name]
+    return {
+        "attribute": asked.name,
+        "mechanism": f"{asked.mechanism} {asked.detail}".strip(),
+        "devices_needed": own.devices_needed,
+    }

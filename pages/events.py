@@ -14,6 +14,7 @@ results of a survey have in common (names of values, guarantees) is left out of 
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, TypedDict, TypeVar
 
 import numpy as np
@@ -31,6 +32,7 @@ MOST_PAIRS = 2000
 """The same for pairs of a cross."""
 
 Record = dict[str, Any]
+_last = attrgetter("last")  # the period with which a window or a cell of the triangle ends
 M = TypeVar("M", bound=BaseModel)
 _HEADER = {"schema_version", "fingerprint", "guarantees", "pieces"}  # of histograms: the same in every record
 _COUNTS = {"mechanism", "values", "axes", "statistics"}  # of their attributes
@@ -113,10 +115,6 @@ def result_events(
     made = sorted(forecasts, key=lambda forecast: forecast.period)
     yield from map(past_forecast_event, made[:-1])
     yield from (forecast_event(survey, newest) for newest in made[-1:])
-
-
-def _last(part: Any) -> int:
-    return int(part.last)
 
 
 def _window(window: WindowReport) -> Record:

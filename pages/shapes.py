@@ -1,7 +1,6 @@
 """The shapes of a survey's areas, from a GeoJSON file: checked, and cut to what a map needs."""
 
 import json
-from collections.abc import Iterator
 from math import isfinite
 from typing import Any
 
@@ -41,7 +40,7 @@ def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
         for name, geometry in named
         if name in chosen.values
     ]
-    if sum(1 for shape in shapes for _ in _numbers(shape["geometry"]["coordinates"])) > 2 * MOST_POINTS:
+    if sum(_numbers(shape["geometry"]["coordinates"]) for shape in shapes) > 2 * MOST_POINTS:
         raise SurveyError(f"{source}: the areas have more than {MOST_POINTS:,} points", "simplify the shapes first")
     return {"type": "FeatureCollection", "attribute": chosen.name, "features": shapes}
 
@@ -89,9 +88,5 @@ def _number(value: Any) -> float:
     return round(float(value), DIGITS)
 
 
-def _numbers(part: Any) -> Iterator[float]:
-    if isinstance(part, list):
-        for inner in part:
-            yield from _numbers(inner)
-    else:
-        yield part
+def _numbers(part: Any) -> int:
+    return sum(map(_numbers, part)) if isinstance(part, list) else 1

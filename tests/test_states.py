@@ -1,4 +1,7 @@
-"""Every kind of state that release 0.2.0 has written is opened: later releases must migrate it."""
+"""Every kind of state that release 0.2.0 has written is opened: later releases must migrate it.
+
+`states/of-0.2.tar.xz` is not made again. That release's tests/helpers/states.py has written it.
+"""
 
 import json
 import tarfile
@@ -8,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from gateway.door import Chain, KeyState
+from gateway.door.keys import OpenKey
 from gateway.service import StateFile
 from hearsay_device.terms import read_terms
 from lab.seeded_keyrings import seeded_keyring
@@ -21,8 +26,12 @@ from stream_app.kafka.registry import FINGERPRINT_HEADER, published_in
 from stream_app.merging.merger import Merger
 from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.helpers.nursery import run
-from tests.helpers.states import BEGIN, KEPT, KEYS
 from tests.stream_app.worlds import KEY, SURVEYS
+
+KEPT = Path(__file__).parent / "states" / "of-0.2.tar.xz"
+BEGIN = 1767268800.0  # 2026-01-01, noon
+OPEN = OpenKey(survey="tiny", fingerprint="f" * 32, period=3, key=bytes(range(32)), until=BEGIN + 86_400)
+KEYS = KeyState(chain=Chain(hour=int(BEGIN // 3600), link=bytes(range(32, 64))), keys=(OPEN,))
 
 
 @pytest.fixture

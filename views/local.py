@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from pathlib import Path
 from time import monotonic
+from typing import Any
 
 import structlog
 
@@ -80,19 +81,9 @@ def collector(
     clock_key: bytes,
     presence_key: bytes,
     *,
-    partitions: int = 1,
-    pace_seconds: float = 0.0,
     sinks: Sequence[str] = (),
+    **options: Any,
 ) -> EmbeddedApp:
-    """A collector in this process that makes and keeps results, also in other sinks."""
+    """A collector in this process that makes and keeps results, also in other sinks. `options` are those of the app."""
     views = LocalViews(sinks)
-    return EmbeddedApp(
-        directory,
-        surveys,
-        clock_key,
-        presence_key,
-        partitions=partitions,
-        pace_seconds=pace_seconds,
-        published=views,
-        closed=views.close,
-    )
+    return EmbeddedApp(directory, surveys, clock_key, presence_key, published=views, closed=views.close, **options)

@@ -26,13 +26,6 @@ K = TypeVar("K")
 R = TypeVar("R", bound=BaseModel)
 
 
-class _Versioned(BaseModel):
-    """The part of a result that every version of every model has."""
-
-    schema_version: int
-    pieces: tuple[str, ...] = ()
-
-
 class Messages(Protocol):
     """A store of published messages: a data directory, or a Kafka cluster."""
 
@@ -188,18 +181,18 @@ def decode_result(view: View[R], key: FinalKey, value: bytes, pieces: Iterable[b
     """The result in a record and its pieces, if this program knows its version; None if a piece is missing."""
     try:
         tree = decode(value)
-        versioned = _Versioned.model_validate(tree)
-        if versioned.schema_version > view.schema_version:
+        version, listed = tree["schema_version"], tree.get("pieces", ())  # which every version of every model has
+        if version > view.schema_version:
             raise ResultsError(
-                f"{_place(view, key)}: schema version {versioned.schema_version}; this program reads versions up to "
+                f"{_place(view, key)}: schema version {version}; this program reads versions up to "
                 f"{view.schema_version}",
                 "upgrade hearsay here to the version of the workers that published it",
             )
-        if versioned.pieces:
+        if listed:
             known = {digest(piece): piece for piece in pieces}
-            if not known.keys() >= set(versioned.pieces):
+            if not known.keys() >= set(listed):
                 return None
-            join(tree, [known[name] for name in versioned.pieces])
+            join(tree, [known[name] for name in listed])
         return view.model.model_validate(tree)
     except (ValueError, LookupError, TypeError) as error:
         raise ResultsError(f"{_place(view, key)}: the record is not a {view.kind} result: {error}", FOREIGN) from None

@@ -32,11 +32,6 @@ Pieces = Annotated[
 ]
 
 
-def one_period(scheme: Scheme) -> int:
-    """The reach of a view that needs no earlier finals."""
-    return 1
-
-
 @dataclass(frozen=True, eq=False)
 class View(Generic[R]):
     """One kind of result. The model's first field is `schema_version`, whose default is the version written.
@@ -53,7 +48,7 @@ class View(Generic[R]):
     kind: str  # one result, in the singular: names its schema and its content type
     model: type[R]
     make: Callable[[Any], R | None]
-    reach: Callable[[Scheme], int] = one_period
+    reach: Callable[[Scheme], int] = lambda scheme: 1
     tables: Callable[[R, Survey], Mapping[str, Iterable[Part]]] | None = None
     tables_version: int = 0
 

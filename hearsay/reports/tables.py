@@ -20,7 +20,7 @@ from analytics.mobility import (
     WindowReport,
 )
 from hearsay.terminal.dates import when
-from pages.words import words as words_of
+from pages.about import words as words_of
 from protocols.errors import counted
 
 MOST_VALUES = 12

@@ -1,4 +1,4 @@
-"""A real browser: the one that is installed on this machine."""
+"""A real browser, the one that is installed on this machine, and pages in it."""
 
 import json
 import shutil
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 PATIENCE_MS = 120_000
 """How long a test waits for something on a page. Playwright's own limit for `expect` is five seconds."""
@@ -37,3 +37,21 @@ def open_browser() -> Iterator[Browser]:
         browser = driver.chromium.launch(executable_path=find_browser(), args=arguments)
         yield browser
         browser.close()
+
+
+@contextmanager
+def tab(browser: Browser, width: int = 1280, dark: bool = False, height: int = 900) -> Iterator[tuple[Page, list[str]]]:
+    """An empty page with cookies of its own, and where it sends requests to. Afterwards: no script has failed."""
+    context = browser.new_context(
+        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
+    )
+    context.set_default_timeout(PATIENCE_MS)
+    page = context.new_page()
+    wrong: list[str] = []
+    asked: list[str] = []
+    page.on("pageerror", lambda error: wrong.append(str(error)))
+    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
+    page.on("request", lambda request: asked.append(request.url))
+    yield page, asked
+    context.close()
+    assert not wrong, wrong

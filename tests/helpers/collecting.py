@@ -53,6 +53,12 @@ class Collection:
         self._app.send(0, CLOCK, encode_clock(Clock(self._scheme.survey.id, through), KEY))
         self._app.flush()
 
+    def finish(self, *periods: Sequence[int]) -> None:
+        """So many devices answer each value in each period from the first on, which is closed then."""
+        for period, answers in enumerate(periods):
+            self.report(period, answers)
+            self.close(period)
+
     @property
     def store(self) -> LocalStore:
         return self._app.store

@@ -1,14 +1,17 @@
-"""Reading topics from their beginning to what is their end now, making one again, and cutting one off."""
+"""Reading topics from their beginning to what is their end now, and what happens to one: deleted, changed, cut off."""
 
 from pathlib import Path
 
 from kafka import KafkaAdminClient, TopicPartition
-from kafka.admin import OffsetSpec
+from kafka.admin import ConfigResource, ConfigResourceType, OffsetSpec
 
 from protocols.wire import CONTENT_TYPE_HEADER
+from servers.kafka_clients import connected
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, read_topic
 from tests.helpers.eventually import eventually
+
+PATIENCE_SECONDS = 30
 
 
 def read_records(settings: KafkaSettings, topic: str) -> list[tuple[int, str, bytes]]:
@@ -17,21 +20,30 @@ def read_records(settings: KafkaSettings, topic: str) -> list[tuple[int, str, by
     return [(one.partition, dict(one.headers)[CONTENT_TYPE_HEADER].decode(), one.value) for one in records]
 
 
+def delete(kafka: KafkaSettings, topic: str) -> None:
+    with connected(KafkaAdminClient, kafka, PATIENCE_SECONDS) as admin:
+        admin.delete_topics([topic])
+        eventually(lambda: topic not in admin.list_topics())
+
+
+def configure(kafka: KafkaSettings, topic: str, **configs: object) -> None:
+    """Change settings of a topic: `cleanup_policy` is cleanup.policy."""
+    named = {name.replace("_", "."): str(value) for name, value in configs.items()}
+    with connected(KafkaAdminClient, kafka, PATIENCE_SECONDS) as admin:
+        admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=named)])
+
+
 def remake(kafka: KafkaSettings, topics: Topics) -> None:
     """Delete the reports topic, and make it again."""
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.delete_topics([topics.reports])
-    eventually(lambda: topics.reports not in admin.list_topics())
-    admin.close()
+    delete(kafka, topics.reports)
     create(kafka, topics)
 
 
 def log_ends(kafka: KafkaSettings, topics: Topics) -> list[int]:
     """The end of each partition of the reports topic."""
-    admin = KafkaAdminClient(**kafka.client_options())
     tps = [TopicPartition(topics.reports, partition) for partition in range(topics.partitions)]
-    ends = admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
-    admin.close()
+    with connected(KafkaAdminClient, kafka, PATIENCE_SECONDS) as admin:
+        ends = admin.list_partition_offsets(dict.fromkeys(tps, OffsetSpec.LATEST))
     return [ends[tp].offset for tp in tps]
 
 

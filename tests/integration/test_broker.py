@@ -2,30 +2,21 @@
 
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
-from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer
 
+from producers.sinks import KafkaSink
 from protocols.errors import ServerError, ServerUnavailable
 from servers import kafka_jars as jars
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
-from stream_app.kafka import read_topic
+from stream_app.kafka import Topics, read_topic
 
 ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
-
-
-def produce(broker: KafkaBroker, topic: str, value: bytes) -> None:
-    producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all", enable_idempotence=True)
-    producer.send(topic, value, partition=0).get(timeout=30)
-    producer.close()
-
-
-def make_topic(broker: KafkaBroker, topic: str) -> None:
-    admin = KafkaAdminClient(bootstrap_servers=broker.bootstrap)
-    admin.create_topics({topic: {"num_partitions": 1}}, wait_for_metadata=True)
-    admin.close()
 
 
 def test_a_broker_is_found_again_by_its_directory_and_a_second_one_there_is_refused(kafka: KafkaBroker) -> None:
@@ -59,17 +50,23 @@ def test_a_setting_that_kafka_refuses_is_shown(tmp_path: Path) -> None:
 
 @pytest.mark.long(part="cluster")
 def test_reading_a_topic_ends_when_its_broker_goes_away(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch
+    kafka: KafkaBroker,
+    kafka_settings: KafkaSettings,
+    fresh_topics: Callable[..., Topics],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    make_topic(kafka, "silenced")
-    for _ in range(8):
-        produce(kafka, "silenced", bytes(900_000))  # a fetch takes one or two of these
-    records = read_topic(kafka_settings, "silenced")
+    topic = fresh_topics(partitions=1).reports
+    sink = KafkaSink(kafka_settings, topic)
+    for seed in range(8):
+        sink.send(0, "noise", Random(seed).randbytes(900_000))  # a fetch takes one or two of these
+        sink.flush()
+    sink.close()
+    records = read_topic(kafka_settings, topic)
     next(records)
     monkeypatch.setattr("stream_app.kafka.reading.SILENT_SECONDS", 2)
     kafka.kill()
     try:
-        with pytest.raises(ServerUnavailable, match="silenced"):
+        with pytest.raises(ServerUnavailable, match=topic):
             list(records)
     finally:
         kafka.start()

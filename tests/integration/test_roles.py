@@ -3,7 +3,6 @@
 import gc
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -47,28 +46,32 @@ USER, PASSWORD = "fleet", "correct horse"
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Secured]":
-    """A running broker that takes nobody without a certificate and a password."""
-    with secured_for_a_while(tmp_path_factory.mktemp("secured")) as running:
+    """A running broker that takes nobody without a certificate and a password.
+
+    It has a user for each role, who has its rights, and one who may do everything.
+    """
+    directory = tmp_path_factory.mktemp("secured")
+    authority = Authority(directory / "certificates")
+    broker = secured_broker(directory / "kafka", authority)
+    try:
+        add_user(broker.start())
+        running = Secured(broker, authority, authority.issue("client"))
+        create(KafkaSettings(bootstrap=broker.bootstrap), TOPICS)
+        for role in ROLES.values():
+            grant(broker, role)
+        for name, role in [(USER, None), *ROLES.items()]:
+            eventually(partial(running.knows, name, role))
         yield running
-
-
-@pytest.fixture(scope="module")
-def granted(secured: "Secured") -> "Secured":
-    """The broker with a user for each role, who has its rights."""
-    create(KafkaSettings(bootstrap=secured.broker.bootstrap), TOPICS)
-    for role in ROLES.values():
-        grant(secured.broker, role)
-    for name, role in ROLES.items():
-        eventually(partial(secured.knows, name, role))
-    return secured
+    finally:
+        broker.stop()
 
 
 @pytest.fixture
-def as_user(granted: "Secured", monkeypatch: pytest.MonkeyPatch) -> As:
+def as_user(secured: "Secured", monkeypatch: pytest.MonkeyPatch) -> As:
     """Become a user: the settings, also of the commands that are called after this."""
 
     def become(user: str) -> KafkaSettings:
-        for name, value in granted.environment(user).items():
+        for name, value in secured.environment(user).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", TOPICS.prefix)
         monkeypatch.setenv("HEARSAY_CLOCK_KEY", KEY.hex())
@@ -119,6 +122,8 @@ def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As
         sink.flush()
     with pytest.raises(NotAllowed, match=f"user 'edge' to: Write topic {TOPICS.surveys}"):
         publish(as_user("edge"), TOPICS, SCHEME.survey.model_copy(update={"id": "unpublished"}))
+    with pytest.raises(NotAllowed, match=r"user 'operator' to: Create topics more\."):
+        create(as_user("operator"), Topics("more"))
 
 
 def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_path: Path) -> None:
@@ -129,11 +134,6 @@ def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_pa
     for right in (f"Read topic {TOPICS.reports}", f"Write topic {TOPICS.partials}", f"Read group {TOPICS.prefix}"):
         assert right in said
     assert f"Read topic {TOPICS.surveys}" not in said, "which an analyst has"
-
-
-def test_nobody_but_an_administrator_creates_topics(as_user: As) -> None:
-    with pytest.raises(NotAllowed, match=r"user 'operator' to: Create topics more\."):
-        create(as_user("operator"), Topics("more"))
 
 
 @pytest.mark.parametrize("role", ROLES.values(), ids=lambda role: str(role.name))
@@ -151,16 +151,8 @@ def test_the_cluster_gives_every_role_the_rights_of_the_table_and_no_others(role
         assert given == own & {"Read", "Write"}, right
 
 
-@pytest.fixture
-def settings(secured: "Secured", monkeypatch: pytest.MonkeyPatch) -> KafkaSettings:
-    """What an operator sets to reach a broker that takes nobody without a certificate and a password."""
-    for name, value in secured.environment().items():
-        monkeypatch.setenv(name, value)
-    return load().kafka
-
-
-def test_the_other_way_to_log_in(settings: KafkaSettings) -> None:
-    plain = settings.model_copy(update={"sasl_mechanism": "PLAIN"})
+def test_the_other_way_to_log_in(as_user: As) -> None:
+    plain = as_user(USER).model_copy(update={"sasl_mechanism": "PLAIN"})
     create(plain, Topics("plain", partitions=1, merge_partitions=1))
     sink = KafkaSink(plain, "plain.reports")
     sink.send(0, "kind", b"value")
@@ -179,7 +171,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <ssl.SSLSocket:ResourceWarning")
-@pytest.mark.usefixtures("settings", "_impatient")
+@pytest.mark.usefixtures("_impatient")
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
@@ -194,10 +186,12 @@ def test_who_is_not_let_in_is_told_why(
     knock: Callable[[KafkaSettings], object],
     changed: dict[str, str],
     complaint: str,
+    as_user: As,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    as_user(USER)
     Authority(tmp_path, "stranger")
     for name, value in changed.items():
         monkeypatch.setenv(f"HEARSAY_KAFKA_{name}", value)
@@ -214,7 +208,7 @@ class Secured:
     authority: Authority
     client: tuple[Path, Path]  # certificate and key
 
-    def environment(self, user: str = USER) -> dict[str, str]:
+    def environment(self, user: str) -> dict[str, str]:
         """What a user sets to reach it."""
         certificate, key = self.client
         return {
@@ -227,7 +221,7 @@ class Secured:
             "HEARSAY_KAFKA_SSL_KEY": str(key),
         }
 
-    def settings(self, user: str = USER) -> KafkaSettings:
+    def settings(self, user: str) -> KafkaSettings:
         """The same, as the settings that are made of it."""
         given = {name.removeprefix("HEARSAY_KAFKA_").lower(): text for name, text in self.environment(user).items()}
         return KafkaSettings.model_validate(given)
@@ -241,20 +235,6 @@ class Secured:
         except (ServerUnavailable, NotAllowed):
             return False
         return True
-
-
-@contextmanager
-def secured_for_a_while(directory: Path) -> Iterator[Secured]:
-    """A broker with one user, who may do everything, for the time of the block."""
-    authority = Authority(directory / "certificates")
-    broker = secured_broker(directory / "kafka", authority)
-    try:
-        add_user(broker.start())
-        running = Secured(broker, authority, authority.issue("client"))
-        eventually(lambda: running.knows(USER))
-        yield running
-    finally:
-        broker.stop()
 
 
 def secured_broker(directory: Path, authority: Authority) -> KafkaBroker:

@@ -16,7 +16,7 @@ from protocols.errors import ServerError
 from servers import kafka_jars as jars
 from servers.kafka_broker import KafkaBroker
 from servers.ports import free_port
-from servers.settings import KafkaSettings, load
+from servers.settings import load
 from stream_app.kafka import check, existing
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
@@ -40,13 +40,16 @@ def status(stack: Stack) -> tuple[int, dict[str, Any]]:
     return code, {server["name"]: server for server in json.loads(output)["servers"]}
 
 
-def test_up_leaves_two_servers_that_answer_and_topics_as_they_must_be(stack: Stack) -> None:
+def test_up_leaves_two_servers_that_answer_and_topics_as_they_must_be_and_settings_that_lead_there(
+    stack: Stack,
+) -> None:
     code, servers = status(stack)
-    assert code == 0
-    assert servers["kafka"]["answers"]
-    assert servers["redis"]["answers"]
-    settings = KafkaSettings(bootstrap=servers["kafka"]["address"])
-    assert check(settings, existing(settings)) == []
+    assert (code, servers["kafka"]["answers"], servers["redis"]["answers"]) == (0, True, True)
+    settings = load(stack.settings_file)
+    assert check(settings.kafka, existing(settings.kafka)) == []
+    assert (settings.kafka.bootstrap, settings.redis.url) == (servers["kafka"]["address"], stack.redis.url)
+    assert len(settings.clock_key_bytes()) == 32
+    assert stat.S_IMODE((stack.directory / "clock.key").stat().st_mode) == 0o600
 
 
 def test_up_again_changes_nothing(stack: Stack) -> None:
@@ -55,14 +58,6 @@ def test_up_again_changes_nothing(stack: Stack) -> None:
     assert code == 0
     assert f"HEARSAY_SETTINGS={stack.settings_file}" in output
     assert (stack.status(), stack.settings_file.read_text(), (stack.directory / "clock.key").read_text()) == before
-
-
-def test_the_settings_file_leads_every_command_to_the_servers(stack: Stack) -> None:
-    settings = load(stack.settings_file)
-    assert settings.kafka.bootstrap == stack.kafka.bootstrap
-    assert settings.redis.url == stack.redis.url
-    assert len(settings.clock_key_bytes()) == 32
-    assert stat.S_IMODE((stack.directory / "clock.key").stat().st_mode) == 0o600
 
 
 def test_a_killed_server_is_reported_and_up_brings_it_back_with_its_data(stack: Stack) -> None:
@@ -74,11 +69,6 @@ def test_a_killed_server_is_reported_and_up_brings_it_back_with_its_data(stack: 
     stack.up()
     with redis.Redis.from_url(stack.redis.url, decode_responses=True) as client:
         assert client.get("memo") == "kept"
-
-
-def test_another_port_is_refused_while_kafka_runs(stack: Stack) -> None:
-    with pytest.raises(ServerError, match=f"running on port {stack.kafka.port}, not 4711"):
-        stack.up(port=4711)
 
 
 def test_the_logs_are_shown_with_their_places(stack: Stack) -> None:
@@ -99,7 +89,9 @@ def test_down_stops_both_may_be_repeated_and_up_returns_to_the_same_addresses(st
     assert [server.address for server in stack.status()] == addresses
 
 
-def test_a_stopped_broker_may_move_to_another_port(stack: Stack) -> None:
+def test_a_broker_moves_to_another_port_when_it_is_stopped(stack: Stack) -> None:
+    with pytest.raises(ServerError, match=f"running on port {stack.kafka.port}, not 4711"):
+        stack.up(port=4711)
     stack.down()
     port = free_port()
     stack.up(port=port)

@@ -16,7 +16,6 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
-from tests.helpers.local_days import day_that_ends
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import PATIENT, send
@@ -90,27 +89,7 @@ def test_surveys_on_the_wall_clock_are_closed_at_end_plus_grace(
 
 
 @pytest.mark.long(part="cluster")
-def test_local_days_of_23_and_25_hours_are_closed_at_their_own_ends(
-    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
-) -> None:
-    """Failure would look like: by days of 24 hours the long one is closed already, the short one only in an hour."""
-    topics = fresh_topics(partitions=3, merge_partitions=2)
-    end = int(time.time()) + 16
-    days = [day_that_ends(SCHEME.survey, end, hours) for hours in (23, 25)]
-    for day in days:
-        publish(kafka_settings, topics, day.survey)
-        send(kafka_settings, topics, [crowd(0, 100), crowd(1, 50)], day)  # in time: there is no worker that closes
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 2)
-        assert time.time() >= end + 1
-        assert worker.leave() == 0
-    for day in days:
-        (final,) = Results(KafkaMessages(kafka_settings, topics)).histograms(day.survey.id)
-        assert (final.period, final.n) == (0, 99)
-
-
-@pytest.mark.long(part="cluster")
-def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
+def test_a_worker_waits_for_a_broker_that_is_away_goes_on_and_leaves_also_without_it(
     kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     send(kafka_settings, topics, [crowd(0, 500)])
@@ -126,19 +105,11 @@ def test_a_worker_waits_for_a_broker_that_is_away_and_goes_on(
             assert worker.running and late.running
         lines, seconds = len(worker.log.read_text().splitlines()) - before, time.monotonic() - began
         assert lines < 100 + 5 * seconds, "the libraries repeat the same lines, dozens of times a second"
-    assert [final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")] == [999]
-
-
-@pytest.mark.long(part="cluster")
-def test_a_worker_leaves_when_told_to_also_while_the_broker_is_away(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        worker.wait_until_ready()
-        send(kafka_settings, topics, [crowd(0, 500)])
+        send(kafka_settings, topics, [crowd(1, 500)])
         kafka.stop()
         assert worker.leave() == 0
     kafka.start()
+    assert [final.n for final in Results(KafkaMessages(kafka_settings, topics)).histograms("s")] == [999]
 
 
 def test_records_that_the_log_no_longer_has_are_named_and_are_in_the_shortfall_of_their_periods(

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from kafka import KafkaAdminClient, KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType
 
 from bench._processes import WorkerProcess, workers
 from protocols.errors import TopicError
@@ -20,7 +19,7 @@ from tests.helpers import bombs
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
-from tests.helpers.topics import cut_log, remake
+from tests.helpers.topics import configure, cut_log, delete
 from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Event, Reports, Row, Tick, wire
 from views.reading import Results
@@ -78,7 +77,7 @@ def test_the_markers_of_transactions_are_skipped_and_their_reports_count_also_of
 
 
 @pytest.mark.long(part="cluster")
-def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_what_was_lost(
+def test_a_topic_that_is_deleted_and_made_again_is_not_counted_until_an_operator_accepts_what_was_lost(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: reports of the second topic that are taken for ones that were read before."""
@@ -87,9 +86,18 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         eventually(lambda: caught_up(kafka_settings, topics))
         eventually(lambda: len(read_finals(kafka_settings, topics)) == 1)
         first = read_finals(kafka_settings, topics)
-        remake(kafka_settings, topics)
-        send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
+        assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
+        delete(kafka_settings, topics.reports)
         eventually(lambda: not worker.running)
+        assert f"topic {topics.reports} was deleted" in why_it_ended(worker)
+        worker.log.write_text("")
+        worker.start()
+        eventually(lambda: not worker.running)
+        said = worker.log.read_text()
+        assert f"topic {topics.reports} was deleted: the state" in said
+        assert f"hearsay topics create --prefix {topics.prefix} {' '.join(TWO)}" in said.replace("\n", " ")
+        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
+        send(kafka_settings, topics, [crowd(1, 300, 350), crowd(2, 1, 20)])
         worker.start()
         eventually(lambda: shows(worker, "another"))
         assert worker.running and not worker.ready
@@ -97,6 +105,12 @@ def test_a_topic_that_was_made_again_is_not_counted_until_an_operator_accepts_wh
         refused = hearsay(kafka_settings, topics, "recover", "--lost", "1000")
         assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         worker.leave()
+        checked = hearsay(kafka_settings, topics, "topics", "check", "--json")
+        found = [one["setting"] for one in json.loads(checked.stdout)]
+        assert checked.returncode == 1 and found == [f"the log of partition {partition}" for partition in (0, 1)]
+        doctor = hearsay(kafka_settings, topics, "doctor", "--json")
+        (broker,) = [one for one in json.loads(doctor.stdout)["findings"] if one["what"] == "broker"]
+        assert doctor.returncode == 1 and "deleted and made again" in broker["found"]
         shown = recover(kafka_settings, topics)
         assert shown.returncode == 1 and shown.stdout.count("deleted and made again") == 2
         assert recover(kafka_settings, topics, "--lost", "1000").returncode == 0
@@ -143,7 +157,8 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
     """Failure would look like: a worker that ends at every start, or a period that lacks reports in silence."""
-    compact(kafka_settings, topics.reports)
+    soon = {"segment_ms": 100, "min_cleanable_dirty_ratio": 0.01}
+    configure(kafka_settings, topics.reports, cleanup_policy="compact", **soon)
     first = [Reports(0, (Row(token),)) for token in (2, 4, 6)]
     send_keyed(kafka_settings, topics, [*first, Reports(0, (Row(8),))])
     eventually(lambda: offsets(kafka_settings, topics) == [2, 3])
@@ -195,14 +210,6 @@ def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
         read_finals(kafka_settings, topics)
 
 
-def compact(kafka: KafkaSettings, topic: str) -> None:
-    """Let a topic lose all but the newest record of each key, soon."""
-    configs = {"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01"}
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs=configs)])
-    admin.close()
-
-
 def send_keyed(kafka: KafkaSettings, topics: Topics, events: list[Event]) -> None:
     """Send events to partition 0, each in a segment of its own; reports under one key, but the last. Clocks to both.
 
@@ -227,46 +234,9 @@ def offsets(kafka: KafkaSettings, topics: Topics) -> list[int]:
 TWO = ("--partitions", "2", "--merge-partitions", "1")
 
 
-def delete(kafka: KafkaSettings, topic: str) -> None:
-    admin = KafkaAdminClient(**kafka.client_options())
-    admin.delete_topics([topic])
-    eventually(lambda: topic not in admin.list_topics())
-    admin.close()
-
-
 def why_it_ended(worker: WorkerProcess) -> str:
     """Libraries may log something after it."""
     return str(worker.logged("this worker ends; start it again")[-1]["error"])
-
-
-@pytest.mark.long(part="cluster")
-def test_a_topic_that_is_deleted_is_named_by_the_worker_that_reads_it_and_by_every_next_one(
-    kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
-) -> None:
-    """Failure would look like: advice to make the topic with other partitions, or a worker that counts it as new."""
-    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
-        send(kafka_settings, topics, [crowd(0, 1, 100)])
-        eventually(lambda: caught_up(kafka_settings, topics))
-        assert hearsay(kafka_settings, topics, "topics", "check").returncode == 0
-        delete(kafka_settings, topics.reports)
-        eventually(lambda: not worker.running)
-        assert f"topic {topics.reports} was deleted" in why_it_ended(worker)
-        worker.log.write_text("")
-        worker.start()
-        eventually(lambda: not worker.running)
-        said = worker.log.read_text()
-        assert f"topic {topics.reports} was deleted: the state" in said
-        assert f"hearsay topics create --prefix {topics.prefix} {' '.join(TWO)}" in said.replace("\n", " ")
-        assert hearsay(kafka_settings, topics, "topics", "create", *TWO).returncode == 0
-        worker.log.write_text("")
-        worker.start()
-        eventually(lambda: shows(worker, "another"))
-    checked = hearsay(kafka_settings, topics, "topics", "check", "--json")
-    assert checked.returncode == 1
-    assert [found["setting"] for found in json.loads(checked.stdout)] == [f"the log of partition {p}" for p in (0, 1)]
-    doctor = hearsay(kafka_settings, topics, "doctor", "--json")
-    (broker,) = [found for found in json.loads(doctor.stdout)["findings"] if found["what"] == "broker"]
-    assert doctor.returncode == 1 and "deleted and made again" in broker["found"]
 
 
 def test_a_registry_that_is_deleted_ends_the_worker_with_a_sentence(

@@ -1,12 +1,11 @@
-"""State that is poisoned, and records that a real broker refuses: one survey is quarantined, and the rest goes on."""
+"""Records that a real broker refuses: one survey is quarantined, and the rest goes on."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from kafka import KafkaProducer
-from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
 from bench._processes import workers
 from producers.sinks import KafkaSink
@@ -15,90 +14,28 @@ from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, enco
 from servers.settings import KafkaSettings
 from stream_app.kafka import DeadLetters, KafkaMessages, Topics, publish, read_topic
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.log.flushes import state_key
 from tests.helpers.command_line import hearsay, recover
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
-from tests.helpers.workers import PATIENT, caught_up, send
-from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
+from tests.helpers.topics import configure
+from tests.helpers.workers import PATIENT
+from tests.stream_app.worlds import KEY
 from views.reading import Results
 
-SCHEMES = {name: Scheme(SCHEME.survey.model_copy(update={"id": name})) for name in ("good", "bad")}
 SIZES = {"small": 4, "large": 20_000}
 SIZED = {
     name: scheme_with(of_size(size, mechanism="l-grr"), id=name, eps_inf=4, eps_1=2, horizon=2, clock="source")
     for name, size in SIZES.items()
 }
+COMPACT = {"cleanup_policy": "compact"}
 TOO_SMALL = 50_000
 """A limit in bytes: the counter of the large survey takes more."""
 NOISY = scheme_with(of_size(4, mechanism="l-grr"), id="noisy", eps_inf=4, eps_1=2, horizon=2, clock="source")
 
 
-def crowd(period: int, tokens: Iterable[int]) -> Reports:
-    return Reports(period, tuple(map(Row, tokens)))
-
-
 def counted(kafka: KafkaSettings, topics: Topics, survey: str) -> list[int | None]:
     return [final.n for final in Results(KafkaMessages(kafka, topics)).histograms(survey)]
-
-
-@pytest.mark.long(part="cluster")
-def test_a_survey_whose_state_is_poisoned_is_quarantined_and_exact_once_it_goes_on(
-    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
-) -> None:
-    """Failure would look like: a worker that ends at every start, with all its surveys; or a count that is wrong."""
-    topics = fresh_topics(partitions=2, merge_partitions=1)
-    for scheme in SCHEMES.values():
-        publish(kafka_settings, topics, scheme.survey)
-    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
-        for scheme in SCHEMES.values():
-            send(kafka_settings, topics, [crowd(0, range(1, 100))], scheme)
-        eventually(lambda: caught_up(kafka_settings, topics))
-        assert worker.leave() == 0
-        poison(kafka_settings, topics, state_key("count", 0, "counter", "bad", 0))
-        worker.start().wait_until_ready()
-        for scheme in SCHEMES.values():
-            send(kafka_settings, topics, [crowd(0, range(50, 200)), Tick(0), crowd(1, range(1, 31))], scheme)
-        eventually(lambda: ("good", 0) in read_finals(kafka_settings, topics))
-        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)
-        eventually(lambda: worker.metric("hearsay_passed_over_records_total") == 3)
-        (said,) = worker.logged("a survey is quarantined")
-        assert (said["survey"], said["partition"]) == ("bad", 0)
-        assert worker.leave() == 0
-        doctor = hearsay(kafka_settings, topics, "doctor")
-        assert doctor.returncode == 1 and "bad is quarantined: a state record cannot be read" in doctor.stdout
-        assert "not quarantined: other" in hearsay(kafka_settings, topics, "recover", "--survey", "other").stderr
-        shown = hearsay(kafka_settings, topics, "recover")
-        assert shown.returncode == 1 and "cannot be read" in shown.stdout
-        worker.start().wait_until_ready()
-        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)  # a restart does not try again
-        refused = hearsay(kafka_settings, topics, "recover", "--survey", "bad")
-        assert refused.returncode == 1 and "stop all workers first" in refused.stderr
-        worker.leave()
-        assert recover(kafka_settings, topics, "--survey", "bad").returncode == 0
-        assert hearsay(kafka_settings, topics, "recover").returncode == 0
-        worker.start().wait_until_ready()
-        for scheme in SCHEMES.values():
-            send(kafka_settings, topics, [Tick(1)], scheme)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 4)
-        assert worker.metric("hearsay_survey_quarantined") == 0
-        assert worker.leave() == 0
-    assert counted(kafka_settings, topics, "good") == counted(kafka_settings, topics, "bad") == [199, 30]
-
-
-def poison(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
-    producer = KafkaProducer(**kafka.client_options())
-    producer.send(topics.counting_changelog, b"poison", key=key, partition=0).get(30)
-    producer.close()
-
-
-def allow(kafka: KafkaSettings, topic: str, policy: str, size: int) -> None:
-    """Change how large the records of a topic may be."""
-    admin = KafkaAdminClient(**kafka.client_options())
-    configs = {"cleanup.policy": policy, "max.message.bytes": str(size)}
-    admin.alter_configs([ConfigResource(ConfigResourceType.TOPIC, topic, configs)])
-    admin.close()
 
 
 def frame(scheme: Scheme, period: int, first: int, last: int) -> bytes:
@@ -129,7 +66,7 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
 
     with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
         worker.wait_until_ready()
-        allow(kafka_settings, topics.counting_changelog, "compact", TOO_SMALL)
+        configure(kafka_settings, topics.counting_changelog, **COMPACT, max_message_bytes=TOO_SMALL)
         send(0, 1, 50)
         eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1 or not worker.running)
         send(0, 40, 99)
@@ -137,9 +74,18 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
         eventually(lambda: ("small", 0) in read_finals(kafka_settings, topics) or not worker.running)
         (said,) = worker.logged("a survey is quarantined")
         assert said["survey"] == "large" and "refuses the state record count/0/counter/large/0" in said["why"]
+        refused = hearsay(kafka_settings, topics, "recover", "--survey", "large")
+        assert refused.returncode == 1 and "stop all workers first" in refused.stderr
         assert worker.leave() == 0
-        allow(kafka_settings, topics.counting_changelog, "compact", RECORD_BYTES)
+        configure(kafka_settings, topics.counting_changelog, **COMPACT, max_message_bytes=RECORD_BYTES)
+        doctor = hearsay(kafka_settings, topics, "doctor")
+        assert doctor.returncode == 1 and "large is quarantined" in doctor.stdout
+        assert "not quarantined: other" in hearsay(kafka_settings, topics, "recover", "--survey", "other").stderr
+        worker.start().wait_until_ready()
+        eventually(lambda: worker.metric("hearsay_survey_quarantined") == 1)  # a restart does not try again
+        assert worker.leave() == 0
         assert recover(kafka_settings, topics, "--survey", "large").returncode == 0
+        assert hearsay(kafka_settings, topics, "recover").returncode == 0
         worker.start().wait_until_ready()
         send(1, 1, 30)
         close(1)
@@ -157,7 +103,7 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(
     """Failure would look like: one record of noise from anybody, and no worker counts any more."""
     topics = fresh_topics(partitions=1, merge_partitions=1)
     publish(kafka_settings, topics, NOISY.survey)
-    allow(kafka_settings, topics.deadletters, "delete", 20_000)
+    configure(kafka_settings, topics.deadletters, cleanup_policy="delete", max_message_bytes=20_000)
     anybody = KafkaProducer(
         **kafka_settings.client_options(), compression_type="gzip", max_request_size=2 * RECORD_BYTES
     )

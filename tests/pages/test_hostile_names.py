@@ -13,23 +13,22 @@ from playwright.sync_api import Browser, expect
 from typer.testing import CliRunner
 
 from hearsay.cli import app
+from hearsay.reports.page import write_page
 from hearsay.reports.serving import Published
 from hearsay.serving.try_page import try_pages
 from lab.audit.report import AuditReport, Figure, Finding
 from lab.documents import audit_event
-from pages.about import survey_event
 from pages.dashboard import Source
-from pages.events import mobility_events
 from pages.static import static_page
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.gateway.world import embedded, serving
+from tests.helpers.browser import tab
 from tests.helpers.collecting import collecting
 from tests.helpers.dashboards import dashboard
 from tests.helpers.published import publish
-from tests.helpers.tabs import tab
 from tests.helpers.town import live
 from tests.pages.viewing import draw_everything, wait_until
 
@@ -68,8 +67,9 @@ def survey(start: str = "2026-01-05T00:00:00Z", clock: str = "source") -> Survey
 def report_page(directory: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
     used = scenario("telemetry", devices=100, periods=2, attributes={"colour": NAMES})
     report = publish(live(Scheme(survey()), used))
-    events = [survey_event(survey(), notes=report.notes), *mobility_events(report)]
-    yield written(directory, static_page(TITLE, events)), (*NAMES, TITLE)
+    file = directory / "page.html"
+    write_page(file, survey(), report)
+    yield file.as_uri(), (*NAMES, TITLE)
 
 
 @contextmanager
@@ -85,7 +85,9 @@ def audit_page(directory: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
             figure(attack="link", unit="bits", luck=0.0, best=2.5),
         ),
     )  # fmt: skip
-    yield written(directory, static_page(TITLE, [audit_event(report)])), (*NAMES[:7], TITLE)
+    file = directory / "page.html"
+    file.write_text(static_page(TITLE, [audit_event(report)]), encoding="utf-8")
+    yield file.as_uri(), (*NAMES[:7], TITLE)
 
 
 @contextmanager
@@ -105,9 +107,7 @@ def forecast_page(directory: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
 @contextmanager
 def live_pages(directory: Path, path: str, *more: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     with collecting(directory / "collector", survey()) as (colours,):
-        for period in range(2):
-            colours.report(period, [10] * len(NAMES))
-            colours.close(period)
+        colours.finish(*[[10] * len(NAMES)] * 2)
         colours.report(2, [10] * len(NAMES))
     published = Published([], directory, None)
     with dashboard(Source(published.follow, (), published.describe), download=published.download) as running:
@@ -131,12 +131,6 @@ def try_page(directory: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         serving(log, list(schemes.values()), pages=try_pages(schemes, directory)) as served,
     ):
         yield f"http://127.0.0.1:{served.port}/try", (*NAMES, TITLE)
-
-
-def written(directory: Path, page: str) -> str:
-    file = directory / "page.html"
-    file.write_text(page, encoding="utf-8")
-    return file.as_uri()
 
 
 @pytest.mark.parametrize("shown", [report_page, audit_page, forecast_page, live_page, overview, try_page])

@@ -1,7 +1,6 @@
 """A survey with a cross on a page and in tables: the numbers of the records, by both attributes and their groups."""
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -10,10 +9,8 @@ from playwright.sync_api import Browser
 
 from analytics.mobility import MobilityReport, tables, with_truth
 from analytics.windows import Window
+from hearsay.reports.page import write_page
 from hearsay.running.simulating import count_windows
-from pages.about import survey_event
-from pages.events import mobility_events
-from pages.static import static_page
 from producers.scenarios import Scenario, scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -44,11 +41,10 @@ def report() -> MobilityReport:
 
 
 @pytest.fixture(scope="module")
-def page(report: MobilityReport, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def page(report: MobilityReport, tmp_path_factory: pytest.TempPathFactory) -> Path:
     file = tmp_path_factory.mktemp("pages") / "pairs.html"
-    events = [survey_event(SCHEME.survey, notes=report.notes), *mobility_events(report)]
-    file.write_text(static_page("A town", events), encoding="utf-8")
-    yield file
+    write_page(file, SCHEME.survey, report)
+    return file
 
 
 def test_the_truth_of_pairs_is_that_of_the_people(report: MobilityReport) -> None:

@@ -216,10 +216,18 @@ def test_nothing_is_cut_off_and_axe_finds_nothing_serious(browser: Browser, town
             assert problems(page) == []
 
 
-@pytest.mark.long(part="browser")
-def test_print_shows_every_chart_on_white(browser: Browser, town: Path) -> None:
-    with viewing(browser, town, dark=True) as page:
-        page.emulate_media(media="print")
+def plain(text: str) -> str:
+    """Without spaces and ligatures."""
+    return re.sub(r"\s", "", normalize("NFKC", text))
+
+
+def test_everything_is_on_white_paper_and_no_button(browser: Browser, town: Path) -> None:
+    """Failure would look like: columns and rows that a screen would scroll to, and that paper does not have."""
+    with viewing(browser, town) as page:
+        open_table(page, "of-area", "now")
+        paper = plain("".join(sheet.extract_text() for sheet in PdfReader(BytesIO(page.pdf())).pages))
+        page.set_viewport_size({"width": A4, "height": 900})
+        page.emulate_media(media="print", color_scheme="dark")
         draw_everything(page)
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
         assert page.evaluate("getComputedStyle(document.querySelector('.timeline text')).fill") == "rgb(81, 96, 109)"
@@ -227,21 +235,6 @@ def test_print_shows_every_chart_on_white(browser: Browser, town: Path) -> None:
         charts = page.locator(".frame:not([hidden]) .chart:empty")
         empty = charts.evaluate_all("(found) => found.map((one) => one.dataset.chart)")
         assert empty == ["suppressed"], "every chart was drawn, and nothing is suppressed"
-
-
-def plain(text: str) -> str:
-    """Without spaces and ligatures."""
-    return re.sub(r"\s", "", normalize("NFKC", text))
-
-
-def test_everything_is_on_paper_and_no_button(browser: Browser, town: Path) -> None:
-    """Failure would look like: columns and rows that a screen would scroll to, and that paper does not have."""
-    with viewing(browser, town) as page:
-        open_table(page, "of-area", "now")
-        paper = plain("".join(sheet.extract_text() for sheet in PdfReader(BytesIO(page.pdf())).pages))
-        page.set_viewport_size({"width": A4, "height": 900})
-        page.emulate_media(media="print")
-        draw_everything(page)
         cells = page.locator("th, td").all_inner_texts()
         scrolled = "(all) => all.filter((one) => one.scrollHeight > one.clientHeight + 1 || one.scrollWidth > A4)"
         assert page.locator(".scroll").evaluate_all(scrolled.replace("A4", str(A4))) == []

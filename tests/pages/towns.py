@@ -91,12 +91,7 @@ def _forecast(survey: Survey) -> ForecastResult:
     """What was forecast after the last final: of all visitors; the newest publication was unexpected."""
     ends = {
         f"{kind}_{size}": Intervals(low=[[300.0 - width]] * 3, high=[[300.0 + width]] * 3)
-        for kind, size, width in (
-            ("truth", 80, 20),
-            ("truth", 95, 30),
-            ("publication", 80, 40),
-            ("publication", 95, 60),
-        )
+        for kind, size, width in WIDTHS
     }
     about = {"kind": "visitors", "attribute": None, "names": ("visitors",), "suppressed": None}
     mean = [[300.0], [310.0], [305.0]]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.helpers.browser import PATIENCE_MS
+from tests.helpers.browser import PATIENCE_MS, tab
 
 AXE = Path(__file__).parent / "node_modules" / "axe-core" / "axe.min.js"
 
@@ -19,21 +19,12 @@ def viewing(
     browser: Browser, file: Path, view: str = "", *, width: int = 1280, height: int = 900, dark: bool = False
 ) -> Iterator[Page]:
     """A page in a tab of its own. Afterwards: no script failed, and nothing was asked of any network."""
-    context = browser.new_context(
-        viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light", accept_downloads=True
-    )
-    page = context.new_page()
-    page.set_default_timeout(PATIENCE_MS)
     wrong: list[str] = []
-    asked: list[str] = []
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
-    page.on("dialog", lambda dialog: wrong.append(f"dialog: {dialog.message}"))
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(file.as_uri() + view)
-    page.wait_for_selector("body[data-drawn=yes]")
-    yield page
-    context.close()
+    with tab(browser, width, dark, height) as (page, asked):
+        page.on("console", lambda said: wrong.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(file.as_uri() + view)
+        page.wait_for_selector("body[data-drawn=yes]")
+        yield page
     assert not wrong, wrong
     assert [address for address in asked if not address.startswith(("file:", "blob:", "data:"))] == []
 

@@ -58,22 +58,10 @@ def test_every_row_has_the_numbers_of_the_json(case: str) -> None:
     expected = []
     for attribute in result["attributes"]:
         for place, value in enumerate(attribute["values"]):
-            numbers = {name: attribute[name] and attribute[name][place] for name in NUMBERS}
-            expected.append(
-                {
-                    "period": result["period"],
-                    "begin": datetime.fromisoformat(result["begin"]),
-                    "end": datetime.fromisoformat(result["end"]),
-                    "attribute": attribute["name"],
-                    "value": value,
-                    "row": None,
-                    "column": None,
-                    "n": attribute["n"],
-                    **numbers,
-                    "suppressed": attribute["suppressed"],
-                    "kind": result["kind"],
-                }
-            )
+            row = {name: attribute[name] and attribute[name][place] for name in NUMBERS}
+            row |= {name: datetime.fromisoformat(result[name]) for name in ("begin", "end")}
+            row |= {"period": result["period"], "kind": result["kind"], "attribute": attribute["name"], "value": value}
+            expected.append(row | {name: attribute.get(name) for name in ("n", "suppressed", "row", "column")})
     assert rows == expected
     assert len(rows) == 5
 

@@ -1,16 +1,14 @@
 """Kills of workers and of runners at random moments leave every sink equal to the finals, and these to a recount."""
 
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack, closing
 from pathlib import Path
 from random import Random
 
 import pytest
 
-from bench._processes import workers
+from bench._processes import ServerProcess, workers
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, Topics, publish
 from tests.helpers.eventually import eventually
@@ -24,35 +22,6 @@ from views.sinks import open_sink
 
 PERIODS, SEED = 8, 36
 LAST_SECONDS = 300.0
-
-
-class ViewsProcess:
-    """`hearsay views`, which can be killed and started again."""
-
-    def __init__(self, sinks: list[str], log: Path) -> None:
-        options = [word for sink in sinks for word in ("--to", sink)]
-        self._command = [sys.executable, "-m", "hearsay", "views", *options]
-        self._log = log
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-
-    def kill(self) -> None:
-        assert self._process is not None
-        self._process.kill()
-        self._process.wait(60)
-
-
-@contextmanager
-def making_views(sinks: list[str], log: Path) -> Iterator[ViewsProcess]:
-    process = ViewsProcess(sinks, log)
-    process.start()
-    try:
-        yield process
-    finally:
-        process.kill()
 
 
 @pytest.mark.integration
@@ -72,10 +41,10 @@ def test_every_sink_is_equal_to_the_finals_after_kills_of_workers_and_runners(
     monkeypatch.setenv("HEARSAY_KAFKA_BOOTSTRAP", kafka_settings.bootstrap)
     monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
     publish(kafka_settings, topics, SCHEME.survey)
-    with (
-        workers(2, kafka_settings, topics, KEY, tmp_path) as group,
-        making_views(["topics", *sinks], tmp_path / "views.log") as runner,
-    ):
+    options = [word for sink in ("topics", *sinks) for word in ("--to", sink)]
+    runner = ServerProcess(tmp_path / "views.log", 0, "-m", "hearsay", "views", *options).start()
+    with workers(2, kafka_settings, topics, KEY, tmp_path) as group, ExitStack() as ending:
+        ending.callback(runner.kill)
         group[0].wait_until_ready()
         for period in range(PERIODS):
             rows = tuple(Row(token, 1 + token % 3, token % 3, token) for token in range(1, 100 + random.randrange(100)))

@@ -72,20 +72,20 @@ def _check(seed: int, units: bool = False) -> None:
 
 
 @pytest.mark.parametrize("units", [False, True])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_set_of_cells_is_known_to_have_few_reports(seed: int, units: bool) -> None:
     _check(seed, units)
 
 
 @pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("first", range(20, 200, 20))
+@pytest.mark.parametrize("first", range(8, 200, 24))
 @pytest.mark.parametrize("units", [False, True])
 def test_nor_in_many_more_surveys(first: int, units: bool) -> None:
-    for seed in range(first, first + 20):
+    for seed in range(first, first + 24):
         _check(seed, units)
 
 
-@pytest.mark.parametrize("seed", [13, 26, 37])
+@pytest.mark.parametrize("seed", [13, 37])
 def test_tables_pages_and_the_dashboard_tell_no_more(tmp_path: Path, seed: int) -> None:
     """A data directory with the numbers that are coarse: all that a reader gets of it is the same."""
     collected = Collected.of(random_collection(seed))
@@ -180,22 +180,6 @@ def statistics_by_gap() -> Control:
     return known, numbers
 
 
-def empty_gaps_apart() -> Control:
-    """A gap without reports is a range of its own, so every other range begins with a report."""
-    known, numbers, _ = _of({"a": [[7, 2, 0, 8, 9]]})
-    for gaps, n in [(range(1, 2), 7), (range(2, 5), 10), (range(5, 6), 9)]:
-        cells = known.select(gaps=gaps)
-        known.tell(Fact(cells, n, n), Fact(cells[:1], 1), Fact(cells[:-1], 0, M - 1))
-    return known, numbers
-
-
-def ranges_of_each_question_beside_those_of_all() -> Control:
-    known, numbers, _ = _of({"a": [[6, 6]], "b": [[2, 9]]})
-    known.tell(*(Fact([cell], 6, 6) for cell in known.select(kinds={"a"})), Fact(known.select(kinds={"b"}), 11, 11))
-    known.tell(Fact(known.select(gaps={1}), 8, 8), Fact(known.select(gaps={2}), 15, 15))
-    return known, numbers
-
-
 def provisional_answers() -> Control:
     """A question has answers as soon as it has enough reports, and is left out of the final with another one."""
     known, numbers, scheme = _of({"a": [[6]], "b": [[20]], "c": [[2]]})
@@ -220,14 +204,6 @@ def a_period_that_is_named() -> Control:
     return known, numbers
 
 
-def all_reports_so_far_beside_what_is_left_out() -> Control:
-    """Of two questions that are left out together neither had enough reports: it would have been smaller than a."""
-    known, numbers, scheme = _of({"a": [[5]], "b": [[3]], "c": [[3]]})
-    known.tell(Fact(known.cells, 10, 10 + M - 1))
-    tell_released(known, scheme, {"a": {1: 5}})
-    return known, numbers
-
-
 AGAIN, FIRST, EVER = 1, 2, 3  # in place of gaps: not the first report in the week; the first one; the first ever
 
 
@@ -240,13 +216,6 @@ def week_of(*periods: tuple[int, int, int]) -> tuple[Knowledge, Numbers, UnitSum
     visits = [sum(flags) for flags in periods]
     n, new = (sum(sum(flags[least:]) for flags in periods) for least in (1, 2))
     return known, numbers, UnitSum(0, {"a": n}, {"a": new}, {}, {"a": sum(visits)}, {"a": max(visits)})
-
-
-def running_sums_of_units() -> Control:
-    """A week so far: what came with its second day is known."""
-    known, numbers, _ = week_of((0, 9, 0), (7, 2, 0))
-    known.tell(Fact(known.select(gaps={FIRST, EVER}), 11, 11))
-    return known, numbers
 
 
 def new_visitors_without_a_test_of_their_own() -> Control:
@@ -273,13 +242,9 @@ def weeks_beside_months() -> Control:
 
 CONTROLS: Sequence[Callable[[], Control]] = (
     statistics_by_gap,
-    empty_gaps_apart,
-    ranges_of_each_question_beside_those_of_all,
     provisional_answers,
     two_provisional_counts,
     a_period_that_is_named,
-    all_reports_so_far_beside_what_is_left_out,
-    running_sums_of_units,
     new_visitors_without_a_test_of_their_own,
     weeks_beside_months,
 )

@@ -71,13 +71,6 @@ def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanis
         assert (result.consistent_low, result.consistent_high) == (None, None)
 
 
-def test_a_result_carries_what_any_other_estimate_can_be_made_from() -> None:
-    result, scheme = histogram().attribute("a"), scheme_of(ATTRIBUTE, TERMS)
-    assert result.statistics is not None
-    assert np.array_equal(result.statistics.supports, crowd(scheme)["a"].N)
-    assert result.statistics.n.tolist() == [10_000, 10_000]
-
-
 def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise() -> None:
     result, scheme = histogram(), scheme_of(ATTRIBUTE, TERMS)
     assert result.fingerprint == scheme.fingerprint
@@ -105,14 +98,6 @@ def test_a_result_with_a_cap_of_one_has_both_figures_for_any_two_histories() -> 
     published, exact = histogram(", memo_cap: 1").guarantees, scheme_of(ATTRIBUTE, TERMS).guarantees
     assert published.any[100].whole == pytest.approx(4.0)
     assert published.any_without_cap == {t: exact.any(t) for t in (10, 100)}
-
-
-def test_below_the_minimum_a_result_says_so_and_nothing_else() -> None:
-    result = histogram(", minimum: 1000", people=500)
-    assert (result.suppressed, result.n) == ("minimum", None)
-    attribute = result.attribute("a")
-    assert attribute.suppressed == "minimum"
-    assert (attribute.n, attribute.estimate, attribute.consistent, attribute.statistics) == (None,) * 4
 
 
 def test_a_period_without_reports_has_a_result_without_estimates() -> None:

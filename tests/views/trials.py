@@ -9,7 +9,7 @@ Both raise AssertionError with what is wrong.
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from threading import Barrier, BrokenBarrierError
 from types import FrameType, SimpleNamespace
@@ -28,7 +28,7 @@ from stream_app.log import FINALS, Come, Output, TopicName
 from views.past import Past
 from views.reading import decode_result
 from views.runner import Runner
-from views.sinks import Made, Sink
+from views.sinks import Sink
 from views.view import View, all_views, is_piece
 
 SURVEY = """
@@ -37,7 +37,7 @@ SURVEY = """
 """
 TYPES = (pa.int64(), pa.float64(), pa.string(), pa.bool_(), pa.timestamp("us", tz="UTC"))
 """What columns of tables may be: every sink has a type for each."""
-CRASHES = 16
+CRASHES = 10
 FLUSH_SECONDS = 60.0
 """How long one of two runners waits for the other."""
 
@@ -113,7 +113,7 @@ def check_sink(open_sink: Callable[[str], Sink], content: Callable[[str], Conten
     trial.check_complete("calm")
     with closing(open_sink("counted")) as sink:
         counted = _Crashing(sink)
-        trial.run(counted)
+        trial.run(counted.sink)
     for call in range(0, counted.calls, max(1, counted.calls // CRASHES)):
         trial.crash(f"crash-{call}", call)
     trial.run_two_in_turns("in turns")
@@ -160,7 +160,7 @@ class _Trial:
         sink = self._open(place)
         crashing = _Crashing(sink, call)
         try:
-            self.run(crashing)
+            self.run(crashing.sink)
         except BaseException:
             if not crashing.crashed:  # otherwise it is _Crash, or what somebody made of it
                 raise
@@ -214,34 +214,23 @@ class _Crashing:
     """A sink in which a crash comes before one of the calls that it makes, of whatever function; it counts them."""
 
     def __init__(self, sink: Sink, at: int = -1) -> None:
-        self._sink = sink
+        self.sink = _changed(
+            sink, **{name: self._counted(getattr(sink, name)) for name in ("complete", "add", "flush")}
+        )
         self._at = at
         self.calls = 0
         self.crashed = False
 
-    def complete(self) -> Mapping[str, int]:
-        with self._counted():
-            return self._sink.complete()
+    def _counted(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def counted(*given: Any) -> Any:
+            before = sys.getprofile()
+            sys.setprofile(self._note)
+            try:
+                return call(*given)
+            finally:
+                sys.setprofile(before)
 
-    def add(self, made: Made) -> None:
-        with self._counted():
-            self._sink.add(made)
-
-    def flush(self) -> None:
-        with self._counted():
-            self._sink.flush()
-
-    def close(self) -> None:
-        self._sink.close()
-
-    @contextmanager
-    def _counted(self) -> Iterator[None]:
-        before = sys.getprofile()
-        sys.setprofile(self._note)
-        try:
-            yield
-        finally:
-            sys.setprofile(before)
+        return counted
 
     def _note(self, frame: FrameType, event: str, argument: Any) -> None:
         if event in ("call", "c_call"):

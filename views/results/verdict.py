@@ -5,6 +5,7 @@ rounded down: then as many reports may have been there as the rounding can hide.
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 import numpy as np
 
@@ -27,15 +28,9 @@ def verdict_reach(scheme: Scheme) -> int:
     return max(scheme.survey.horizon, 2)
 
 
+@lru_cache(1)  # a histogram and a mobility report of the same past follow each other
 def verdict_of(past: Past) -> Integrity | None:
-    """The verdict on the last period, made once; None where nothing is released of it, or counts have noise."""
-    if "verdict" not in past.memory or past.memory["verdict"][0] != past.period:
-        past.memory["verdict"] = past.period, _verdict(past)
-    found: Integrity | None = past.memory["verdict"][1]
-    return found
-
-
-def _verdict(past: Past) -> Integrity | None:
+    """The verdict on the last period; None where nothing is released of it, or counts have noise."""
     scheme, newest = past.scheme, past.newest.counts
     if isinstance(newest, Release) or not newest:
         return None

@@ -13,7 +13,6 @@ from datetime import UTC
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_hex
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -22,14 +21,13 @@ from protocols.errors import DeliveryError
 from servers.private_files import sync_directory
 from views.sinks.sink import Made
 from views.sinks.tables import TableSink, tables_of
-from views.view import View
 
 
 class ParquetSink(TableSink):
     """A directory. Files have no column `survey`, as readers know it from the directory that they are in."""
 
-    def __init__(self, address: str, views: Sequence[View[Any]] | None = None) -> None:
-        super().__init__(views)
+    def __init__(self, address: str) -> None:
+        super().__init__()
         self._root = Path(address.removeprefix("parquet:"))
         self._reached = self._root / "_reached"
         self._reached_name = f"{sha256(self.edition.encode()).hexdigest()[:16]}.json"

@@ -1,6 +1,6 @@
 """Results as tables of a PostgreSQL database. The driver, psycopg, is an extra: `pip install 'hearsay[postgresql]'`."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,7 +10,6 @@ from protocols.errors import SettingsError
 from servers.settings import has_password
 from views.sinks.sql import SqlSink
 from views.sinks.tables import TIME
-from views.view import View
 
 TYPES = {
     pa.int64(): "BIGINT",
@@ -34,7 +33,7 @@ class PostgresqlSink(SqlSink):
     parameter = "%s"
     hint = "see whether the server is up, and whether its user may create tables and write to them"
 
-    def __init__(self, address: str, views: Sequence[View[Any]] | None = None) -> None:
+    def __init__(self, address: str) -> None:
         if has_password(address):
             raise SettingsError(
                 "a password in the address of a database would be printed",
@@ -47,7 +46,7 @@ class PostgresqlSink(SqlSink):
                 "the driver of PostgreSQL is not installed", "run `pip install 'hearsay[postgresql]'`"
             ) from None
         self.errors = (psycopg.Error,)
-        super().__init__(address, views)
+        super().__init__(address)
 
     def _connect(self) -> Any:
         import psycopg

@@ -16,7 +16,6 @@ from analytics.mobility import Part
 from protocols.errors import DeliveryError
 from views.sinks.sink import Made
 from views.sinks.tables import TableSink, tables_of
-from views.view import View
 
 _REACHED = "reached_v1 (survey TEXT NOT NULL, views TEXT NOT NULL, period BIGINT NOT NULL, PRIMARY KEY (survey, views))"
 
@@ -29,8 +28,8 @@ class SqlSink(TableSink):
     errors: tuple[type[Exception], ...]  # the driver's
     hint: str
 
-    def __init__(self, place: str, views: Sequence[View[Any]] | None = None) -> None:
-        super().__init__(views)
+    def __init__(self, place: str) -> None:
+        super().__init__()
         self._place = place
         self._known: set[str] = set()
         with self._explained(), ExitStack() as opened:

@@ -1,7 +1,7 @@
 """Results as tables of an SQLite file, which anybody can open: `results/hearsay.sqlite` of a data directory."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -13,7 +13,6 @@ from protocols.errors import DeliveryError
 from servers.private_files import open_private, private_directory
 from views.sinks.sql import SqlSink
 from views.sinks.tables import TIME
-from views.view import View
 
 TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
 WAIT_SECONDS = 10.0
@@ -30,9 +29,9 @@ class SqliteSink(SqlSink):
         "if it is damaged, delete it: it is written again from finals"
     )
 
-    def __init__(self, address: str, views: Sequence[View[Any]] | None = None) -> None:
+    def __init__(self, address: str) -> None:
         self._path = Path(address.removeprefix("sqlite:"))
-        super().__init__(str(self._path), views)
+        super().__init__(str(self._path))
 
     def _connect(self) -> sqlite3.Connection:
         private_directory(self._path.parent)

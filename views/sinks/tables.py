@@ -6,13 +6,12 @@ A table's name ends with the version of its columns. So there are no migrations:
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 import pyarrow as pa
 
 from analytics.mobility import Part
 from views.sinks.sink import Made, Sink
-from views.view import View, all_views
+from views.view import all_views
 
 TIME = pa.timestamp("us", tz="UTC")
 
@@ -23,8 +22,8 @@ class TableSink(Sink, ABC):
     `edition` names the views and versions that it is complete with. Opening it shows that it can be written.
     """
 
-    def __init__(self, views: Sequence[View[Any]] | None = None) -> None:
-        with_tables = [view for view in (all_views() if views is None else views) if view.tables is not None]
+    def __init__(self) -> None:
+        with_tables = [view for view in all_views() if view.tables is not None]
         self.edition = " ".join(sorted(view.name + view.table_suffix for view in with_tables))
         self._waiting: list[Made] = []
 

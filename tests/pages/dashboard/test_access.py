@@ -23,12 +23,17 @@ PATHS = ("/events", "/events?survey=colours", "/download/colours/visitors.csv")
 FORM = "application/x-www-form-urlencoded"
 
 
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("colours")
+    with collecting(made, small_survey()) as (colours,):
+        colours.finish([30, 20, 10])
+    return made
+
+
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
-    with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-    return Source(lambda: DirectoryFollower(tmp_path))
+def source(directory: Path) -> Source:
+    return Source(lambda: DirectoryFollower(directory))
 
 
 @pytest.fixture

@@ -23,10 +23,7 @@ from views.reading import Results
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[Running]:
     with collecting(tmp_path / "collector", small_survey(values=("=1+1", "green", "blue"))) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-        colours.report(1, [3, 2, 1])  # too few
-        colours.close(1)
+        colours.finish([30, 20, 10], [3, 2, 1])  # in the second too few
     published = Published([], tmp_path, None)
     with dashboard(Source(published.follow), download=published.download) as found:
         yield found

@@ -8,10 +8,12 @@ from playwright.sync_api import Browser, Page, expect
 
 from hearsay.reports.serving import Published
 from pages.dashboard import Source
+from pages.dashboard import source as source_module
+from tests.helpers.browser import tab
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import Running, dashboard
-from tests.helpers.tabs import tab
-from tests.pages.viewing import problems
+from tests.helpers.eventually import eventually
+from tests.pages.viewing import problems, rows
 
 WIDTHS = [(1280, False), (768, True), (390, False)]
 LONG = "<b>long</b> " * 300
@@ -24,14 +26,50 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     hostile = small_survey("hostile", values=("<i>", "\u202e", "</script>")).model_copy(update={"title": LONG})
     with collecting(directory / "collector", small_survey(), hostile) as collections:
         for one in collections:
-            for period, reports in enumerate(([30, 20, 10], [3, 2, 1], [33, 22, 11], [20, 20, 20])):
-                one.report(period, reports)
-                one.close(period)
+            one.finish([30, 20, 10], [3, 2, 1], [33, 22, 11], [20, 20, 20])
             one.report(0, [22, 0, 0])
             one.report(4, [40, 0, 0])
     published = Published([], directory, None)
     with dashboard(Source(published.follow, (), published.describe), download=published.download) as found:
         yield found
+
+
+def test_a_page_asks_for_the_token_once_and_goes_on_in_place_also_if_results_are_away_for_a_while(
+    browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
+    place, away, token = tmp_path / "collector", tmp_path / "away", "a token that nobody guesses"
+    published = Published([], tmp_path, None)
+    with collecting(place, small_survey()) as (colours,):
+        colours.finish([30, 20, 10], [3, 2, 1])
+        colours.report(2, [40, 0, 0])
+        with dashboard(Source(published.follow), token=token) as running, tab(browser) as (page, asked):
+
+            def wait_for(*expected: tuple[int | None, str]) -> None:
+                """The table behind the chart of devices over time has these."""
+                eventually(lambda: [(row["devices"], row["state"]) for row in rows(page, "over-time")] == [*expected])
+
+            page.goto(running.address)
+            page.get_by_label("Token").fill(token)
+            page.get_by_role("button").click()
+            expect(page.locator("tr[data-survey=colours]")).to_be_visible()
+            assert page.evaluate("document.cookie") == "", "scripts do not see it"
+            page.goto(f"{running.address}?survey=colours")
+            expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+            wait_for((60, "final"), (None, "suppressed"), (40, "provisional"))
+            colours.report(2, [0, 25, 0])
+            wait_for((60, "final"), (None, "suppressed"), (60, "provisional"))  # of 65: rounded down
+            colours.close(2)
+            wait_for((60, "final"), (None, "suppressed"), (65, "final"))
+            trouble = page.locator(".live").get_by_text("Results cannot be read now")
+            expect(trouble).to_have_count(0)
+            place.rename(away)
+            expect(trouble).to_be_visible()
+            wait_for((60, "final"), (None, "suppressed"), (65, "final"))
+            away.rename(place)
+            expect(trouble).to_have_count(0)
+            assert len([url for url in asked if "/events?" in url]) == 1, "one stream for a page"
+            assert [url for url in asked if not url.startswith((running.address, "data:", "blob:"))] == []
 
 
 @pytest.mark.long(part="browser")

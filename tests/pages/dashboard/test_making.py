@@ -1,6 +1,7 @@
 """What pages are told about surveys, made of what has come."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,29 @@ from stream_app.log.flushes import Come, Output
 from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
 from views.reading import Followed, Results
-from views.results import HISTOGRAMS, LIVE, MOBILITY, Live
+from views.results import HISTOGRAMS, LIVE, MOBILITY, Histogram, Live, MobilityResult
 
 
-def making(chosen: frozenset[str] = frozenset()) -> Making:
-    return Making(chosen, survey_event, lambda report: report)
+@dataclass
+class Collected:
+    """Three periods of a survey: all messages of results, and those that are read here."""
+
+    messages: list[tuple[int, int, Output]]
+    finals: list[Histogram]
+    reports: list[MobilityResult]
+
+
+@pytest.fixture(scope="module")
+def colours(tmp_path_factory: pytest.TempPathFactory) -> Collected:
+    with collecting(tmp_path_factory.mktemp("colours"), small_survey()) as (collection,):
+        collection.finish(*[[30, 20, 10]] * 3)
+        messages = [(0, id, message) for id, message in collection.published()]
+        results = Results(collection.store)
+        return Collected(messages, results.histograms("colours"), results.mobility("colours"))
+
+
+def making() -> Making:
+    return Making(frozenset(), survey_event, lambda report: report)
 
 
 def records(documents: list[Document]) -> dict[str, Any]:
@@ -46,54 +65,37 @@ def test_only_what_changed_is_sent_again() -> None:
     assert set(records(made.statuses(None, True))) == {"status"}
 
 
-def test_a_survey_is_described_with_the_notes_of_its_reports(tmp_path: Path) -> None:
-    survey = small_survey()
-    with collecting(tmp_path, survey) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-        messages = [(0, id, message) for id, message in colours.published()]
-        (report,) = Results(colours.store).mobility("colours")
+def test_a_survey_is_described_with_the_notes_of_its_reports(colours: Collected) -> None:
     made = making()
-    _, before = made.apply(Come([survey]))
-    _, after = made.apply(Come([], messages))
+    _, before = made.apply(Come([small_survey()]))
+    _, after = made.apply(Come([], colours.messages))
     assert records(before)["survey/colours"]["notes"] == []
-    expected = survey_event(survey, notes=report.notes)["record"]["notes"]
+    expected = survey_event(small_survey(), notes=colours.reports[-1].notes)["record"]["notes"]
     assert records(after)["survey/colours"]["notes"] == expected != []
 
 
-def test_an_error_that_nobody_expected_costs_one_record(tmp_path: Path) -> None:
-    with collecting(tmp_path, small_survey()) as (colours,):
-        for period in range(2):
-            colours.report(period, [30, 20, 10])
-            colours.close(period)
-        messages = [(0, id, message) for id, message in colours.published()]
-
+def test_an_error_that_nobody_expected_costs_one_record(colours: Collected) -> None:
     def adjust(report: Any) -> Any:
         if report.windows[0].last == 0:
             raise KeyError("a bug")
         return report
 
     made = Making(frozenset(), survey_event, adjust)
-    results, _ = made.apply(Come([small_survey()], messages))
-    assert [result.key for result in results if "mobility" in result.key] == ["mobility/colours/1"]
+    results, _ = made.apply(Come([small_survey()], colours.messages))
+    assert [one.key for one in results if "mobility" in one.key] == ["mobility/colours/1", "mobility/colours/2"]
     assert records(made.statuses(None, False))["status"]["unread"] == ["mobility, colours/0"]
 
 
-def test_a_final_that_changed_is_named_and_the_first_one_stays(tmp_path: Path) -> None:
-    with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-        messages = [(0, id, message) for id, message in colours.published()]
-        (histogram,) = Results(colours.store).histograms("colours")
-    (changed,) = HISTOGRAMS.messages(FinalKey("colours", 0), histogram.model_copy(update={"n": 61}))
+def test_a_final_that_changed_is_named_and_the_first_one_stays(colours: Collected) -> None:
+    (changed,) = HISTOGRAMS.messages(FinalKey("colours", 0), colours.finals[0].model_copy(update={"n": 61}))
     made = making()
-    made.apply(Come([small_survey()], [*messages, (0, 99, changed)]))
+    made.apply(Come([small_survey()], [*colours.messages, (0, 99, changed)]))
     shown = records(made.statuses(None, False))
     assert shown["status"]["unread"] == ["histograms, colours/0"]
-    assert [period["n"] for period in shown["status/colours"]["periods"]] == [60]
+    assert [period["n"] for period in shown["status/colours"]["periods"]] == [60] * 3
 
 
-def test_records_of_any_bytes_are_named(tmp_path: Path) -> None:
+def test_records_of_any_bytes_are_named() -> None:
     rubbish = [
         Output(HISTOGRAMS.name, key, value) for key in (b"", b"\xff/1", b"a/b/3") for value in (b"", b"\x1f\x8b")
     ]
@@ -104,8 +106,7 @@ def test_records_of_any_bytes_are_named(tmp_path: Path) -> None:
 
 def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey(values=[f"value {number}" for number in range(40)])) as (colours,):
-        colours.report(0, [30] * 40)
-        colours.close(0)
+        colours.finish([30] * 40)
         (report,) = Results(colours.store).mobility("colours")
     cut = MOBILITY.messages(FinalKey("colours", 0), report, limit=200)
     assert len(cut) > 3
@@ -118,14 +119,9 @@ def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
     assert making().apply(_come(small_survey(), cut[1:]))[0] == [], "a piece is missing"
 
 
-def test_verdicts_on_integrity_are_counted_and_alarms_are_named(tmp_path: Path) -> None:
-    with collecting(tmp_path, small_survey()) as (colours,):
-        for period in range(3):
-            colours.report(period, [30, 20, 10])
-            colours.close(period)
-        finals = Results(colours.store).histograms("colours")
+def test_verdicts_on_integrity_are_counted_and_alarms_are_named(colours: Collected) -> None:
     status = SurveyStatus()
-    for final, verdict in zip(finals, ("consistent", "consistent", "contradicted"), strict=True):
+    for final, verdict in zip(colours.finals, ("consistent", "consistent", "contradicted"), strict=True):
         assert final.integrity is not None
         judged = final.model_copy(update={"integrity": final.integrity.model_copy(update={"verdict": verdict})})
         status.note(Followed(HISTOGRAMS, FinalKey("colours", final.period), judged))

@@ -28,10 +28,7 @@ FINALS = {"mobility/colours/0", "mobility/colours/1"}
 def collection(tmp_path: Path) -> Iterator[Collection]:
     """Two closed periods and an open one."""
     with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
-        colours.report(1, [33, 22, 11])
-        colours.close(1)
+        colours.finish([30, 20, 10], [33, 22, 11])
         colours.report(2, [40, 0, 0])
         yield colours
 
@@ -95,11 +92,9 @@ def test_a_directory_that_was_made_again_replaces_what_viewers_have(
     monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
     first, second = tmp_path / "first", tmp_path / "second"
     with collecting(first, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
+        colours.finish([30, 20, 10])
     with collecting(second, small_survey("shapes")) as (shapes,):
-        shapes.report(0, [20, 20, 20])
-        shapes.close(0)
+        shapes.finish([20, 20, 20])
     place = tmp_path / "place"
     first.rename(place)
     with dashboard(Source(lambda: DirectoryFollower(place))) as running:
@@ -114,8 +109,7 @@ def test_a_directory_that_was_made_again_replaces_what_viewers_have(
 def test_surveys_that_were_not_asked_for_are_not_shown(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey(), small_survey("shapes")) as both:
         for one in both:
-            one.report(0, [30, 20, 10])
-            one.close(0)
+            one.finish([30, 20, 10])
         with dashboard(Source(lambda: DirectoryFollower(tmp_path), ["shapes"])) as running:
             viewer = Viewer(running)
             viewer.view(has("status/shapes"))
@@ -156,10 +150,7 @@ def test_a_viewer_that_takes_nothing_for_long_is_disconnected(source: Source, mo
 
 def test_suppressed_values_never_leave_the_server(tmp_path: Path) -> None:
     with collecting(tmp_path, small_survey()) as (colours,):
-        colours.report(0, [7, 6, 4])  # fewer than the minimum of 20
-        colours.close(0)
-        colours.report(1, [30, 20, 10])
-        colours.close(1)
+        colours.finish([7, 6, 4], [30, 20, 10])  # at first fewer than the minimum of 20
         colours.report(2, [13, 0, 0])
         with dashboard(Source(lambda: DirectoryFollower(tmp_path))) as running:
             viewer = Viewer(running, "colours")
@@ -182,8 +173,7 @@ def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monk
     monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
     place, away = tmp_path / "place", tmp_path / "away"
     with collecting(place, small_survey()) as (colours,):
-        colours.report(0, [30, 20, 10])
-        colours.close(0)
+        colours.finish([30, 20, 10])
     with dashboard(Source(lambda: DirectoryFollower(place))) as running:
         viewer = Viewer(running, "colours")
         viewer.view(has("mobility/colours/0", "live/colours"))
