@@ -131,23 +131,23 @@ def _enumerated_bits(first: Flip, second: Flip, bits: int, t: int) -> float:
     A history divides the reports into blocks, one for each of its cells. Which cells they are matters only where both
     histories have one in common: its bit belongs to a block of either.
     """
-    answers = np.arange(1 << t)[:, None] >> np.arange(t) & 1
+    reports = np.arange(1 << t)[:, None] >> np.arange(t) & 1  # [set, report]; which reports say 1 is a set, too
+    ones = reports @ reports.T  # [answers, block]
+    zeros = reports.sum(axis=1) - ones
+    if_set, if_not = second.p**ones * (1 - second.p) ** zeros, second.q**ones * (1 - second.q) ** zeros
+    own, other = (np.log(share * if_set + (1 - share) * if_not) for share in (first.p, first.q))
 
     def chances(block: Whole) -> Floats:
         """ln of the chance of all answers about a bit that is no block's cell, and about each block's own bit."""
-        blocks = (block[:, None] == np.arange(block.max() + 1)).astype(np.int64)
-        ones, sizes = answers @ blocks, blocks.sum(axis=0)
-        zeros = sizes - ones
-        if_set, if_not = second.p**ones * (1 - second.p) ** zeros, second.q**ones * (1 - second.q) ** zeros
-        own, other = (np.log(share * if_set + (1 - share) * if_not) for share in (first.p, first.q))
-        alone = other.sum(axis=1)
-        return np.concatenate([alone[None], (alone[:, None] + own - other).T])
+        blocks = (np.arange(block.max() + 1)[:, None] == block) @ (1 << np.arange(t))
+        alone = other[:, blocks].sum(axis=1)
+        return np.concatenate([alone[None], alone + (own - other).T[blocks]])
 
     widest = 0.0
     for shared in _pairs_of_partitions(t):
         if max(shared.shape) <= bits:
-            one, other = (chances(np.repeat(place.ravel(), shared.ravel())) for place in np.indices(shared.shape))
-            widest = max(widest, _named(np.asarray((one[:, None] - other).max(axis=2)), bits, widest))
+            these, those = (chances(np.repeat(place.ravel(), shared.ravel())) for place in np.indices(shared.shape))
+            widest = max(widest, _named(np.asarray((these[:, None] - those).max(axis=2)), bits, widest))
     return widest
 
 
