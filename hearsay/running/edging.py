@@ -87,8 +87,9 @@ class Edging:
         given: dict[str, Any] = {"clock_key": to.clock_key, "now": lambda: datetime.now(UTC)}
         if self.events is not None:
             return DirectoryEdge(to.memos, to.sink, self.options, self.events, workspace, **given)
-        from producers.edge.records import csv_line, json_object
+        from producers.edge.records import csv_line
         from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need
+        from producers.files.json_events import json_object
 
         assert source.topic is not None and self.declared.idle is not None  # by the declaration
         read = csv_line(source.fields, self.declared.delimiter) if source.format == "csv" else json_object

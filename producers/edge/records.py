@@ -1,15 +1,11 @@
 """Records of an events topic as rows. A record is one event: an object of JSON, or a line of CSV."""
 
 import csv
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-import numpy as np
-import pyarrow as pa
-
 from producers.files import Batch, ColumnMapping
-from producers.files.batch import as_text
+from producers.files.json_events import table_of
 from protocols.errors import ReplayError
 
 Read = Callable[[str], dict[str, Any]]
@@ -33,42 +29,23 @@ def csv_line(fields: Sequence[str], delimiter: str) -> Read:
     return read
 
 
-def json_object(text: str) -> dict[str, Any]:
-    row = json.loads(text)
-    if not isinstance(row, dict):
-        raise ValueError("not an object")
-    return row
-
-
 def decode(records: Sequence[Record], columns: ColumnMapping, read: Read, encoding: str, where: str) -> Batch:
     """The events of some records of a partition; their offsets are the numbers of rows.
 
     Raises ReplayError if a record's key is not its person: two partitions would report for one person.
     """
-    rows, offsets, malformed = [], [], []
+    rows: dict[int, dict[str, Any] | None] = {}
     for record in records:
         try:
-            row = read((record.value or b"").decode(encoding))
-            cells = [_cell(row.get(name)) for name in columns.names]
+            rows[record.offset] = read((record.value or b"").decode(encoding))
         except (ValueError, csv.Error, RecursionError):
-            malformed.append(record.offset)
-            continue
-        if cells[0] and (record.key or b"") != cells[0].encode():
+            rows[record.offset] = None
+    batch = table_of(rows, columns)
+    keys = {record.offset: (record.key or b"").decode(errors="replace").strip() for record in records}
+    for offset, person in zip(batch.rows.tolist(), batch.columns[columns.person].to_pylist(), strict=True):
+        if person and keys[offset] != person:
             raise ReplayError(
-                f"{where}, offset {record.offset}: the key of the record is not its {columns.person}",
+                f"{where}, offset {offset}: the key of the record is not its {columns.person}",
                 "write events with the person as key, so that all events of a person are in one partition",
             )
-        rows.append(cells)
-        offsets.append(record.offset)
-    texts = zip(*rows, strict=True) if rows else [()] * len(columns.names)
-    found = {name: as_text(pa.array(cells, pa.string())) for name, cells in zip(columns.names, texts, strict=True)}
-    return Batch(np.array(offsets, dtype=np.int64), found, malformed, 1.0)
-
-
-def _cell(value: Any) -> str:
-    """A cell as a file would have it. Sets are lists, or texts with `;`."""
-    if isinstance(value, list):
-        return ";".join(map(_cell, value))
-    if isinstance(value, dict):
-        raise ValueError("an object is no cell")
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+    return batch

@@ -13,12 +13,14 @@ import numpy as np
 
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.csv_events import CsvEvents
-from producers.files.parquet_events import ParquetEvents
+from producers.files.json_events import JsonEvents
 from producers.files.text_stream import SAMPLE_BYTES, check_encoding, is_decodable
+from producers.files.typed_events import ARROW, TypedEvents
 from protocols.errors import ReplayError
 
 ROWS_PER_FILE = 1 << 40  # file i has the row numbers from i times this on
-SUFFIXES = (".csv", ".tsv", ".parquet", ".pq")
+JSON, TYPED = (".jsonl", ".ndjson"), (".parquet", ".pq", *ARROW)
+SUFFIXES = (".csv", ".tsv", *JSON, *TYPED)
 STANDARD_INPUT = Path("-")
 
 
@@ -76,7 +78,7 @@ class EventFiles:
     @property
     def undecodable(self) -> list[Path]:
         """The text files whose beginning is not in their encoding."""
-        texts = [file for file in self._files if isinstance(file, CsvEvents)]
+        texts = [file for file in self._files if isinstance(file, CsvEvents | JsonEvents)]
         return [file.path for file in texts if not is_decodable(file.path, file.encoding)]
 
     def identity(self, *options: object) -> str:
@@ -137,16 +139,20 @@ def event_files(directory: Path) -> list[Path]:
     )
 
 
-def _open(path: Path, form: FileFormat) -> CsvEvents | ParquetEvents:
+def _open(path: Path, form: FileFormat) -> CsvEvents | JsonEvents | TypedEvents:
     """The reader for a file, by its suffix."""
     if not path.is_file():
-        raise ReplayError(f"there is no file {path}", "give the path of a .csv (.csv.gz) or .parquet file of events")
+        raise ReplayError(
+            f"there is no file {path}", f"give the path of a file of events, one of {', '.join(SUFFIXES)}"
+        )
     delimiter = form.delimiter
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"':
         raise ReplayError(f"{delimiter!r} is not a valid delimiter", "choose one ASCII character, such as , or ;")
-    if path.suffix in (".parquet", ".pq"):
-        return ParquetEvents(path)
+    if path.suffix in TYPED:
+        return TypedEvents(path)
+    if set(path.suffixes) & set(JSON):
+        return JsonEvents(path, check_encoding(form.encoding))
     if ".csv" in path.suffixes or ".tsv" in path.suffixes:
         tabs = ".tsv" in path.suffixes
         return CsvEvents(path, "\t" if tabs else delimiter, form.quotes, check_encoding(form.encoding))
-    raise ReplayError(f"{path} is neither .csv nor .parquet", "convert it, or give it the suffix of its format")
+    raise ReplayError(f"{path} is not one of {', '.join(SUFFIXES)}", "convert it, or give it the suffix of its format")

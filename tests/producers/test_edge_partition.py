@@ -15,7 +15,8 @@ from memo_store.survey_memos import SurveyMemos
 from producers.edge import parse_edge
 from producers.edge.partition import PartitionEdge
 from producers.edge.progress import PartitionState, next_closed
-from producers.edge.records import csv_line, decode, json_object
+from producers.edge.records import csv_line, decode
+from producers.files.json_events import json_object
 from producers.stopping import never
 from protocols.errors import ReplayError, SettingsError
 from protocols.respondent import Respondent

@@ -1,5 +1,6 @@
 """A replay reports what a careful person would compute from the file, also if it was stopped, died, or is over."""
 
+import json
 import random
 from collections import Counter
 from dataclasses import replace
@@ -100,9 +101,7 @@ def test_an_event_beyond_the_tolerance_is_counted_and_left_out(replay: MakeRepla
     assert reported(sink, survey(), set("abcd")) == computed([*on_time, in_time, closing])
 
 
-def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
-    replay: MakeReplay, redis_url: str, tmp_path: Path
-) -> None:
+def test_files_of_all_formats_give_the_same_reports_as_csv(replay: MakeReplay, redis_url: str, tmp_path: Path) -> None:
     events = nearly_sorted(history(10, 1), timedelta(hours=2))
     plain = write(tmp_path / EVENTS, [e.row() for e in events])
     table = pa.table(
@@ -114,16 +113,20 @@ def test_parquet_and_compressed_csv_give_the_same_reports_as_csv(
         }
     )
     pyarrow.parquet.write_table(table, tmp_path / "events.parquet", row_group_size=50)
-    with pa.CompressedOutputStream(str(tmp_path / "events.csv.gz"), "gzip") as out:
-        out.write(plain.read_bytes())
+    with pa.ipc.new_file(str(tmp_path / "events.arrow"), table.schema) as out:
+        out.write_table(table, max_chunksize=50)
+    lines = "".join(json.dumps({**row, "at": row["at"].isoformat()}) + "\n\n" for row in table.to_pylist()).encode()
+    for name, content in (("events.csv.gz", plain.read_bytes()), ("events.jsonl.gz", lines)):
+        with pa.CompressedOutputStream(str(tmp_path / name), "gzip") as out:
+            out.write(content)
     rows = []
-    for name in ("events.csv", "events.parquet", "events.csv.gz"):
+    for name in ("events.csv", "events.parquet", "events.arrow", "events.csv.gz", "events.jsonl.gz"):
         sink = KeepingSink()
         replay(tmp_path / name, sink).run()
         rows.append(rows_by_token(sink.frames(survey())))
         with redis.Redis.from_url(redis_url) as client:
             client.flushall()
-    assert rows[0] == rows[1] == rows[2]
+    assert all(others == rows[0] for others in rows)
     assert len(rows[0]) == len(computed(events))
 
 

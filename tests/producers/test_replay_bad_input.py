@@ -1,5 +1,6 @@
 """What is wrong with files is found before a replay, with the option that helps; what cannot be replayed is refused."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from producers.events import ANY_ORDER, Inspection, Options, Rule, inspect
 from producers.events.quality import Fault
 from producers.files import ColumnMapping, FileFormat, expand
+from producers.files.json_events import LINE_BYTES
 from protocols.errors import HearsayError, ReplayError
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import COLUMNS, EVENTS, OPTIONS, START, Event, MakeReplay, computed, history, survey, write
@@ -51,6 +53,19 @@ def test_two_columns_of_one_name_are_refused(replay: MakeReplay, tmp_path: Path,
     else:
         pyarrow.parquet.write_table(table, path)
     with pytest.raises(ReplayError, match="has 2 columns 'cell'"):
+        replay(path, KeepingSink()).run()
+
+
+def test_lines_of_json_that_are_no_events_are_counted(replay: MakeReplay, tmp_path: Path) -> None:
+    good = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in ROWS]
+    bad = ["{", "[1]", '{"msisdn": {"p-4711": 1}}', '{"msisdn": "' + "p" * LINE_BYTES + '"}', "[" * 100_000]
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join([*bad, *good]))
+    summary = replay(path, KeepingSink()).run()
+    assert summary.faults[Fault.MALFORMED].count == len(bad) and summary.reports == len(computed(A_DAY))
+    assert [line for _, line in summary.faults[Fault.MALFORMED].places] == [1, 2, 3, 4, 5]
+    path.write_text('{"person": "p-4711"}')
+    with pytest.raises(ReplayError, match="has none of the columns msisdn"):
         replay(path, KeepingSink()).run()
 
 

@@ -1,6 +1,7 @@
-"""Parquet files, read in batches."""
+"""Parquet and Arrow files, read in batches."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,11 +13,12 @@ from producers.files.batch import Batch, ColumnMapping, as_text, check_header
 from protocols.errors import ReplayError
 
 BATCH_ROWS = 1 << 16
+ARROW = (".arrow", ".feather")
 TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
 @dataclass(frozen=True)
-class ParquetEvents:
+class TypedEvents:
     """Typed columns. Rows are counted from 1."""
 
     path: Path
@@ -24,22 +26,38 @@ class ParquetEvents:
     def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
         row = 1
         try:
-            with pyarrow.parquet.ParquetFile(self.path) as file:
-                advice = "select its columns with --person, --time and --map"
-                check_header(self.path, file.schema_arrow.names, columns, advice)
-                total = max(1, file.metadata.num_rows)
-                for batch in file.iter_batches(BATCH_ROWS, columns=columns.names):
+            with _opened(self.path) as (names, total, batches):
+                check_header(self.path, names, columns, "select its columns with --person, --time and --map")
+                for batch in batches(columns.names):
                     rows = np.arange(row, row + batch.num_rows)
                     row += batch.num_rows
                     cells = {name: _cells(self.path, batch, name, name == columns.time) for name in columns.names}
-                    yield Batch(rows, cells, [], (row - 1) / total)
+                    yield Batch(rows, cells, [], min(1.0, (row - 1) / total))
         except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
+            form = "Arrow" if self.path.suffix in ARROW else "Parquet"
             raise ReplayError(
-                f"{self.path} cannot be read as Parquet from about row {row} on", "check that it is complete"
+                f"{self.path} cannot be read as {form} from about row {row} on", "check that it is complete"
             ) from None
 
     def lines(self, rows: Collection[int]) -> dict[int, int]:
         return {row: row for row in rows}
+
+
+Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[tuple[list[str], int, Batches]]:
+    """The columns of a file, about how many rows it has, and some columns in batches."""
+    if path.suffix not in ARROW:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            rows = max(1, file.metadata.num_rows)
+            yield file.schema_arrow.names, rows, lambda names: file.iter_batches(BATCH_ROWS, columns=names)
+        return
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as file:
+        parts = [file.get_batch(number) for number in range(file.num_record_batches)]  # in the file, not in memory
+        rows = max(1, sum(part.num_rows for part in parts))
+        yield file.schema.names, rows, lambda names: (part.select(names) for part in parts)
 
 
 def _cells(path: Path, batch: pa.RecordBatch, name: str, is_time: bool) -> pa.Array:
