@@ -147,14 +147,14 @@ def test_each_gateway_has_the_keys_of_credentials_on_a_volume_of_its_own_and_in_
 def test_only_those_who_close_periods_have_the_operators_keys() -> None:
     keys = {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_PRESENCE_KEY_FILE"}
     assert {name for name, pod in pods() if keys & told(pod).keys()} == {"hearsay-worker"}
-    assert {name for name, service in ours().items() if keys & service["environment"].keys()} == {"worker"}
+    assert {name for name, service in ours().items() if keys & service["environment"].keys()} == {"worker", "edge"}
 
 
 def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
-    assert len(calls) == 1 + 4 + 4
+    assert len(calls) == 1 + 5 + 4
     for call in calls:
         command, own = resolve(list(call))
         command.make_context("hearsay", own)  # parses, and does nothing
