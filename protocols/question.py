@@ -19,6 +19,7 @@ from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
 from protocols.survey.sets import Padded
+from protocols.survey.thresholds import Thresholds
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,22 @@ class Question:
     @property
     def sources(self) -> tuple[Attribute, ...]:
         """The attributes of which a device must know its value: one, or both of a cross."""
-        return self.axes or (self.items,)
+        return self.axes or (self._listed if self.numeric else self.items,)
+
+    @property
+    def numeric(self) -> bool:
+        """Whether answers are about thresholds of a number."""
+        return isinstance(self.attribute, Thresholds)
+
+    @property
+    def sets(self) -> bool:
+        """Whether a device draws one element of its set."""
+        return isinstance(self.attribute, Padded) and not self.numeric
+
+    @property
+    def _listed(self) -> Attribute:
+        """The attribute with the values that devices put into cells: of thresholds the numbers."""
+        return self.attribute.number if isinstance(self.attribute, Thresholds) else self.attribute
 
     @property
     def items(self) -> Attribute:
@@ -95,11 +111,11 @@ class Question:
     def order(self) -> Whole:
         """Its values in the question's own order, each by its place in the survey's (docs/device-protocol.md).
 
-        By their UTF-8 bytes where the mechanism knows no order, paddings last; as listed where a hash, a prior or a
-        grid does; of ordered values as listed or reversed, whichever is smaller.
+        By their UTF-8 bytes where the mechanism knows no order, paddings last; as listed where a hash, a prior, a
+        grid or a threshold does; of ordered values as listed or reversed, whichever is smaller.
         """
-        as_listed, encoded = np.arange(self.k), [value.encode() for value in self.attribute.values]
-        if self._kind in ("hashed", "fresh", "plane") or self.attribute.prior is not None:
+        as_listed, encoded = np.arange(self._listed.k), [value.encode() for value in self._listed.values]
+        if self._kind in ("hashed", "fresh", "plane", "threshold") or self.attribute.prior is not None:
             return as_listed
         if isinstance(self.mechanism.first, MatrixRound):
             return as_listed if encoded <= encoded[::-1] else as_listed[::-1]
@@ -120,12 +136,12 @@ class Question:
     def id(self) -> str:
         """The same in every survey that asks the same: its memos are keyed by it."""
         encoding = self.mechanism.encoding.terms
-        parameter = encoding.get("g", encoding.get("d", 0))
-        texts = ["question", self._kind, str(parameter), str(self.k), self.fake_kind or ""]
+        parameter = next((number for key, number in encoding.items() if key in ("g", "d", "slots")), 0)
+        texts = ["question", self._kind, str(parameter), str(self._listed.k), self.fake_kind or ""]
         texts += [" ".join(self.tables["traits"]), " ".join(self.tables["first"]), str(len(self.sources))]
         for source in self.sources:
             texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
-        return text_id(*texts, *(self.attribute.values[place] for place in self.order.tolist()))
+        return text_id(*texts, *(self._listed.values[place] for place in self.order.tolist()))
 
     @property
     def _kind(self) -> str:

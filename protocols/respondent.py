@@ -55,7 +55,7 @@ class Respondent:
 
         Where one is not listed or missing (UNKNOWN), another stands for it: whether a person reports must not tell it.
         """
-        if question.several > 1:
+        if question.sets:
             return self._element(question, devices, values[question.name], period)
         listed = dict(values)
         for axis, source in enumerate(question.sources):
@@ -135,7 +135,10 @@ class Respondent:
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
         draws = self._of_period(period).draws(("once", *self._survey, question.name), devices, period)
-        return self._first_round(question, values, draws)
+        if not question.numeric:
+            return self._first_round(question, values, draws)
+        answers = self._first_round(question, self.cells(question, devices, values), draws)
+        return question.mechanism.encoding.finish(answers, self.traits(question, devices))
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
         """Round 2: the same for every attempt at one period."""
@@ -160,7 +163,7 @@ class Respondent:
         return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:
-        """What each device keeps for life and shows in its answers to this question: its hash or its buckets."""
+        """What each device keeps for life and shows in its answers to this question: its hash, buckets or slot."""
         encoding = question.mechanism.encoding
         if not encoding.lifelong:
             return None

@@ -6,6 +6,7 @@ the mean squares of a vote from inside (A) and outside (B) the variance at f is 
     n V(f) = B + (A - B) f - f^2                    reports of a sample: values and noise are random
     n V(f) = B + (A - B) f - f                      reports of everybody: only the noise is random
     n V(f) = B + (A - B) f - f^2 - c f (1 - f)      reports of a share c of a finite population
+    n V(f) = B + (A - B) f - J f^2                  reports about one of J slots (thresholds)
 
 so the interval's ends are the roots of a quadratic. For a plain binomial it is Wilson's interval. Its coverage is right
 at small n and near 0 and 1 too, where that of value +- 1.96 errors is not.
@@ -87,17 +88,22 @@ def estimate(
         )
     if isinstance(channel, PlanarChannel):
         return estimate_places(counts, n, channel, population, groups, confidence)
-    known = n > 0
-    reports = np.where(known, n, 1.0)[..., None]
+    reports = n[..., None]
+    parts, slotted = (channel.parts, channel.slots > 0) if isinstance(channel, SupportChannel) else (1, False)
+    if parts > 1 and groups is None:  # how many answers are about each slot is known, and n would know less
+        reports = parts * (counts + np.roll(counts, parts, axis=-1))
+    known = reports > 0
+    reports = np.where(known, reports, 1.0)
     frequencies = unbiased(counts / reports, channel)
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = frequencies if groups is None else frequencies @ groups.T
     most = largest(channel, groups)
-    if most > 1:  # devices have a number of a group's values: how much it varies among them is not known
+    if most > 1 or slotted:  # devices have a number of a group's values: how much it varies among them is not known
         population = None
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
-    return _score(value, inside, outside, drawn, reports, known[..., None], confidence, most)
+    squared = (1 if groups is not None else parts) - drawn
+    return _score(value, inside, outside, drawn, squared, reports, known, confidence, most)
 
 
 def largest(channel: Channel, groups: Mask | None) -> float:
@@ -175,12 +181,13 @@ def _score(
     inside: Floats,
     outside: Floats,
     drawn: Floats,
+    squared: Floats,
     n: Floats,
     known: Mask,
     confidence: float,
     most: float,
 ) -> Estimates:
-    squared, slope = 1 - drawn, inside - outside - drawn
+    slope = inside - outside - drawn
     possible = np.clip(value, 0, most)
     variance = (outside + slope * possible - squared * possible**2) / n
     error = np.sqrt(np.maximum(variance, 0))
@@ -201,7 +208,8 @@ def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: Ar
     reports = np.asarray(n, dtype=np.float64)[..., None]
     drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
     inside, outside = mean_squares(channel, None, frequencies)
-    votes = outside + (inside - outside - frequencies) * frequencies - drawn * frequencies * (1 - frequencies)
+    parts = channel.parts if isinstance(channel, SupportChannel) else 1
+    votes = outside + (inside - outside - parts * frequencies) * frequencies - drawn * frequencies * (1 - frequencies)
     return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
 
 

@@ -12,7 +12,7 @@ The interval is all f with T(f)^2 at most z^2 times that (Fieller's method), the
 It covers at any n. Where n may be 0 as far as its noise shows, every share is possible.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, largest, quantile
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased, with_votes
 from protocols.arrays import Floats, Mask, Places
-from protocols.mechanisms import Channel, MatrixChannel
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 from protocols.privacy import geometric_variance
 from protocols.scheme import Scheme
 
@@ -64,6 +64,8 @@ def estimate_noised(
     >>> estimate_noised([7, 2], 10, channel, noise, population=10).high.tolist()
     [1.0, 1.0]
     """
+    if isinstance(channel, SupportChannel):  # how many answers are about each slot has noise, too
+        channel = replace(channel, slots=0)
     reports = float(max(n, 1))
     frequencies = unbiased(np.asarray(counts, dtype=np.float64) / reports, channel)
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies

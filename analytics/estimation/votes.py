@@ -44,11 +44,16 @@ def norm_sub(frequencies: Floats) -> Floats:
 def nearest(frequencies: Floats, channel: Channel) -> Floats:
     """The nearest frequencies that are possible: a distribution, or, of sets, shares from 0 to 1 that sum to L.
 
-    Of sets, fewer devices have the second padding than the first, and so on. Both conditions are met in turn.
+    Of sets, fewer devices have the second padding than the first, and so on. Both conditions are met in turn. Of
+    thresholds, fewer numbers are above the second slot than above the first.
     """
     if not isinstance(channel, SupportChannel) or channel.several == 1:
         return norm_sub(frequencies)
     from scipy.optimize import isotonic_regression  # takes a while to import
+
+    if channel.slots:
+        above = np.clip(isotonic_regression(frequencies[: channel.items], increasing=False).x, 0, 1)
+        return np.concatenate([above, 1 - above])
 
     found, items = np.array(frequencies), channel.items
     for _ in range(TURNS):
@@ -115,8 +120,8 @@ def mean_squares(channel: Channel, groups: Mask | None, spread: Floats) -> tuple
         return _average(given, members, spread), _average(given, ~members, spread)
     if groups is None:
         floor, g = channel.floor, channel.gain
-        outside = floor * (1 - floor) / g**2
-        return outside + (1 - 2 * floor) / g, outside
+        outside = floor * (1 - channel.parts * floor) / g**2
+        return outside + (1 - 2 * channel.parts * floor) / g, outside
     squares = [(_group_square(channel, group, group), _group_square(channel, group, ~group)) for group in groups]
     inside, outside = np.array(squares).reshape(-1, 2).T
     return inside, outside

@@ -59,10 +59,14 @@ class Answers:
 
     @cached_property
     def consistent(self) -> ConsistentShares:
-        """The consistent histogram; where counts have noise, the one nearest to the estimates."""
-        if self.noise is not None:
+        """The consistent histogram; where counts have noise, and of thresholds, the one nearest to the estimates."""
+        if self.noise is not None or self._slots:
             return ConsistentShares(nearest(self.shares.value, self.channel))
         return consistent_shares(self.counts, self.n, self.channel)
+
+    @property
+    def _slots(self) -> int:
+        return self.channel.slots if isinstance(self.channel, SupportChannel) else 0
 
     @cached_property
     def sizes(self) -> Estimates | None:
@@ -70,7 +74,7 @@ class Answers:
 
         Paddings are nested, so it is known how they vary together among those who reported.
         """
-        if not isinstance(self.channel, SupportChannel) or self.channel.several == 1:
+        if not isinstance(self.channel, SupportChannel) or self.channel.several == 1 or self._slots:
             return None
         paddings = np.arange(self.channel.items, self.channel.k)
         likely = nearest(self.shares.value, self.channel)
@@ -124,6 +128,8 @@ class Answers:
         return Table.of(self._estimate(self.counts, None, np.inf), known, self.n, self.channel)
 
     def _estimate(self, counts: ArrayLike, groups: Mask | None, population: float | None = None) -> Estimates:
+        if self._slots:  # how much numbers vary is not known: what is known is how many are above a slot
+            population = np.inf
         population = float(self.visitors.value) if population is None else population
         if self.noise is None:
             return estimate(counts, self.n, self.channel, population=population, groups=groups)

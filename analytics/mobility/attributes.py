@@ -26,6 +26,7 @@ from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Places
 from protocols.question import Question
 from protocols.survey import Attribute, dwell_times
+from protocols.survey.thresholds import Thresholds
 
 DRAWS = 2000
 RIVALS = 25  # areas below the ranking that are considered too
@@ -69,6 +70,8 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
 
 def amount(attribute: Attribute, answers: Answers) -> Amount:
     """The summary of a window's numbers."""
+    if isinstance(attribute, Thresholds):
+        return _above_thresholds(attribute, answers)
     ends = np.array(attribute.numbers)
     middles, mean = ends.mean(axis=1), _mean(answers, ends.mean(axis=1))
     found = zip(attribute.quantiles, *_quantiles(answers, attribute.quantiles), strict=True)
@@ -80,6 +83,37 @@ def amount(attribute: Attribute, answers: Answers) -> Amount:
             AmountQuantile(at=at, value=middles[place], low=ends[low, 0], high=ends[high, 1])
             for at, low, place, high in found
         ),
+    )
+
+
+def _above_thresholds(attribute: Thresholds, answers: Answers) -> Amount:
+    """The same if answers tell what is above thresholds: in units of the range, the mean is the share of all answers.
+
+    A quantile can be in a slot unless too few numbers are above the slot before, or too many above the one after. Its
+    value is between the middles of slots, at both ends of the range all numbers and none are above.
+    """
+    slots, shares = answers.channel.k // 2, answers.shares
+    above = np.arange(answers.channel.k) < slots
+    passed = answers.of_groups(above[None, :])
+    at = attribute.numbers_at
+    value, low, high = (at(float(part[0]) / slots) for part in (passed.value, passed.low, passed.high))
+    error = passed.error[0] / slots * (at(1) - at(0))
+    mean = Estimates(*map(np.asarray, (value, error, low, high)))
+    before, after = np.append(1.0, shares.high[: slots - 1]), np.append(shares.low[1:slots], 0.0)
+    middles = np.concatenate([[0.0], (np.arange(slots) + 0.5) / slots, [1.0]])
+    falling = np.concatenate([[1.0], answers.consistent.value[:slots], [0.0]])
+    quantiles = []
+    for level in attribute.quantiles if slots > 1 else ():
+        (kept,) = np.nonzero((before >= 1 - level) & (1 - level >= after))
+        found = float(np.interp(level - 1, -falling, middles))
+        ends = (min(found, kept.min(initial=slots) / slots), max(found, (kept.max(initial=-1) + 1) / slots))
+        quantiles.append(AmountQuantile(at=level, value=at(found), low=at(ends[0]), high=at(ends[1])))
+    return Amount(
+        mean=quantity(mean),
+        sum=quantity(product(mean, answers.visitors)),
+        off=float(np.ptp(attribute.number.numbers[0]) / 2),
+        quantiles=tuple(quantiles),
+        top=quantity(shares[slots - 1]),
     )
 
 

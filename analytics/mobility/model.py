@@ -155,12 +155,21 @@ class AmountQuantile(ResultModel):
 
 
 class Amount(ResultModel):
-    """A number that visitors have. Each counts with the middle of its value of the attribute."""
+    """A number that visitors have. Each counts with the middle of its value of the attribute.
+
+    Of thresholds, values of the attribute are slots of the range, and shares those of the visitors above a slot: above
+    a number in it that is drawn evenly. The mean is not made of these shares, and quantiles lie between slots.
+    """
 
     mean: Quantity
     sum: Quantity = Field(description="the mean times the visitors of the window")
     off: float = Field(description="by how much the mean may be off besides: half the width of the widest value")
     quantiles: tuple[AmountQuantile, ...]
+    top: Quantity | None = Field(
+        None,
+        exclude_if=lambda top: top is None,
+        description="of thresholds: the share of numbers above the last slot; if it is large, numbers may be cut",
+    )
 
 
 class Axis(ResultModel):

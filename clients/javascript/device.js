@@ -231,12 +231,7 @@ function independent(bits) {
 //
 // `memoise` is in the question's own order of values; `toSurvey` puts memo and trait into the survey's.
 
-function encodingFor({ kind, k, parameter, first, second, fakes, grid }) {
-  if (kind === "hashed") return hashed(k, parameter, first, second);
-  if (kind === "fresh") return fresh(k, parameter, first);
-  if (kind === "buckets") return buckets(k, parameter, first, second);
-  return kind === "unary" ? unary(k, first, second, fakes) : direct(k, first, second, fakes, grid);
-}
+const encodings = { direct, unary, hashed, fresh, buckets, threshold, plane: direct };
 
 const digestsOf = (...noises) => Promise.all(noises.filter(Boolean).map((each) => each.digest()));
 
@@ -254,7 +249,7 @@ function noise({ rate, ends, inside, p, q }, k, grid, fakes) {
   return { digest: shifts.digest, from, fake: (draws) => shifts.one(draws, 1) };
 }
 
-function direct(k, first, second, fakes, grid) {
+function direct({ k, first, second, fakes, grid }) {
   const one = noise(first, k, grid, fakes?.kind === "bare" && fakes.shares);
   const two = second && noise(second, k, grid);
   const drawn = fakes?.kind === "noisy" && table(fakes.shares);
@@ -273,7 +268,7 @@ function direct(k, first, second, fakes, grid) {
   };
 }
 
-function unary(k, first, second, fakes) {
+function unary({ k, first, second, fakes }) {
   const drawn = fakes?.kind === "noisy" && table(fakes.shares);
   const one = eightBits(first.q, first.p);
   const flips = second && eightBits(second.q);
@@ -305,12 +300,12 @@ function unary(k, first, second, fakes) {
 }
 
 // Hash x maps value i to the inner product of the digits of x and those of the i-th point.
-function hashed(k, g, first, second) {
+function hashed({ k, parameter: g, first, second }) {
   const places = range(mostDigits(g)).reverse();
   const rows = range(g ** places.length).map((number) => places.map((i) => floor(number / g ** i) % g));
   const points = rows.filter((row) => row.find((digit) => digit) === 1).slice(0, k);
   const cell = (value, trait) => sum(rows[trait].map((digit, i) => digit * points[value][i])) % g;
-  const symbols = direct(g, first, second);
+  const symbols = direct({ k: g, first, second });
   return {
     ...symbols,
     async digests() {
@@ -319,18 +314,18 @@ function hashed(k, g, first, second) {
     },
     trait: (draws) => uniform(rows.length).one(draws),
     cell,
-    toSurvey: (memo, trait) => [memo, trait],
+    toSurvey: kept,
     finish: (answer, trait) => symbolBytes(trait * g + answer, rows.length * g),
-    supports: (answer, trait) => range(k).filter((i) => cell(i, trait) === answer),
+    supports: sentTo(k, cell),
   };
 }
 
-function fresh(k, g, first) {
+function fresh({ k, parameter: g, first }) {
   const count = freshDigits(k, g);
   const places = range(count).map((i) => g ** i);
   const digitOf = (number, place) => floor(number / place) % g;
   const cell = (hash, value) => sum(places.map((place) => digitOf(hash, place) * digitOf(value, place))) % g;
-  const symbols = direct(g, first, null);
+  const symbols = direct({ k: g, first });
   return {
     ...symbols,
     async digests() {
@@ -342,15 +337,15 @@ function fresh(k, g, first) {
       const hash = drawn.reduce((before, digit) => before * g + digit, 0);
       return hash * g + (await symbols.memoise(cell(hash, value), mine, draws));
     },
-    toSurvey: (memo, trait) => [memo, trait],
+    toSurvey: kept,
     finish: (answer) => symbolBytes(answer, g ** (count + 1)),
     supports: (answer) => range(k).filter((value) => cell(floor(answer / g), value) === answer % g),
   };
 }
 
 // The last cell stands for all values that are not held.
-function buckets(k, d, first, second) {
-  const bits = unary(d, first, second);
+function buckets({ k, parameter: d, first, second }) {
+  const bits = unary({ k: d, first, second });
   const supports = (answer, trait) => bits.supports(answer).map((place) => trait[place]);
   return {
     ...bits,
@@ -372,6 +367,24 @@ function buckets(k, d, first, second) {
     supports,
   };
 }
+
+// One bit: whether a number is above a threshold, whose slot answers show.
+function threshold({ k, parameter: slots, first, second }) {
+  const [symbols, places] = [direct({ k: 2, first, second }), slots * (k - 1)];
+  const cell = (value, trait) => Number(value > floor(trait / slots));
+  return {
+    ...symbols,
+    digests: async () => ({ ...(await symbols.digests()), traits: [await digest(1, 1, () => [places], "(1,)")] }),
+    trait: async (draws) => below(places, (await draws.longs(1))[0]),
+    cell,
+    toSurvey: kept,
+    finish: (answer, trait) => symbolBytes(floor(trait / (k - 1)) + (1 - answer) * slots, 2 * slots),
+    supports: sentTo(k, cell),
+  };
+}
+
+const kept = (memo, trait) => [memo, trait];
+const sentTo = (k, cell) => (answer, trait) => range(k).filter((value) => cell(value, trait) === answer);
 
 function symbolBytes(symbol, count) {
   const width = count <= 1 << 8 ? 1 : count <= 1 << 16 ? 2 : 4;
@@ -463,25 +476,12 @@ function onlyKeys(record, known, what) {
 }
 
 // Text that has UTF-8 bytes: half of a surrogate pair has none.
-function textOf(given) {
-  need(typeof given === "string" && !/\p{Surrogate}/u.test(given), "text");
-  return given;
-}
-
-function listOf(given, most, what) {
-  need(Array.isArray(given) && given.length > 0 && given.length <= most, what);
-  return given;
-}
-
-function wholeIn(given, least, most, what) {
-  need(Number.isInteger(given) && least <= given && given <= most, what);
-  return given;
-}
-
-function oneOf(given, known, what) {
-  need(known.includes(given), what);
-  return given;
-}
+const textOf = (given) => (typeof given === "string" && !/\p{Surrogate}/u.test(given) ? given : notTerms("text"));
+const listOf = (given, most, what) =>
+  Array.isArray(given) && given.length > 0 && given.length <= most ? given : notTerms(what);
+const wholeIn = (given, least, most, what) =>
+  Number.isInteger(given) && least <= given && given <= most ? given : notTerms(what);
+const oneOf = (given, known, what) => (known.includes(given) ? given : notTerms(what));
 
 // JSON.parse keeps the last of two keys with the same name; another reader may keep the first.
 function parsed(text) {
@@ -680,14 +680,16 @@ function questionOf(given, sources, solution, share) {
   need(unique(values), "crosses");
   const k = values.length;
   const [kind, parameter] = encodingOf(given.encoding, k, grid);
+  const size = kind === "threshold" ? 2 : parameter || k; // of a memo: how many symbols there are, or bits
   need((kind === "plane") === placed, "geo");
   need(kind === "fresh" || k <= MAX_VALUES, "values");
   const bits = kind === "unary" || kind === "buckets";
   const ordered = kind === "direct" && has(given.first, "ends");
-  need(several === 1 || kind === "unary" || (kind === "direct" && !ordered), "several");
+  const plain = kind === "unary" || (kind === "direct" && !ordered);
+  need(several === 1 || plain, "several");
   const read = (numbers) => {
     if (kind === "plane") return moveOf(numbers);
-    return ordered ? matrixOf(numbers, k) : flipOf(numbers, bits ? 0 : parameter || k);
+    return ordered ? matrixOf(numbers, k) : flipOf(numbers, bits ? 0 : size);
   };
   const [first, second] = [read(given.first), given.second === null ? null : read(given.second)];
   need(!ordered || second === null || k <= MAX_ORDERED_TWICE, "values");
@@ -695,7 +697,7 @@ function questionOf(given, sources, solution, share) {
   need(PARTS.every((part) => Array.isArray(given.tables[part])), "tables");
   let [fakes, encoding] = [null, null];
   if (solution.startsWith("rs")) {
-    need((kind === "direct" || kind === "unary") && !ordered, "fakes");
+    need(plain, "fakes");
     const kinds = kind === "direct" ? ["bare", "noisy"] : solution === "rs+fd" ? ["zero", "noisy"] : ["noisy"];
     const shares = prior ?? new Array(k).fill(1 / k);
     fakes = { kind: oneOf(given.fakes, kinds, "fakes"), shares, prior: prior !== null };
@@ -704,21 +706,22 @@ function questionOf(given, sources, solution, share) {
   return {
     ...{ sources, values, several, items: k - paddings.length, k, kind, first, second, fakes, bits, tables: given.tables },
     name: sources.map((source) => source.name).join("*"),
-    parameter, // of hashes g, of buckets d, otherwise 0
+    parameter, // of hashes g, of buckets d, of thresholds slots, otherwise 0
     share, // the chance that a device draws it, where it draws one
-    size: parameter || k, // of a memo: how many symbols there are, or bits
-    states: min(k, kind === "buckets" ? parameter + 1 : parameter || k), // memos that a device can ever have
+    size,
+    states: min(k, size + (kind === "buckets")), // memos that a device can ever have
     losses: new Map(),
-    encoding: () => (encoding ??= encodingFor({ kind, k, parameter, first, second, fakes, grid })),
+    encoding: () => (encoding ??= encodings[kind]({ k, parameter, first, second, fakes, grid })),
   };
 }
 
 function encodingOf(given, k, grid) {
-  const keys = { direct: "", unary: "", hashed: "g", fresh: "g", buckets: "d", plane: "columns rows" };
+  const keys = { direct: "", unary: "", hashed: "g", fresh: "g", buckets: "d", threshold: "slots", plane: "columns rows" };
   const kind = oneOf(given.kind, Object.keys(keys), "encoding");
   onlyKeys(given, `kind ${keys[kind]}`, "encoding");
   if (kind === "plane") need(grid && given.columns === grid.columns && given.rows === grid.rows, "encoding");
-  if (kind === "buckets") return [kind, wholeIn(given.d, 1, k, "buckets")];
+  if (["buckets", "threshold"].includes(kind))
+    return [kind, wholeIn(given[keys[kind]], 1, k - (kind === "threshold"), kind)];
   if (keys[kind] !== "g") return [kind, 0];
   const g = oneOf(given.g, FRESH_PRIMES, "hash");
   if (kind === "hashed") need(g <= 13 && k <= (g ** mostDigits(g) - 1) / (g - 1), "hash");
@@ -818,22 +821,24 @@ const then = ({ p, q }, next) => ({ p: p * (next.p - next.q) + next.q, q: q * (n
 
 // After t linked answers from one memo: `whole` between any two values, `unit` between neighbours, or for a cell side.
 function loss(question, t) {
-  const { first, second, losses, bits, size, several } = question;
-  if (losses.has(t)) return losses.get(t);
-  if (first.ends) losses.set(t, more.matrixLoss(first, t === 1 ? second : null));
-  else if (first.rate) {
+  if (!question.losses.has(t)) question.losses.set(t, lossAfter(question, t));
+  return question.losses.get(t);
+}
+
+function lossAfter(question, t) {
+  const { first, second, bits, size, several } = question;
+  if (first.ends) return more.matrixLoss(first, t === 1 ? second : null);
+  if (first.rate) {
     const rate = t === 1 && second ? min(first.rate, second.rate) : first.rate;
-    losses.set(t, { whole: rate * geo.sidesApart(question.sources[0].grid, NEAR), unit: rate });
-  } else {
-    const drawn = second ? normalised(question, second) : SENT;
-    const ones = then(normalised(question, first), { p: 1, q: (drawn.q / drawn.p) ** t });
-    const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
-    const [named, contradicted] = [log(ones.p / ones.q), -log(zeros.p / zeros.q)];
-    const whole = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
-    const ofSets = bits || several === 1 ? whole : log(1 + (exp(whole) - 1) / several);
-    losses.set(t, { whole: ofSets, unit: ofSets, element: whole });
+    return { whole: rate * geo.sidesApart(question.sources[0].grid, NEAR), unit: rate };
   }
-  return losses.get(t);
+  const drawn = second ? normalised(question, second) : SENT;
+  const ones = then(normalised(question, first), { p: 1, q: (drawn.q / drawn.p) ** t });
+  const zeros = then(first, { p: ((1 - drawn.p) / (1 - drawn.q)) ** t, q: 1 });
+  const [named, contradicted] = [log(ones.p / ones.q), -log(zeros.p / zeros.q)];
+  const element = bits ? (size === 1 ? max(named, contradicted) : named + contradicted) : named;
+  const whole = bits || several === 1 ? element : log(1 + (exp(element) - 1) / several);
+  return { whole, unit: whole, element };
 }
 
 // All memos of `count` cells, between histories that are the same up to renaming the cells.
@@ -879,7 +884,7 @@ function normalised({ bits, size }, { p, q }) {
 
 // Its values in the question's own order, each by its place in the survey's; null: as listed.
 function orderOf({ kind, fakes, first, values, items, k }) {
-  if (["hashed", "fresh", "plane"].includes(kind) || fakes?.prior) return null;
+  if (["hashed", "fresh", "plane", "threshold"].includes(kind) || fakes?.prior) return null;
   if (!first.ends)
     return [...range(items).sort((a, b) => byBytes(values[a], values[b])), ...range(k - items, items)];
   return byBytes(values[0], values[k - 1]) < 0 ? null : range(k).reverse(); // no value is there twice
@@ -1537,7 +1542,7 @@ export class Device {
       for (const each of await askedBy(other)) {
         const same = mine.find(({ id, fresh: anew }) => id === each.id && !anew);
         if (!same || each.fresh) continue;
-        const bits = (await moreLosses()).sharedBits(same, each) + max(drawnBits(terms, same), drawnBits(theirs, each));
+        const bits = (await moreLosses()).sharedBits(terms, same, theirs, each);
         if (!mixed && bits <= max(HARMLESS_BITS, crowd)) continue;
         const why = mixed ? "one of them has a credential" : `${bits.toPrecision(2)} bits are the same`;
         refuse("linked", `survey ${survey} asks what ${name} asks, and links reports: ${why}`, "leave one of them");
@@ -1607,8 +1612,6 @@ function held(cells, name, cap, cell) {
   if (!used.includes(cell)) used.push(cell);
   return cell;
 }
-
-const drawnBits = ({ sampling, hides }, { questions: [{ share }] }) => (sampling && !hides ? -log2(share) : 0);
 
 // ---- recorder
 

@@ -34,6 +34,7 @@ export function moreLosses({ byDistance, largest, mostDigits, range, sum }) {
     const { size: m, kind, parameter, k, bits, first } = one;
     const [a, b] = [one.second, other.second];
     let traits = kind === "hashed" ? mostDigits(parameter) * Math.log2(parameter) : 0;
+    if (kind === "threshold") traits = Math.log2(parameter);
     if (kind === "buckets") traits = sum(range(parameter).map((i) => Math.log2((k - i) / (i + 1)))); // sets of d among k
     if (one.fakes || !(first.p && a?.p && b?.p)) return traits + (bits ? m : Math.log2(m)); // no more than the memo has
     if (!bits) {
@@ -51,8 +52,12 @@ export function moreLosses({ byDistance, largest, mostDigits, range, sum }) {
     return traits + m * sum(common);
   }
 
-  const sharedBits = (one, other) =>
-    sum(one.questions.map((each) => bitsOf(each, other.questions.find(({ id }) => id === each.id))));
+  const drawnBits = ({ sampling, hides }, { questions: [{ share }] }) => (sampling && !hides ? -Math.log2(share) : 0);
+
+  // Also by which question a device drew.
+  const sharedBits = (terms, one, theirs, other) =>
+    sum(one.questions.map((each) => bitsOf(each, other.questions.find(({ id }) => id === each.id)))) +
+    Math.max(drawnBits(terms, one), drawnBits(theirs, other));
 
   return { matrixLoss, sharedBits };
 }

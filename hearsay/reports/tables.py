@@ -156,7 +156,9 @@ def _answers(
         table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
     table.add_column("")
     listed = np.argsort(-people.value, kind="stable")
-    most, width = people.value[listed[0]], BAR if now is None else BAR // 2
+    if asked.mechanism == "threshold":
+        listed = np.arange(len(people.value))
+    most, width = people.value.max(), BAR if now is None else BAR // 2
     for place in listed[:MOST_VALUES]:
         one = people.at(place)
         row: list[RenderableType] = [Text(asked.values[place]), _count(one), _half_width(one)]

@@ -1,6 +1,7 @@
 """A simulated population, collected end to end: what `demo` and `run` do. The truth is what its scenario knows."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
 from protocols.survey import NEVER, TIMES, Survey, count_values
+from protocols.survey.thresholds import Thresholds
 from servers.settings import load
 
 
@@ -75,7 +77,7 @@ def simulate(
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         wait_for_final(results, survey.id, scenario.periods - 1, step)
         report = mobility_of(results, survey.id)
-    keep_truth(directory, survey.id, true_windows(scenario, report))
+    keep_truth(directory, survey.id, true_windows(scenario, report, survey))
     return with_noted_losses(report, directory)
 
 
@@ -89,11 +91,18 @@ def population_digest(scenario: Scenario) -> str:
     return f"{scenario.name} {digest.hexdigest()[:16]}"
 
 
-def true_windows(scenario: Scenario, report: MobilityReport) -> dict[Window, WindowTruth]:
-    """The truth of the report's windows, as far as the scenario goes."""
+def true_windows(scenario: Scenario, report: MobilityReport, survey: Survey) -> dict[Window, WindowTruth]:
+    """The truth of the report's windows, as far as the scenario goes. Of thresholds, how many are above each slot."""
     windows = [Window(window.first, window.last) for window in report.windows]
     crosses = [(one.name, second.name) for one, second in (asked.axes for asked in report.attributes if asked.axes)]
-    return count_windows(scenario, [window for window in windows if window.last < scenario.periods], crosses)
+    truths = count_windows(scenario, [window for window in windows if window.last < scenario.periods], crosses)
+    numbers = [asked for asked in survey.asked if isinstance(asked, Thresholds)]
+
+    def above(truth: WindowTruth) -> WindowTruth:
+        found = {a.name: np.rint(a.people_above(truth.people[a.name])).astype(np.int64) for a in numbers}
+        return replace(truth, people={**truth.people, **found})
+
+    return {window: above(truth) for window, truth in truths.items()}
 
 
 def count_windows(

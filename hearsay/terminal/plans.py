@@ -141,6 +141,11 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
             for name, p in exact
         ],
         "nowcasts": [(name, *(_number(errors[name]) for errors in drawn.nowcasts.values())) for name, _ in exact],
+        "means": [
+            (a.name, "  ".join(f"{name}: {_number(error)}" for name, error in a.means.items()))
+            for a in drawn.attributes
+            if a.means
+        ],
         "sizes": [
             (a.name, "  ".join(f"{several}: {_number(error)}" for several, error in a.sizes.items()))
             for a in drawn.attributes

@@ -25,6 +25,7 @@ from protocols.privacy import (
     set_guess,
     trait_values,
 )
+from protocols.privacy.risk import blind_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -78,23 +79,28 @@ def asked(scheme: Scheme) -> list[Question]:
     return [question for question in scheme.questions if not question.attribute.placed]
 
 
+def _of_values(question: Question) -> bool:
+    """Whether a device has one of the values asked: not a set, nor a number that answers compare with thresholds."""
+    return not question.sets and not question.numeric
+
+
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in (question for question in asked(scheme) if question.several > 1):
-        mechanism, luck = question.mechanism, question.several / question.k
+    for question in (question for question in asked(scheme) if not _of_values(question)):
+        mechanism, blindly = question.mechanism, blind_guess(question)
         seen = {1: mechanism.one_report, **({inf: mechanism.first} if scheme.survey.longitudinal else {})}
         for t, noise in seen.items():
             knows, right = "even shares; a value of the set", set_guess(question, noise)
-            yield plain("guess", question.name, knows, linked(t), "chance", right, luck=luck)
-    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if question.several == 1]
+            if question.numeric:
+                knows, right = "even shares; the number", mechanism.encoding.best_likelihoods(noise) * blindly
+            yield plain("guess", question.name, knows, linked(t), "chance", right, luck=blindly)
+    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if _of_values(question)]
     if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
         every.append(scheme.questions)
     for targets in every:
         whole = len(targets) > 1
         prior = next(iter(priors.values()), None) if whole else priors.get(targets[0].name)
         for t in SEEN:
-            best, exact = tuple_guess(scheme, t, priors), True
-            if not whole:
-                best, exact = best_guess(scheme, targets[0], t, prior)
+            best, exact = (tuple_guess(scheme, t, priors), True) if whole else best_guess(scheme, targets[0], t, prior)
             if best is not None:
                 target, luck = WHOLE if whole else targets[0].name, float(np.prod([1 / q.k for q in targets]))
                 histogram = float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets]))
@@ -174,7 +180,7 @@ def change_shows(question: Question) -> float | None:
     encoding, first = question.mechanism.encoding, question.mechanism.first
     if isinstance(first, MatrixRound):
         return None
-    moved = 1.0 if question.several == 1 else 2 / (question.several + 1)  # a set with one other value, by its element
+    moved = 2 / (question.several + 1) if question.sets else 1.0  # a set with one other value, by its element
     return moved * encoding.memo_differs(first)
 
 
@@ -190,7 +196,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
         yield from both("values never change", t, promise.constant(t))
     yield from both("any two histories", 10, promise.any(10))
     if attacker == "published":
-        for question in asked(scheme):
+        for question in filter(_of_values, asked(scheme)):
             accuracy = guess(question, 1, scheme.survey.longitudinal)
             if accuracy is not None and accuracy < 1:
                 reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0

@@ -58,8 +58,10 @@ class People:
 
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
     """A scenario that fits a survey."""
-    if any(attribute.several is not None for attribute in survey.attributes):
-        raise SettingsError("attacks on sets are computed and not carried out", "leave --devices and --periods out")
+    if any(attribute.several is not None or attribute.mechanism == "threshold" for attribute in survey.attributes):
+        raise SettingsError(
+            "attacks on sets and on thresholds are computed and not carried out", "leave --devices and --periods out"
+        )
     if name == STEADY:
         always: dict[str, Any] = {"change": 0.0, "presence": 1.0}
         attributes = {a.name: a.prior or a.values for a in survey.attributes}

@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, hashing, ordered, places, unary
+from protocols.mechanisms.builders import direct, hashing, ordered, places, thresholds, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
@@ -25,6 +25,7 @@ RECORDS: dict[str, MechanismRecord] = {
         places.GEO_TIGHT,
         hashing.LOLOHA,
         hashing.DBITFLIP,
+        thresholds.THRESHOLD,
         direct.GRR_R,
         unary.SUE_Z,
         unary.SUE_R,

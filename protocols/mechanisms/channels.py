@@ -56,11 +56,19 @@ class SupportChannel:
     together: Together | None = field(default=None, repr=False)
     among: Among | None = field(default=None, repr=False)
     several: int = 1  # what frequencies sum to: the size to which sets are padded
+    slots: int = 0
+    """Of thresholds: a report is about one of so many pairs of values, i and i + slots, and it is known how many are
+    about each. 0: of other channels."""
 
     @property
     def items(self) -> int:
         """How many of the k are values; the others are paddings of sets."""
         return self.k if self.several == 1 else self.k - self.several
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts of known sizes reports are divided."""
+        return max(1, self.slots)
 
     @property
     def gain(self) -> float:
@@ -82,7 +90,7 @@ class SupportChannel:
         [8.286, 3.63]
         """
         supports = self.support(frequencies)
-        return np.asarray(supports * (1 - supports) / self.gain**2)
+        return np.asarray(supports * (1 - self.parts * supports) / self.gain**2)
 
     def joint(self, frequencies: Floats, places: Places | None = None) -> Floats:
         """The chance that one report supports both i and j (diagonal: `support`), of all values or of some places."""

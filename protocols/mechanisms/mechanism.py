@@ -83,7 +83,8 @@ class Mechanism:
         encoding = self.encoding
         together, among = encoding.together(noise), encoding.among(noise)
         seen, several = encoding.seen(noise), encoding.several
-        return SupportChannel(self.k, seen, encoding.exclusive, share, fake, together, among, several)
+        slots = several if encoding.exclusive and encoding.lifelong else 0
+        return SupportChannel(self.k, seen, encoding.exclusive, share, fake, together, among, several, slots)
 
 
 Builder = Callable[[int, Budget, int | None], Mechanism]

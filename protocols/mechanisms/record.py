@@ -67,6 +67,8 @@ class MechanismRecord:
     """How it answers under rs+fd and rs+rfd; None: not there."""
     lifelong: bool = False
     """Whether a device keeps something for life that its reports show. Such a mechanism needs a memo."""
+    without_memos: bool = False
+    """Whether one that is lifelong can be used without memos, too."""
     fresh: bool = False
     """Whether every report shows something new that a memo would keep for life: only for surveys without memos."""
     needs_order: bool = False
@@ -97,7 +99,7 @@ class MechanismRecord:
         if self.needs_grid:
             return use in ("one-shot", "memo only", "two rounds")
         if use == "one-shot":
-            return self.one_round is not None and not self.lifelong
+            return self.one_round is not None and (not self.lifelong or self.without_memos)
         if use == "memo only":
             return self.one_round is not None and not self.fresh
         if use == "two rounds":

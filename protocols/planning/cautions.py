@@ -9,6 +9,7 @@ from math import inf
 import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
+from protocols.planning.amounts import mean_errors
 from protocols.planning.links import CrowdPlan, LinkPlan
 from protocols.planning.precision import PlanModel, PresencePlan, standard_error
 from protocols.planning.visits import candidates
@@ -41,6 +42,7 @@ def cautions(scheme: Scheme, crowd: CrowdPlan, presence: PresencePlan | None) ->
     looks = (_of_fakes, _of_linking, _of_costs, _of_sets, _of_forgery, _of_unlisted)
     return (
         *_of_crosses(scheme, crowd.devices),
+        *_of_amounts(scheme, crowd.devices),
         *_of_crowds(scheme, crowd),
         *(caution for look in looks for caution in look(scheme)),
         *_of_presence(presence, crowd.devices),
@@ -97,7 +99,7 @@ def _of_linking(scheme: Scheme) -> Found:
         yield _caution("stale-answers", ten=_by(promise.any(10)), ten_without_cap=without)
     elif survey.longitudinal:
         yield _caution("visible-changes", ten=_by(promise.any(10)), promise=promise)
-    lifelong = [q for q in scheme.questions if q.record.lifelong]
+    lifelong = [q for q in scheme.questions if q.record.lifelong and q.mechanism.encoding.trait_count > 1]
     if lifelong:
         yield _caution("lifelong-traits", names=_names(lifelong))
     if survey.sends_memo:
@@ -141,9 +143,16 @@ def _of_costs(scheme: Scheme) -> Found:
 
 
 def _of_sets(scheme: Scheme) -> Found:
-    for question in (question for question in scheme.questions if question.several > 1 and scheme.survey.longitudinal):
+    for question in (question for question in scheme.questions if question.sets and scheme.survey.longitudinal):
         moved, cost = 200 / (question.several + 1), element_loss(question.mechanism, inf)
         yield _caution("sets-change", q=question, moved=moved, cost=cost)
+
+
+def _of_amounts(scheme: Scheme, devices: int) -> Found:
+    for question in scheme.questions:
+        errors = mean_errors(scheme, question, devices)
+        if len(errors) > 1 and errors["threshold"] < errors[question.label]:
+            yield _caution("amount-by-threshold", q=question, own=errors[question.label], other=errors["threshold"])
 
 
 def _of_forgery(scheme: Scheme) -> Found:

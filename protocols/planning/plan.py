@@ -18,6 +18,7 @@ from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
+from protocols.planning.amounts import mean_errors
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
 from protocols.planning.chances import Chance, chances, in_short
@@ -36,7 +37,7 @@ from protocols.planning.precision import (
     standard_error,
 )
 from protocols.planning.ways import WayPlan, ways
-from protocols.privacy.risk import attribute_guess, forged_weight, value_guess
+from protocols.privacy.risk import attribute_guess, blind_guess, forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.html import html_table
@@ -84,6 +85,7 @@ class AttributePlan(PlanModel):
     value_guess: float  # the best single-report guess of the value, or of an element of the set
     luck: float  # how often a guess without a report is right
     sizes: dict[int, float]  # of sets, by `several`: the standard error of the share of a value that no device has
+    means: dict[str, float]  # of amounts, by mechanism: the standard error of the mean, if all numbers are alike
     forged_report: float | None  # how many people a forged report can add to one value; None for places
     displacement: DisplacementPlan | None = None
 
@@ -201,8 +203,9 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
         answer_bytes=mechanism.encoding.answer.bytes,
         precision=None if placed else _precision(scheme, question, devices, error),
         value_guess=value_guess(question),
-        luck=question.several / question.k,
-        sizes=_sizes(scheme, question, devices) if alternatives and question.several > 1 else {},
+        luck=blind_guess(question),
+        sizes=_sizes(scheme, question, devices) if alternatives and question.sets else {},
+        means=mean_errors(scheme, question, devices) if alternatives else {},
         forged_report=None if placed else forged_weight(channel),
         displacement=_displacement(question) if placed else None,
     )

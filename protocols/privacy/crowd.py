@@ -148,7 +148,8 @@ def memo_trackability(mechanism: Mechanism, t: float) -> float | None:
         return None
     memo, several = mechanism.encoding.memo, mechanism.encoding.several
     if not isinstance(memo, PackedBits):
-        own_share = first.q + first.gain / several  # of devices with the same set, few drew the same element
+        # Of devices with the same set, few drew the same element; a lifelong slot is known.
+        own_share = first.p if mechanism.encoding.lifelong else first.q + first.gain / several
         return max(_odds(share, _ratio(second.p, second.q, t)) for share in (own_share, first.q))
     own, other = (
         max(_odds(share, _ratio(second.p, second.q, t)), _odds(share, _ratio(1 - second.p, 1 - second.q, t)))

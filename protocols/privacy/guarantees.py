@@ -199,7 +199,7 @@ class Guarantees:
     @property
     def _sets(self) -> bool:
         """Whether losses of several elements are bounds: what is known is that of two histories of drawn elements."""
-        return any(question.several > 1 for question in self.questions)
+        return any(question.sets for question in self.questions)
 
     @property
     def _hides(self) -> bool:
@@ -213,7 +213,7 @@ class Guarantees:
 
 def _bits_of_sets(question: Question) -> bool:
     """Whether a loss is that of two elements, which is more than any two sets lose."""
-    return question.several > 1 and not question.mechanism.encoding.exclusive
+    return question.sets and not question.mechanism.encoding.exclusive
 
 
 def _distances(attribute: Attribute) -> list[float]:

@@ -81,8 +81,9 @@ def loss(mechanism: Mechanism, t: float = 1) -> float:
     Every element of a set is drawn with a chance of 1/L at most. So likelihoods of two sets differ by one L-th of what
     those of two elements do, if an answer names one of them. If it has bits, this is a bound: that of two elements.
     """
-    element, several = element_loss(mechanism, t), mechanism.encoding.several
-    return element if several == 1 or not mechanism.encoding.exclusive else log1p(expm1(element) / several)
+    element, encoding = element_loss(mechanism, t), mechanism.encoding
+    shown = encoding.several == 1 or not encoding.exclusive or encoding.lifelong  # a lifelong slot is known
+    return element if shown else log1p(expm1(element) / encoding.several)
 
 
 def element_loss(mechanism: Mechanism, t: float = 1) -> float:

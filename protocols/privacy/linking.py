@@ -75,7 +75,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
     if not isinstance(memos.noise, Flip):
         return [_of_matrix(memos.shares, memos.noise)]
     found = list(_of_bits(memos.shares, memos.noise)) if memos.bits else [_of_symbols(memos.shares, memos.noise)]
-    return found if memoised or question.several == 1 else [_drawn_anew(pairs, question) for pairs in found]
+    return found if memoised or not question.sets else [_drawn_anew(pairs, question) for pairs in found]
 
 
 def _drawn_anew(pairs: Pairs, question: Question) -> Pairs:

@@ -43,10 +43,15 @@ def value_guess(question: Question) -> float:
     mechanism = question.mechanism
     if isinstance(mechanism.second, PlaceRound):  # a bound: as if the guess were about the memo
         return mechanism.encoding.best_likelihoods(mechanism.second) / question.k
-    if question.several > 1:
+    if question.sets:
         return set_guess(question, mechanism.one_report)
     best = mechanism.encoding.best_likelihoods(mechanism.one_report)
-    return question.share * best / question.k + (1 - question.share) / question.k
+    return (question.share * best + 1 - question.share) * blind_guess(question)
+
+
+def blind_guess(question: Question) -> float:
+    """How often a guess without a report is right: of sets of an element, of thresholds of the number."""
+    return 1 / question.sources[0].k if question.numeric else question.several / question.k
 
 
 def set_guess(question: Question, noise: Round) -> float:

@@ -25,6 +25,7 @@ from protocols.survey.attribute import BY_SIZE, Attribute
 from protocols.survey.crosses import Crossed
 from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
+from protocols.survey.thresholds import Thresholds
 
 Records = list[MechanismRecord]
 
@@ -190,8 +191,11 @@ class Choosing:
     def _possible(self, attribute: Attribute) -> Records:
         """Every mechanism that fits this attribute under the survey's solution and budgets."""
         possible = fitting(self.use, attribute.placed)
+        if isinstance(attribute, Thresholds):  # nothing else is asked of slots, and thresholds of nothing else
+            return [record for record in possible if record.name == attribute.mechanism]
         sets = attribute.several is not None
-        return [record for record in possible if record.takes(attribute.k, attribute.ordered, sets)]
+        fit = (record for record in possible if record.takes(attribute.k, attribute.ordered, sets))
+        return [record for record in fit if record.name != "threshold"]
 
     def _ask_truly(self, place: int, record: MechanismRecord) -> Question:
         """One question; it does not depend on the others, so it is made once."""
@@ -206,6 +210,9 @@ class Choosing:
         parts = len(self._survey.attributes) if self._survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self._survey.calibration)
+        if isinstance(attribute, Thresholds):
+            number = attribute.number
+            return Question(attribute, build(record.name, number.k, budget, number.parameter), record, budget)
         if attribute.several is not None:
             return _ask_for_set(attribute, attribute.several, record, budget)
         return Question(attribute, build(record.name, attribute.k, budget, attribute.parameter), record, budget)

@@ -81,6 +81,8 @@ def check_cross(cross: Cross, attributes: Sequence[Attribute]) -> None:
                 f"{where}: places of {axis.name!r} are protected by distance, and pairs are not; "
                 "cross an attribute whose values are areas"
             )
+        if axis.mechanism == "threshold":
+            raise ValueError(f"{where}: {axis.name!r} is asked by thresholds, and has no values to pair; leave it out")
         if axis.several is not None:
             raise ValueError(f"{where}: {axis.name!r} has sets, and pairs are of single values; leave one of both out")
     if first.k * second.k > MAX_VALUES:

@@ -30,6 +30,7 @@ from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Part, Text, format_duration
 from protocols.survey.sets import check_set, padded
+from protocols.survey.thresholds import check_thresholds, thresholds
 from protocols.survey.visits import Visits, visits_of
 
 __all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
@@ -245,6 +246,8 @@ class Survey(Part):
             check_set(attribute)
             if self.solution != "smp":
                 raise ValueError(f"attribute {attribute.name!r}: sets are asked with solution: smp only; change it")
+        for attribute in (attribute for attribute in self.attributes if attribute.mechanism == "threshold"):
+            check_thresholds(attribute)
         for cross in self.crosses:
             check_cross(cross, self.attributes)
         refuse_twice(tuple(cross.name for cross in self.crosses), "crosses: the list has", "name each cross once")
@@ -262,8 +265,7 @@ class Survey(Part):
     @property
     def asked(self) -> tuple[Attribute, ...]:
         """What questions are about: each attribute, then each cross."""
-        alone = (attribute if attribute.several is None else padded(attribute) for attribute in self.attributes)
-        return (*alone, *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
+        return (*map(_alone, self.attributes), *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
 
     @property
     def shares(self) -> tuple[float, ...] | None:
@@ -377,3 +379,10 @@ class Survey(Part):
         rows = [(a.name, a.k, ", ".join(a.values[:6]) + (", ..." if a.k > 6 else ""), a.role) for a in self.asked]
         title = f"{self.title or self.id}: periods of {format_duration(self.period)} from {self.start}; {told}"
         return html_table(title, ("attribute", "values", "", "role"), rows)
+
+
+def _alone(attribute: Attribute) -> Attribute:
+    """An attribute as questions are about it: of sets with paddings, of thresholds with slots."""
+    if attribute.mechanism == "threshold":
+        return thresholds(attribute)
+    return attribute if attribute.several is None else padded(attribute)

@@ -15,6 +15,7 @@ from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.rounds import MatrixRound
+from protocols.mechanisms.thresholds import Threshold
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -155,6 +156,10 @@ def per_trait(question: Question) -> list[tuple[float, Floats, Floats, Floats | 
     if isinstance(encoding, Hashed):
         g = encoding.g
         return [(1 / encoding.family, _symbols(first, g)[row], _symbols(second, g), None) for row in encoding.sent]
+    if isinstance(encoding, Threshold):  # as if answers showed the threshold itself
+        numbers, places = np.arange(encoding.numbers), np.arange(encoding.numbers - 1)
+        above = [(numbers > place).astype(int) for place in places]
+        return [(1 / len(above), _symbols(first, 2)[row], _symbols(second, 2), None) for row in above]
     if isinstance(encoding, FreshHash):  # every report has a hash of its own, and nothing is memoised
         digits = np.array(list(product(range(encoding.g), repeat=encoding.digits)))
         chances = [_symbols(first, encoding.g)[digits[:k] @ row % encoding.g] / len(digits) for row in digits]

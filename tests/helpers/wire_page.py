@@ -14,7 +14,7 @@ FRAME = "application/vnd.hearsay.frame+arrow"
 REPORT = "application/vnd.hearsay.report+json"
 CLOCK = "application/vnd.hearsay.clock+json"
 RESUBMITTED = "application/vnd.hearsay.resubmitted+json"
-SYMBOLS = {"grr", "grr-r", "l-grr", "geometric", "l-geometric", "geo-grid", "geo-tight", "loloha", "olh"}
+SYMBOLS = {"grr", "grr-r", "l-grr", "geometric", "l-geometric", "geo-grid", "geo-tight", "loloha", "olh", "threshold"}
 BITS = {"sue", "sue-z", "sue-r", "oue", "oue-z", "oue-r", "l-sue", "l-osue", "l-oue", "l-soue", "dbitflip"}
 
 Answer = int | frozenset[int]  # a symbol, or the places of the bits that are set

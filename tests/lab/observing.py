@@ -8,17 +8,20 @@ import numpy as np
 from lab.attacks.histories import Coins
 from lab.attacks.observed import Observed
 from lab.seeded_keyrings import seeded_keyring
-from protocols.mechanisms import fitting
+from protocols.mechanisms import Use, fitting
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
+USES: dict[Use, dict[str, Any]] = {
+    "one-shot": {"eps": 1.0},
+    "memo only": {"eps_inf": 1.5},
+    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
+}
 MECHANISMS: list[tuple[str, dict[str, Any]]] = [
-    *((record.name, {"eps": 1.0}) for record in fitting("one-shot")),
-    *((record.name, {"eps_inf": 1.5}) for record in fitting("memo only")),
-    *((record.name, {"eps_inf": 2.0, "eps_1": 1.0}) for record in fitting("two rounds")),
+    (record.name, terms) for use, terms in USES.items() for record in fitting(use) if record.name != "threshold"
 ]
-"""All that ask a single attribute, each with its budgets."""
+"""All that ask a single attribute for its value, each with its budgets."""
 Answer = Callable[[Respondent, Question, Any, int, Any], Any]  # respondent, question, devices, period, values
 
 

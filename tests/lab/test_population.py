@@ -76,7 +76,7 @@ def test_every_solution_is_attacked_and_nothing_contradicts_what_is_computed(sol
 def test_every_mechanism_is_attacked_without_contradiction(use: Use) -> None:
     values = {name: np.tile(np.random.default_rng(1).integers(3, size=600), (3, 1)) for name in "ab"}
     for solution in ("smp", "spl") if not use.startswith("rs") else (use,):
-        for record in fitting(use):
+        for record in (record for record in fitting(use) if record.name != "threshold"):
             extra: dict[str, Any] = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
             attributes = [of_size(3, name, mechanism=record.name, **extra) for name in "ab"]
             scheme = scheme_with(*attributes, **{**USES[use], "solution": solution})

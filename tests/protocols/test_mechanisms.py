@@ -17,8 +17,9 @@ SIZES = (2, 3, 7, 32, 100)
 DRAWN_SIZES = (7, *(pytest.param(k, marks=pytest.mark.long(part="statistics")) for k in SIZES if k != 7))
 ONE_BUDGETS = (0.5, 1.0, 3.0)
 TWO_BUDGETS = ((1.0, 0.5), (2.0, 1.0), (4.0, 2.0))
-ONE_ROUND = [r.name for r in RECORDS.values() if r.one_round is not None and not r.needs_grid]  # places: test_places
-TWO_ROUNDS = [record.name for record in fitting("two rounds")]
+# Places and thresholds have tests of their own.
+ONE_ROUND = [r.name for r in RECORDS.values() if r.one_round is not None and not r.needs_grid and r.name != "threshold"]
+TWO_ROUNDS = [record.name for record in fitting("two rounds") if record.name != "threshold"]
 FAKED = [record.name for record in fitting("rs+fd")]
 
 

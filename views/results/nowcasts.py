@@ -130,6 +130,8 @@ class _Filters:
             if kind == "values" and question.several > 1:
                 end = question.items.k
                 yield NowcastTable(kind=kind, names=names[:end], **asked, **_cut(numbers, names[:end], slice(end)))
+                if question.numeric:
+                    continue
                 numbers, kind, names = _cut(numbers, names[end:], slice(end, None)), "sizes", names[end:]
             yield NowcastTable(kind=kind, names=names, **asked, **numbers)
 

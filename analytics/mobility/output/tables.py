@@ -164,7 +164,8 @@ def _statistics(attribute: AttributeReport) -> Sequence[Statistic]:
         Statistic(statistic=f"{one.at:g}", number=Quantity(value=one.value, error=None, low=one.low, high=one.high))
         for one in found.quantiles
     ]
-    return [Statistic(statistic="mean", number=found.mean), Statistic(statistic="sum", number=found.sum), *quantiles]
+    known = {"mean": found.mean, "sum": found.sum, "top": found.top}
+    return [*(Statistic(statistic=name, number=number) for name, number in known.items() if number), *quantiles]
 
 
 def _table(rows: list[Row], types: Types) -> Iterator[Part]:

@@ -23,9 +23,9 @@ class Question:
 
     Of sets, `values` are those of the attribute (`items`), and `several` paddings.
 
-    `parameter` is g of hashes, d of buckets, otherwise 0; `size` how many symbols or bits a memo has; `states` how many
-    memos a device can ever have; `share` the chance that a device draws and shows this question; `fakes` what
-    a fake answer is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1).
+    `parameter` is g of hashes, d of buckets, the slots of thresholds, otherwise 0; `size` how many symbols or bits a
+    memo has; `states` how many memos a device can ever have; `share` the chance that a device draws and shows this
+    question; `fakes` what a fake is: `zero` (no value), `bare` (a drawn value), `noisy` (a drawn value with round 1).
     """
 
     def __init__(self, given: Any, sources: Sequence[Attribute], solution: str, share: float) -> None:
@@ -42,8 +42,8 @@ class Question:
         need(self.several == 1 or (len(sources) == 1 and self.kind in ("direct", "unary")), "several")
         need(self.kind == "fresh" or self.k <= MAX_VALUES, "values")
         self.bits = self.kind in ("unary", "buckets")
-        self.size = self.parameter or self.k
-        self.hashes = self.size**self._digits
+        self.size = 2 if self.kind == "threshold" else self.parameter or self.k
+        self.hashes = self.parameter if self.kind == "threshold" else self.size**self._digits
         self.states = min(self.k, self.size + (self.kind == "buckets"))
         self.ordered = self.kind == "direct" and "ends" in given["first"]
         need(not self.ordered or self.several == 1, "several")
@@ -69,7 +69,7 @@ class Question:
     def order(self) -> Sequence[int]:
         """Its values in the question's own order, each by its place in the survey's."""
         as_listed = range(self.k)
-        if self.kind in ("hashed", "fresh", "plane") or self.sources[0].prior:
+        if self.kind in ("hashed", "fresh", "plane", "threshold") or self.sources[0].prior:
             return as_listed
         encoded = [value.encode() for value in self.values]
         if self.ordered:
@@ -97,6 +97,8 @@ class Question:
             traits = [Table([1.0] * self.hashes).digest(), digest(mapped)]
         if self.kind == "buckets":
             traits = [digest([range(self.k - self.size + 1, self.k + 1)], flat=True)]
+        if self.kind == "threshold":
+            traits = [digest([[self.parameter * (self.k - 1)]], flat=True)]
         second = [] if self.second is None else self.second.tables
         digests = traits, [each.digest() for each in first], [each.digest() for each in second]
         for part, made in zip(PARTS, digests):
@@ -116,9 +118,11 @@ class Question:
         return int(sum(map(mul, hash_, digits)) % self.size)
 
     def trait(self, draws: Draws) -> Any:
-        """What a device keeps for life and shows: the hash of `hashed`, the values that `buckets` hold."""
+        """What a device keeps for life: the hash of `hashed`, the values that `buckets` hold, a threshold."""
         if self.kind == "hashed":
             return Table([1.0] * self.hashes).one(draws)
+        if self.kind == "threshold":
+            return draws.longs(1)[0] * self.parameter * (self.k - 1) // WORD
         held: set[int] = set()
         for last, long in enumerate(draws.longs(self.size if self.kind == "buckets" else 0), self.k - self.size):
             pick = long * (last + 1) // WORD  # Floyd's algorithm: every set is equally likely
@@ -131,6 +135,8 @@ class Question:
             return self._symbol(self._written(trait), self._points[value])
         if self.kind == "buckets":
             return int(trait.index(value)) if value in trait else self.size
+        if self.kind == "threshold":
+            return int(value > trait // self.parameter)
         return value
 
     def memoise(self, cell: int, own: bool, draws: Draws) -> int:
@@ -164,12 +170,14 @@ class Question:
         if self.bits:
             return sum(1 << value for value in self.supports(answer, trait)).to_bytes(-(-self.k // 8), "little")
         said = trait * self.size + answer if self.kind == "hashed" else answer
+        if self.kind == "threshold":  # it shows the slot of the threshold, and not the threshold
+            said = trait // (self.k - 1) + (1 - answer) * self.parameter
         return said.to_bytes(next(size for size in (1, 2, 4, 8) if self.hashes * self.size <= 1 << 8 * size), "little")
 
     def supports(self, answer: int, trait: Any) -> list[int]:
         """The values that an answer speaks for."""
         values = range(self.k)
-        if self.kind == "hashed":
+        if self.kind in ("hashed", "threshold"):
             return [value for value in values if self.cell(value, trait) == answer]
         if self.kind == "fresh":
             hash_, symbol = self._written(answer // self.size), answer % self.size
@@ -184,13 +192,14 @@ def _ones(bits: int) -> list[int]:
 
 def _encoding(given: Any, k: int, grid: Grid | None) -> tuple[str, int, int]:
     """Its kind, its parameter, and how many digits a hash has."""
-    own = {"direct": "", "unary": "", "hashed": "g", "fresh": "g", "buckets": "d", "plane": "columns rows"}
+    own = {"direct": "", "unary": "", "hashed": "g", "fresh": "g", "buckets": "d", "threshold": "slots"}
+    own["plane"] = "columns rows"
     kind = one_of(given["kind"], own, "encoding")
     need(given.keys() == {"kind", *own[kind].split()}, "encoding")
     if kind == "plane":
         need(grid and (given["columns"], given["rows"]) == (grid.columns, grid.rows), "encoding")
-    if kind == "buckets":
-        return kind, whole(given["d"], 1, k, "buckets"), 0
+    if kind in ("buckets", "threshold"):
+        return kind, whole(given[own[kind]], 1, k - (kind == "threshold"), kind), 0
     if own[kind] != "g":
         return kind, 0, 0
     g = one_of(given["g"], FRESH_PRIMES, "hash")

@@ -21,6 +21,7 @@ from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.lifelong import Hashed
 from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.thresholds import Threshold
 from protocols.privacy.central.composition import together
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.walks import Walks, losses_of, quantile
@@ -162,11 +163,11 @@ class _Reader:
             if memos and isinstance(encoding.memo, PackedBits):
                 copies = 2 if constant else _differing(question, 10 * share / len(sizes))
                 spent += 0.0 if constant else 10 * share
-            hashed = isinstance(encoding, Hashed)
+            hashed = isinstance(encoding, Hashed | Threshold)
             if hashed or self.scheme.presence is not None:
                 spent += share
             for size, times in Counter(sizes).items():
-                # The victim's hash is known: its crowd are answers with the same one, in all periods but for a chance.
+                # The victim's hash or slot is known: its crowd are answers with the same, always but for a chance.
                 crowd = 1 + quantile(size - 1, 1 / encoding.trait_count, share / len(sizes)) if hashed else size
                 releases[walks_of(question, crowd, "second" if memos else "report")] += copies * times
         apart = 1 - same

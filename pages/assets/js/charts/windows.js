@@ -79,8 +79,9 @@ export function nowView(attribute) {
   };
 }
 
-// Of sets: what the numbers count, how large sets are, and whether many are larger than what is counted.
-function setsHint({ words }, { several }, { sizes }) {
+// Of sets and thresholds: what the numbers count, how large sets are, and whether many are larger than what is counted.
+function setsHint({ words }, { several, mechanism }, { sizes }) {
+  if (mechanism === "threshold") return ` ${capitalised(words.many)} above a part of the range, on average over it.`;
   if (!several) return "";
   const mean = isKnown(sizes?.mean) ? ` On average they have ${number(sizes.mean.value)}.` : "";
   const full = sizes?.full?.low > FULL ? ` At least ${percentShare(sizes.full.low)} have ${several} or more, of which ${several} are counted: these numbers may be too low.` : "";

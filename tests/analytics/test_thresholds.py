@@ -1,0 +1,137 @@
+"""Numbers asked by thresholds: means and quantiles are right, their intervals hold the truth, and memos are two."""
+
+import numpy as np
+import pytest
+
+from analytics.estimation import exact
+from analytics.mobility.answers import Answers
+from analytics.mobility.attributes import amount
+from analytics.mobility.model import Amount
+from lab.seeded_keyrings import seeded_keyring
+from protocols.mechanisms import Flip
+from protocols.privacy import value_guess
+from protocols.question import Question
+from protocols.respondent import Respondent
+from protocols.scheme import Scheme
+from tests.helpers.surveys import scheme_with
+
+QUARTERS = (0.25, 0.5, 0.75)
+N = 10_000
+
+
+def asked(slots: int, **terms: float) -> Scheme:
+    number = {"name": "a", "range": {"last": 60}, "quantiles": QUARTERS, "mechanism": "threshold", "parameter": slots}
+    return scheme_with(number, **terms)
+
+
+def numbers(shape: str, random: np.random.Generator, n: int = N) -> np.ndarray:
+    half = random.random(n) < 0.5
+    drawn = {
+        "bell": random.normal(30, 9, n),
+        "minutes": np.where(random.random(n) < 0.35, 0, random.exponential(15, n)),
+        "money": np.exp(random.normal(2.3, 0.8, n)),
+        "two humps": np.where(half, random.normal(12, 4, n), random.normal(48, 4, n)),
+    }[shape]
+    return np.clip(np.floor(drawn), 0, 60).astype(np.int64)
+
+
+def counted(scheme: Scheme, values: np.ndarray, seed: int) -> np.ndarray:
+    """The counts of one period, by the devices of a keyring."""
+    (question,) = scheme.questions
+    respondent, devices = Respondent(scheme, seeded_keyring(seed)), np.arange(len(values), dtype=np.uint64)
+    answers = respondent.answers(question, devices, 0, values)
+    return question.mechanism.encoding.count(answers, np.zeros(len(values), dtype=np.uint8), 1)[0]
+
+
+def found(question: Question, counts: np.ndarray) -> Amount:
+    n = int(counts.sum())
+    return amount(question.attribute, Answers(question.channel, n, counts, exact(np.array(float(n))), None))
+
+
+@pytest.mark.parametrize("slots", [1, 7, 12])  # 60 places between numbers: slots of 7 end between two
+def test_the_mean_is_right_for_numbers_at_between_and_beyond_the_borders_of_slots(slots: int) -> None:
+    """The chance to be above the threshold, over all places of it, is the number in units of the range."""
+    (question,) = asked(slots, eps=1).questions
+    encoding, places = question.mechanism.encoding, np.arange(slots * 60)
+    for number in (0, 1, 5, 8, 9, 31, 59, 60):
+        above = encoding.cells(np.full(len(places), number), places)
+        assert above.mean() == pytest.approx(number / 60, abs=1e-12)
+        assert np.bincount(encoding.finish(above, places) % slots).tolist() == [60] * slots
+
+
+@pytest.mark.parametrize("eps", [1.0, pytest.param(2.0, marks=pytest.mark.long(part="statistics"))])
+@pytest.mark.parametrize("shape", ["bell", "minutes", "money", "two humps"])
+def test_intervals_of_means_and_quantiles_hold_the_truth(shape: str, eps: float) -> None:
+    runs, random, scheme = 150, np.random.default_rng(3), asked(12, eps=eps)
+    inside, deviations, quantiles, shares = [], [], [], []
+    for run in range(runs):
+        values = numbers(shape, random)
+        counts = counted(scheme, values, run)
+        summary, truth = found(scheme.questions[0], counts), values.mean()
+        assert summary.mean.error and summary.mean.value is not None and summary.mean.low and summary.mean.high
+        inside.append(summary.mean.low <= truth <= summary.mean.high)
+        deviations.append((summary.mean.value - truth) / summary.mean.error)
+        true = np.quantile(values, QUARTERS, method="inverted_cdf")
+        quantiles.append([q.low <= at <= q.high for q, at in zip(summary.quantiles, true, strict=True)])
+        above = scheme.questions[0].attribute.people_above(np.bincount(values, minlength=61)) / N  # type: ignore[attr-defined]
+        curve = Answers(scheme.questions[0].channel, N, counts, exact(np.array(float(N))), None).shares[:12]
+        shares.append((curve.low <= above) & (above <= curve.high))
+    assert np.mean(inside) >= 0.91 and abs(np.mean(deviations)) < 4 / np.sqrt(runs)
+    assert np.mean(quantiles, axis=0).min() >= 0.94
+    assert np.mean(shares) == pytest.approx(0.955, abs=0.02)
+
+
+def test_thresholds_at_borders_of_slots_would_be_off() -> None:
+    """The control: devices that compare with the middle of their slot have no unbiased mean."""
+    scheme = asked(12, eps=1)
+    (question,) = scheme.questions
+    values, random = numbers("minutes", np.random.default_rng(1), 400_000), np.random.default_rng(2)
+    off = []
+    for secret in (True, False):
+        places = random.integers(0, 12 * 60, len(values))
+        cuts = places if secret else places // 60 * 60  # the lower border
+        above = question.mechanism.encoding.cells(values, cuts)
+        noisy = np.where(random.random(len(values)) < question.mechanism.first.p, above, 1 - above)  # type: ignore[union-attr]
+        counts = np.bincount(question.mechanism.encoding.finish(noisy, places), minlength=24)
+        summary = found(question, counts)
+        off.append(abs((summary.mean.value or 0) - values.mean()) / (summary.mean.error or 1))
+    assert off[0] < 4 < 10 < off[1]
+
+
+@pytest.mark.parametrize(("slots", "last"), [(1, 3), (2, 5), (3, 7), (5, 5)])
+def test_a_report_tells_what_enumeration_says(slots: int, last: int) -> None:
+    """All places of thresholds, which are not shown: the best guess of the number, and the loss of any two."""
+    number = {"name": "a", "range": {"last": last}, "mechanism": "threshold", "parameter": slots}
+    scheme = scheme_with(number, eps_inf=2, eps_1=1)
+    (question,) = scheme.questions
+    encoding, noise, places = question.mechanism.encoding, question.mechanism.one_report, np.arange(slots * last)
+    assert isinstance(noise, Flip)
+    chances = np.zeros((last + 1, question.k))
+    for value in range(last + 1):
+        cells = encoding.cells(np.full(len(places), value), places)
+        for said in (0, 1):
+            weights = np.where(cells == said, noise.p, noise.q) / len(places)
+            np.add.at(chances[value], encoding.finish(np.full(len(places), said), places), weights)
+    assert value_guess(question) == pytest.approx(chances.max(axis=0).sum() / (last + 1), abs=1e-12)
+    assert np.log(chances.max(axis=0) / chances.min(axis=0)).max() == pytest.approx(scheme.guarantees.per_report.whole)
+    assert question.channel.support(np.ones(question.k) / 2) == pytest.approx(np.full(question.k, 1 / question.k))
+    above = [np.append(shares, 1 - shares) for shares in np.array([_above(question, v) for v in range(last + 1)])]
+    assert np.array([question.channel.support(shares) for shares in above]) == pytest.approx(chances)
+
+
+def _above(question: Question, value: int) -> np.ndarray:
+    slots = question.k // 2
+    return np.clip(value / (question.sources[0].k - 1) * slots - np.arange(slots), 0, 1)
+
+
+def test_a_year_of_changing_numbers_has_two_memos() -> None:
+    scheme = asked(12, eps_inf=2, eps_1=1)
+    (question,) = scheme.questions
+    respondent, devices = Respondent(scheme, seeded_keyring(4)), np.arange(200, dtype=np.uint64)
+    random = np.random.default_rng(1)
+    year = np.stack([respondent.cells(question, devices, random.integers(0, 61, 200)) for _ in range(365)])
+    assert max(len(np.unique(cells)) for cells in year.T) == 2 == question.mechanism.encoding.states
+    promise = scheme.guarantees
+    assert promise.renaming is not None and promise.renaming.whole == pytest.approx(4.0)
+    control = scheme_with({"name": "a", "range": {"last": 60}, "mechanism": "l-geometric"}, eps_inf=2, eps_1=1)
+    assert control.questions[0].mechanism.encoding.states == 61
