@@ -170,7 +170,7 @@ def estimate_places(
     for place in np.ndindex(n.shape):
         if n[place] > 0:
             fit = fit_places(np.rint(np.maximum(counts[place], 0)).astype(np.int64), channel)
-            shares, error = spread_of(fit, float(n[place]), float(drawn[place]), groups)
+            shares, error = spread_of(fit, channel, float(n[place]), float(drawn[place]), groups)
             half = quantile(confidence) * error
             found[(slice(None), *place)] = shares, error, np.maximum(shares - half, 0), np.minimum(shares + half, 1)
     return Estimates(*found)

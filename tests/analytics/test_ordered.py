@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from analytics.estimation import consistent_shares, estimate, norm_sub
-from analytics.estimation.ordered import early_stopped
+from analytics.estimation import consistent_shares, estimate
 from lab.evaluation.measuring import evaluate
 from lab.evaluation.methods import choose
 from lab.evaluation.scores import Score
@@ -108,13 +107,3 @@ def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
     assert shares.value.sum() == pytest.approx(1)
     assert (shares.low >= 0).all() and (shares.low <= shares.value).all()
     assert (shares.value <= shares.high).all() and (shares.high <= 1).all()
-
-
-def test_early_stopped_is_what_other_corrections_are_compared_with() -> None:
-    """On a smooth truth the limit of the same iteration and Norm-Sub are both much further away."""
-    channel = CHANNELS["geometric"]
-    truth, counts = next(collected("two bells", channel, 5000, seed=6))
-    share, steps = early_stopped(counts, channel)
-    rough = norm_sub(estimate(counts, 5000, channel).value)
-    assert steps < 100
-    assert ((share - truth) ** 2).mean() < ((rough - truth) ** 2).mean() / 5
