@@ -91,7 +91,14 @@ class PeriodAnswers:
         total = sum(sizes[kind] for kind in scheme.kinds) if sizes.keys() >= set(scheme.kinds) else None
         visitors = exact(np.array(np.inf if total is None else total))
         answers = {
-            q.name: Answers(q.channel, sizes[q.name], counted[q.name].supports, visitors, CellNoise.of(scheme, q.name))
+            q.name: Answers(
+                q.channel,
+                sizes[q.name],
+                counted[q.name].supports,
+                visitors,
+                CellNoise.of(scheme, q.name),
+                q.attribute.correction,
+            )
             for q in scheme.questions
             if q.name in counted
         }

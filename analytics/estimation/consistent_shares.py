@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile
+from analytics.estimation.likelihood import most_likely
 from analytics.estimation.ordered import early_stopped, half_width
 from analytics.estimation.votes import nearest, unbiased
 from protocols.arrays import Floats
@@ -31,10 +32,13 @@ class ConsistentShares:
     high: Floats | None = None
 
 
-def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: float = CONFIDENCE) -> ConsistentShares:
+def consistent_shares(
+    counts: ArrayLike, n: int, channel: Channel, confidence: float = CONFIDENCE, correction: str = "usual"
+) -> ConsistentShares:
     """The consistent histogram of one set of reports: `counts[value]` of `n` reports support each value; n is above 0.
 
-    Ordered mechanisms and places get the early-stopped histogram with intervals, all others the nearest one.
+    Ordered mechanisms and places get the early-stopped histogram with intervals, all others the nearest one. The
+    correction "likeliest" is of the maximum likelihood, for all of them.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import geometric, grr
@@ -44,6 +48,8 @@ def consistent_shares(counts: ArrayLike, n: int, channel: Channel, confidence: f
     >>> bool(np.all((ordered.low < ordered.value) & (ordered.value < ordered.high)))
     True
     """
+    if correction == "likeliest":
+        return ConsistentShares(most_likely(counts, n, channel))
     if isinstance(channel, PlanarChannel):
         places = estimate(counts, n, channel, population=n, confidence=confidence)
         return ConsistentShares(places.value, places.low, places.high)

@@ -82,7 +82,7 @@ def fitted_pairs(
     >>> found.adjusted.value.round(3).tolist(), found.adjusted.error.round(3).tolist()
     ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071])
     >>> found.adjusted.low.round(3).tolist(), found.consistent.value.round(3).tolist()
-    ([0.209, 0.009, 0.409, -0.191], [0.4, 0.1, 0.5, 0.0])
+    ([0.209, 0.009, 0.409, -0.191], [0.404, 0.096, 0.496, 0.004])
     """
     value, variance = _adjusted(table, shape, rows, columns)
     possible = np.clip(value, 0, 1)
@@ -95,20 +95,23 @@ def fitted_pairs(
         value.ravel() - (estimates.value - estimates.low) * narrower,
         value.ravel() + (estimates.high - estimates.value) * narrower,
     )
-    consistent = _shrunk(value, table.even).ravel()
+    consistent = shrunk(value, table.even, norm_sub(value.sum(axis=1)), norm_sub(value.sum(axis=0))).ravel()
     low, high = np.minimum(adjusted.low, consistent), np.maximum(adjusted.high, consistent)
     return Pairs(adjusted, ConsistentShares(consistent, np.clip(low, 0, 1), np.clip(high, 0, 1)))
 
 
-def _shrunk(value: Floats, variance: float) -> Floats:
-    """The consistent table of an adjusted one; `variance` is that of a cell if all are alike."""
+def shrunk(value: Floats, variance: float, rows: Floats, columns: Floats) -> Floats:
+    """The consistent table with these sums, of unbiased shares; `variance` is that of a cell if all are alike.
+
+    The signal of a cell goes with the square of its product: rare pairs cannot differ much. Suppressed cells (NaN) get
+    nothing.
+    """
     m, k = value.shape
-    rows, columns = norm_sub(value.sum(axis=1)), norm_sub(value.sum(axis=0))
-    even = np.outer(rows, columns)
-    noise = variance * (1 - 1 / m) * (1 - 1 / k)  # of what only the cross knows
-    signal = max(float(((value - even) ** 2).mean()) - noise, 0.0)
-    kept = signal / (signal + noise) if noise > 0 else 1.0
-    return two_way_norm_sub(even + kept * (value - even), rows, columns)
+    even, known = np.outer(rows, columns), np.isfinite(value)
+    noise = max(variance * (1 - 1 / m) * (1 - 1 / k), 1e-30)  # of what only the cross knows
+    signal = max(float(np.nanmean((value - even) ** 2)) - noise, 0.0) * even**2 / np.mean(even**2)
+    shares = even + signal / (signal + noise) * (value - even)
+    return two_way_norm_sub(np.where(known, shares, -np.inf), rows, columns)
 
 
 def _precisions(shape: tuple[int, int], table: Table, rows: Table | None, columns: Table | None) -> Floats:

@@ -16,6 +16,7 @@ from analytics.estimation.consistent_shares import (
     shortened_consistent,
 )
 from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
+from analytics.estimation.likelihood import project
 from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
 from analytics.estimation.pairs import Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
@@ -37,6 +38,7 @@ class Answers:
     counts: Whole
     visitors: Estimates
     noise: CellNoise | None  # on counts and n, of a period
+    correction: str = "usual"
 
     @classmethod
     def of(cls, history: CountHistory, name: str, window: Window) -> "Answers":
@@ -46,6 +48,7 @@ class Answers:
             history.supported(name, window),
             history.visitors(window),
             CellNoise.of(history.scheme, name),
+            history.scheme.question(name).attribute.correction,
         )
 
     @cached_property
@@ -59,10 +62,15 @@ class Answers:
 
     @cached_property
     def consistent(self) -> ConsistentShares:
-        """The consistent histogram; where counts have noise, and of thresholds, the one nearest to the estimates."""
-        if self.noise is not None or self._slots:
-            return ConsistentShares(nearest(self.shares.value, self.channel))
-        return consistent_shares(self.counts, self.n, self.channel)
+        """The consistent histogram; where counts have noise, and of thresholds, the one nearest to the estimates.
+
+        With noise, the likeliest is the nearest in the metric of their covariance.
+        """
+        if self.noise is None and not self._slots:
+            return consistent_shares(self.counts, self.n, self.channel, correction=self.correction)
+        if self.correction == "likeliest" and not self._slots:
+            return ConsistentShares(project(self.shares.value, self.covariance(), self.channel))
+        return ConsistentShares(nearest(self.shares.value, self.channel))
 
     @property
     def _slots(self) -> int:

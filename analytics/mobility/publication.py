@@ -78,8 +78,9 @@ class Publication:
         return self._answers[name, window]
 
     def _unit_answers(self, history: CountHistory, name: str, window: Window) -> Answers:
-        found, channel = self.units[window], history.scheme.question(name).channel
-        return Answers(channel, found.n[name], found.N[name], history.of_unit(found)[0], None)
+        found, asked = self.units[window], history.scheme.question(name)
+        visitors = history.of_unit(found)[0]
+        return Answers(asked.channel, found.n[name], found.N[name], visitors, None, asked.attribute.correction)
 
     @cached_property
     def _answers(self) -> dict[tuple[str, Window], Answers]:

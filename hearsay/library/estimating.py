@@ -31,11 +31,11 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
     """Histograms from reports: frames (Arrow) and single reports (JSON), mixed and in any order.
 
     One row for each period, attribute and value, and for each pair of a cross, whose values are in `row` and `column`:
-    the unbiased `estimate` of its share with its standard `error` and the
-    interval from `low` to `high`, and the `consistent` share, which is non-negative and sums to 1 (of an ordered
-    mechanism with an interval from `consistent_low` to `consistent_high`). `n` is how many reports answered the
-    attribute; where it is 0, nothing is estimated. A token counts once in a period. A report that does not fit the
-    survey raises an error. `minimum` and `presence_epsilon` are not applied: they are for published results.
+    the unbiased `estimate` of its share with its standard `error` and the interval from `low` to `high`, and the
+    `consistent` share, which is non-negative and sums to 1, by the attribute's `correction` (of an ordered mechanism
+    with an interval from `consistent_low` to `consistent_high`). `n` is how many reports answered the attribute; where
+    it is 0, nothing is estimated. A token counts once in a period. A report that does not fit the survey raises an
+    error. `minimum` and `presence_epsilon` are not applied: they are for published results.
     """
     scheme = _compiled(survey, confidence)
     by_period: dict[int, list[Frame]] = {}
@@ -152,7 +152,8 @@ def _rows(
     for name, shares in estimate_all(scheme, counts, n, confidence, presence_only).items():
         question, columns = scheme.question(name), {}
         if n[name]:
-            consistent = consistent_shares(counts[name], n[name], question.channel, confidence)
+            correction = question.attribute.correction
+            consistent = consistent_shares(counts[name], n[name], question.channel, confidence, correction)
             parts = shares.value, shares.error, shares.low, shares.high
             columns = dict(zip(FIGURES, (*parts, consistent.value, consistent.low, consistent.high), strict=True))
         pairs = list(product(*(axis.values for axis in question.axes)))

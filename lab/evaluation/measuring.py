@@ -13,9 +13,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from analytics.estimation import early_stopped, estimate, norm_sub, variance
+from analytics.estimation import early_stopped, estimate, most_likely, norm_sub, variance
 from analytics.forecasting.series import mean_of_known
-from lab.evaluation.likelihood import clip_renormalise, most_likely
 from lab.evaluation.methods import Method
 from lab.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
 from lab.evaluation.truth import Truth, noisy_priors
@@ -29,6 +28,18 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 
 Progress = Callable[[int, int, str], None]
+
+
+def clip_renormalise(frequencies: Floats) -> Floats:
+    """Cut at 0 and divide by the sum, as the papers do. Uniform if no frequency is positive.
+
+    >>> clip_renormalise(np.array([0.7, 0.5, -0.1])).round(3).tolist()
+    [0.583, 0.417, 0.0]
+    """
+    clipped = np.maximum(frequencies, 0)
+    total = clipped.sum(axis=-1, keepdims=True)
+    even = np.full_like(clipped, 1 / clipped.shape[-1])
+    return np.asarray(np.divide(clipped, total, out=even, where=total > 0))
 
 
 def _early_stopped(counts: Floats, n: Floats, channel: Channel) -> Floats:
@@ -150,8 +161,9 @@ def respondents(scheme: Scheme, runs: int, seed: int) -> Iterator[Respondent]:
 
 
 def _corrected(correction: str, counts: Floats, n: Floats, channel: Channel) -> Floats:
-    """Estimates `[period, value]`. Those of places are distributions already, and there is nothing to correct."""
-    return CORRECTIONS["raw" if isinstance(channel, PlanarChannel) else correction](counts, n, channel)
+    """Estimates `[period, value]`. Those of places are distributions already: only the likeliest is another one."""
+    done = isinstance(channel, PlanarChannel) and correction != "likeliest"
+    return CORRECTIONS["raw" if done else correction](counts, n, channel)
 
 
 def supports(respondent: Respondent, moment: Presences, names: Mapping[str, int]) -> list[tuple[Counts, int]]:

@@ -1,8 +1,8 @@
 """What was measured: shares of values and of pairs of values, with their variances; and tables that agree.
 
 An attribute is known from its own question and from the sums of every cross that has it. Each of these is unbiased, so
-their average with the inverses of the variances as weights is, too, and has the smallest error. Then Norm-Sub makes the
-tables non-negative, which changes their sums a little; so both steps alternate.
+their average with the inverses of the variances as weights is, too, and has the smallest error. A table of pairs is
+shrunk towards independence as far as it is noise, and gets the sums of both attributes (`shrunk`).
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,10 +10,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from analytics.estimation import norm_sub
+from analytics.estimation import norm_sub, shrunk
 from protocols.arrays import Counts, Floats, Mask, Values
-
-ROUNDS = 5
 
 Pair = tuple[str, str]
 Records = Mapping[str, Values]
@@ -106,14 +104,16 @@ def agree(measured: Measured) -> Tables:
     >>> found = agree(Measured({"a": 2, "b": 2}, {"a": Shares(np.array([0.5, 0.5]), sure)},
     ...                        {("a", "b"): Shares(np.array([[0.6, 0.1], [0.1, 0.2]]), unsure)}))
     >>> found.pairs["a", "b"].round(3).tolist(), found.ones["b"].round(3).tolist()
-    ([[0.5, 0.0], [0.2, 0.3]], [0.7, 0.3])
+    ([[0.489, 0.011], [0.211, 0.289]], [0.7, 0.3])
     """
-    tables = dict(measured.pairs)
-    for _ in range(ROUNDS):
-        ones = _ones(measured, tables)
-        tables = {pair: _moved(shares, ones[pair[0]], ones[pair[1]]) for pair, shares in tables.items()}
-    fitted = {pair: np.nan_to_num(shares.value) for pair, shares in tables.items()}
-    return Tables(_ones(measured, tables), fitted)
+    ones = _ones(measured)
+    return Tables(ones, {(a, b): _table(shares, ones[a], ones[b]) for (a, b), shares in measured.pairs.items()})
+
+
+def _table(shares: Shares, rows: Floats, columns: Floats) -> Floats:
+    if not shares.known.any():
+        return np.zeros_like(shares.value)
+    return shrunk(shares.value, float(np.nanmean(shares.variance)), rows, columns)
 
 
 def average(sources: list[Shares]) -> Floats:
@@ -134,22 +134,13 @@ def average(sources: list[Shares]) -> Floats:
     return np.asarray(np.divide(summed, total, out=np.full(summed.shape, np.nan), where=total > 0))
 
 
-def _ones(measured: Measured, tables: dict[Pair, Shares]) -> dict[str, Floats]:
+def _ones(measured: Measured) -> dict[str, Floats]:
     """The share of each attribute's values, from all that was measured about it."""
     found = {}
     for name in measured.sizes:
         sources = [measured.ones[name]] if name in measured.ones else []
-        sources += [shares.sums() for (a, _), shares in tables.items() if a == name]
-        sources += [shares.T.sums() for (_, b), shares in tables.items() if b == name]
+        sources += [shares.sums() for (a, _), shares in measured.pairs.items() if a == name]
+        sources += [shares.T.sums() for (_, b), shares in measured.pairs.items() if b == name]
         if sources:
             found[name] = nearest(average(sources))
     return found
-
-
-def _moved(shares: Shares, rows: Floats, columns: Floats) -> Shares:
-    """The table with these sums of rows and then of columns, in the cells that are known, and Norm-Sub of that."""
-    value = shares.value
-    for axis, sums in ((1, rows), (0, columns)):
-        missing = (sums - np.nansum(value, axis=axis)) / np.maximum(shares.known.sum(axis=axis), 1)
-        value = value + np.expand_dims(missing, axis)
-    return Shares(np.where(shares.known, nearest(value), np.nan), shares.variance)

@@ -82,6 +82,10 @@ class SupportChannel:
         """The chance that a report supports each value."""
         return self.floor + self.gain * frequencies
 
+    def back(self, votes: Floats) -> Floats:
+        """For each true value the mean of `votes` over its reports, if each supports one value."""
+        return np.asarray(self.gain * votes + (votes @ self.floor)[..., None])
+
     def variance(self, frequencies: Floats) -> Floats:
         """n times the variance of each value's unbiased estimate, if these are the frequencies (PROTOCOLS 1).
 
@@ -160,6 +164,10 @@ class MatrixChannel:
 
     def support(self, frequencies: Floats) -> Floats:
         return np.asarray(frequencies @ self.matrix)
+
+    def back(self, votes: Floats) -> Floats:
+        """For each true value the mean of `votes` over its reports."""
+        return np.asarray(votes @ self.matrix.T)
 
     def variance(self, frequencies: Floats) -> Floats:
         """n times the variance of each value's unbiased estimate, if these are the frequencies."""

@@ -19,6 +19,7 @@ from protocols.survey.names import Name, Part
 from protocols.survey.roles import check_role, dwell_times
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
+MOST_LIKELIEST = 500  # the likeliest histogram takes seconds for so many values, and the cube of them for more
 MIN_SHARE = 1e-6  # of a prior, and of the devices that draw a question
 FILE_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9 ._-]{0,120}\.(geojson|json)$"
 BY_SIZE = (
@@ -83,6 +84,7 @@ class Attribute(Part):
     groups: dict[Name, tuple[Name, ...]] = Field(default_factory=dict)
     role: Literal["plain", "area", "dwell", "amount", "transition"] = "plain"
     quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field((0.5, 0.9), max_length=9)
+    correction: Literal["usual", "likeliest"] = "usual"
     mechanism: MechanismName = "auto"
     parameter: int | None = Field(None, ge=1, le=MAX_VALUES, description=PARAMETERS)
     prior: dict[Name, Share] | None = None
@@ -109,6 +111,10 @@ class Attribute(Part):
             raise ValueError(f"{where} has {len(self.values)} value(s); give at least 2 (values, a range, or a grid)")
         self._check_grid(where)
         refuse_twice(self.values, f"{where} lists", "name each value once")
+        if self.correction == "likeliest" and self.k > MOST_LIKELIEST:
+            raise ValueError(
+                f"{where}: correction: likeliest is for up to {MOST_LIKELIEST} values, not {self.k:,}; leave it out"
+            )
         if self.range is not None and self.values != self.range.names():
             raise ValueError(f"{where} has both values and a range; keep one")
         try:

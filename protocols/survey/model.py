@@ -314,7 +314,7 @@ class Survey(Part):
             "nowcast": True,
             "areas": True,
             "signature": True,
-            "attributes": {"__all__": {"groups", "role", "quantiles", "areas"}},
+            "attributes": {"__all__": {"groups", "role", "quantiles", "correction", "areas"}},
         }
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         for attribute in terms["attributes"]:

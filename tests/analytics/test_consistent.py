@@ -1,5 +1,7 @@
 """Consistent histograms are what they claim: the nearest, or the likeliest, distribution."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -7,15 +9,19 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
 
-from analytics.estimation import estimate, norm_sub
+from analytics.estimation import CellNoise, estimate, exact, norm_sub
+from analytics.estimation.likelihood import most_likely, project
 from analytics.estimation.votes import covariance, unbiased
-from lab.evaluation.likelihood import clip_renormalise, most_likely, project
+from analytics.mobility import Answers
+from lab.evaluation.measuring import clip_renormalise
 from protocols.mechanisms import MatrixChannel, SupportChannel
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import geometric, grr, oue
+from tests.analytics.test_coverage import FAMILIES
 from tests.helpers.crowd import counts_of, scheme_of
 
+SETS, LETTERS = ("grr", "sue", "oue"), ", ".join("abcdefghij")
 vectors = hnp.arrays(np.float64, st.integers(2, 8), elements=st.floats(-2, 2, width=16))
 SKEWED = np.array([0.55, 0.2, 0.1, 0.08, 0.05, 0.02, 0.0, 0.0])
 
@@ -45,7 +51,7 @@ def test_norm_sub_is_the_projection_onto_the_simplex(point: np.ndarray) -> None:
 def test_the_weighted_projection_solves_its_quadratic_program(point: np.ndarray, seed: int) -> None:
     root = np.random.default_rng(seed).normal(size=(len(point), len(point)))
     spread = root @ root.T + 0.1 * np.eye(len(point))
-    ours = project(point, spread)
+    ours = project(point, spread, SupportChannel(len(point), oue(1.0), exclusive=False))
     assert ours.min() >= 0 and ours.sum() == pytest.approx(1)
     theirs = _nearest(point, np.linalg.inv(spread))
     distance = [(x - point) @ np.linalg.solve(spread, x - point) for x in (ours, theirs)]
@@ -87,6 +93,31 @@ def test_the_likeliest_histogram_is_nearer_the_truth_than_the_papers(mechanism: 
     assert likeliest.min() >= 0 and likeliest.sum(axis=1) == pytest.approx(1)
     losses = [((histograms - truth) ** 2).mean() for histograms in (likeliest, papers, raw)]
     assert losses[0] < 0.93 * losses[1] < losses[2]
+
+
+GRID = "{name: a, grid: {at: [47, 6], cell: 100m, columns: 5, rows: 2}, geo: {level: 3, radius: 100m}}"
+EVERY = {
+    **FAMILIES,
+    "places": (GRID, "grace: 1h"),
+    **{f"sets {name}": (f"{{name: a, values: [{LETTERS}], several: 3, mechanism: {name}}}", "eps: 2") for name in SETS},
+}
+
+
+@pytest.mark.parametrize("family", EVERY)
+def test_the_likeliest_of_counts_without_noise_is_the_truth_for_every_mechanism(family: str) -> None:
+    """Published as `consistent` where an attribute asks for it, with noised counts too."""
+    attributes, terms = EVERY[family]
+    scheme = scheme_of(attributes.replace("name: a,", "name: a, correction: likeliest,"), terms)
+    question, n = scheme.question("a"), 1_000_000
+    truth = np.array([0.3, 0.2, 0.2, 0.1, 0.05, 0.05, 0.04, 0.03, 0.02, 0.01])
+    if "sets" in family:
+        truth = np.concatenate([truth, [0.9, 0.7, 0.4]])
+    counts = np.rint(n * question.channel.support(truth)).astype(np.int64)
+    for noise in [None] if family == "places" else [None, CellNoise(9.0, 9.0, 1)]:
+        answers = Answers(question.channel, n, counts, exact(np.array(n)), noise, question.attribute.correction)
+        assert answers.fitted()["consistent"] == pytest.approx(truth[:10], abs=2e-3)
+        other = replace(answers, counts=counts[::-1]).fitted()["consistent"]
+        assert other != pytest.approx(truth[:10], abs=2e-3), "other counts, another histogram"
 
 
 def test_without_reports_the_likeliest_histogram_is_even() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimates import Estimates, exact
-from analytics.estimation.pairs import Table, fitted_pairs, two_way_norm_sub
+from analytics.estimation.pairs import Table, fitted_pairs, shrunk, two_way_norm_sub
 from analytics.estimation.votes import norm_sub
 from analytics.mobility import Answers
 from protocols.arrays import Floats
@@ -144,3 +144,19 @@ def test_a_margin_that_is_not_published_is_not_used() -> None:
     for part in ("value", "error", "low", "high"):
         assert getattr(found.adjusted, part) == pytest.approx(getattr(shares, part))
     assert found.consistent.value.reshape(2, 2).sum(axis=1) == pytest.approx([0.7, 0.3])
+
+
+def test_the_consistent_table_is_as_good_as_the_better_of_the_shares_and_the_independent_product() -> None:
+    """From hardly any noise to far more than there is to see, where the control, the product alone, is far worse."""
+    random, weak = np.random.default_rng(3), 0.8 * np.outer(TABLE.sum(axis=1), TABLE.sum(axis=0)) + 0.2 * TABLE
+    for truth in (TABLE, weak):
+        for noise in (0.005, 0.02, 0.1, 0.2):
+            errors = []
+            for _ in range(100):
+                value = truth + noise * random.standard_normal(SHAPE)
+                sums = norm_sub(value.sum(axis=1)), norm_sub(value.sum(axis=0))
+                made = shrunk(value, noise**2, *sums), value, np.outer(*sums)
+                errors.append([np.square(one - truth).mean() for one in made])
+            ours, shares, product = np.sqrt(np.mean(errors, axis=0))
+            assert ours < 0.98 * shares and ours < 1.04 * product, (noise, ours, shares, product)
+            assert noise > 0.1 or truth is weak or product > 1.1 * ours, "the product alone is far worse"

@@ -69,7 +69,7 @@ def test_every_mechanism_is_in_a_vector() -> None:
 
 
 def test_devices_in_python_know_every_key_of_a_survey() -> None:
-    no_terms = "title description contact forecast nowcast areas signature groups role quantiles"
+    no_terms = "title description contact forecast nowcast areas signature groups role quantiles correction"
     shown = set(no_terms.split())
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
     assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown

@@ -1,16 +1,19 @@
 """Learning from tables with known noise: floors are right, trees are found, records follow, classifiers learn."""
 
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
 import pytest
 
 from analytics.estimation import estimate
+from lab.evaluation.measuring import respondents
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
-from lab.learning.comparing import CROSSES, MAJORITY, People, compare
+from lab.learning.comparing import CROSSES, MAJORITY, People, _collected, compare, survey
 from lab.learning.model import LEVEL, Model, association, fit, mutual_information
 from lab.learning.records import distances, draw_records
 from lab.learning.tables import Measured, Shares, agree, counted, nearest
+from protocols.scheme import Scheme
 from tests.helpers.crowd import counts_of, scheme_of
 
 A, B = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.3, 0.2, 0.1])
@@ -183,3 +186,22 @@ def test_naive_bayes_from_crosses_is_above_the_majority_on_public_tables(name: s
     accuracies = {(one.source, one.eps): one.figures["accuracy"].value for one in found}
     for eps in (1.0, 2.0):
         assert accuracies[CROSSES, eps] > accuracies[MAJORITY, None], accuracies
+
+
+@pytest.mark.xdist_group("statsmodels")
+@pytest.mark.filterwarnings("ignore")  # of the imports of statsmodels and pandas
+@pytest.mark.parametrize("depends", [True, False])
+def test_records_are_much_nearer_to_the_people_than_independent_ones_at_eps_4(depends: bool) -> None:
+    """Total variation from the true tables, over all pairs. The control: people whose attributes are independent."""
+    people = public("fair", 10_000, seed=3)
+    if not depends:
+        random = np.random.default_rng(4)
+        people = replace(people, train={name: random.permutation(column) for name, column in people.train.items()})
+    pairs = [(name, people.label) for name in people.features]
+    true, far = counted(people.sizes, people.train, pairs), []
+    for run, respondent in enumerate(respondents(Scheme(survey(people, 4.0, 0.5)), 3, seed=1)):
+        model = fit(_collected(people, pairs, respondent))
+        records = draw_records(model, 10_000, seed=run)
+        far += [(one.records, one.independent) for one in distances(records, true, model.tables.ones).values()]
+    drawn, independent = np.mean(far, axis=0)
+    assert bool(drawn < 0.85 * independent) is depends, (drawn, independent)
