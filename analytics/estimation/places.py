@@ -75,8 +75,9 @@ def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
 
 def spread_of(fit: Fit, channel: PlanarChannel, n: float, drawn: float, groups: Mask | None) -> tuple[Floats, Floats]:
     """The shares of cells or groups, and their standard errors; `drawn`: the share of the population that reported."""
-    parts = fit.shares, fit.refits - drawn * fit.people - (1 - drawn) * fit.rougher
-    shares, errors = parts if groups is None else (np.asarray(part @ groups.T.astype(np.float64)) for part in parts)
+    shares, errors = fit.shares, fit.refits - drawn * fit.people - (1 - drawn) * fit.rougher
+    if groups is not None:
+        shares, errors = (np.asarray(part @ groups.T.astype(np.float64)) for part in (shares, errors))
     others = drawn * (1 - drawn) * shares * (1 - shares) / n  # those who did not report are drawn, too
     squares = (errors**2).mean(axis=0) + others
     few = squares * TOWNS / (TOWNS - 2)  # the variance of Student's t: a mean over few towns is itself off

@@ -67,7 +67,7 @@ def test_intervals_of_occupied_cells_and_of_areas_cover() -> None:
     """
     held: dict[str, list[float]] = {"cells": [], "areas": [], "control": []}
     for rates, answering, whole in SETTINGS:
-        how, inside = (channel(*rates), slice(None)) if whole else (inside_area(*rates), INSIDE)
+        how, inside = channel(*rates) if whole else inside_area(*rates), range(CELLS) if whole else INSIDE
         for seed in range(6):
             random, people = np.random.default_rng(seed), (3_000, 20_000)[seed % 2]
             shares = town(seed, KINDS[seed % 3])[inside]
@@ -76,12 +76,12 @@ def test_intervals_of_occupied_cells_and_of_areas_cover() -> None:
             counts = random.multinomial(some, how.matrix / how.matrix.sum(axis=1, keepdims=True)).sum(axis=0)
             true, everybody = places / places.sum(), places.sum()
             found, fit = estimate(counts, people, how, population=everybody), fit_places(counts, how)
-            held["cells"].append(np.mean(((found.low <= true) & (true <= found.high))[places > 0]))
+            held["cells"].append(float(np.mean(((found.low <= true) & (true <= found.high))[places > 0])))
             near = np.abs(found.value - true) <= 1.96 * fit.refits.std(axis=0)
-            held["control"].append(np.mean(near[places > 0]))
+            held["control"].append(float(np.mean(near[places > 0])))
             areas = np.concatenate([blocks(side) for side in (2, 4)])[:, inside]
             found, true = estimate(counts, people, how, population=everybody, groups=areas), areas @ true
-            held["areas"].append(np.mean(((found.low <= true) & (true <= found.high))[true > 0]))
+            held["areas"].append(float(np.mean(((found.low <= true) & (true <= found.high))[true > 0])))
             assert found.value[-12:].sum() == pytest.approx(1)
     mean = {kind: float(np.mean(runs)) for kind, runs in held.items()}
     assert 0.93 <= mean["cells"] <= 0.97 and 0.93 <= mean["areas"] <= 0.97, mean
