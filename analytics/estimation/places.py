@@ -24,6 +24,7 @@ from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import PlanarChannel
 
 MOST_STEPS = 600
+DIVISIONS = 2  # into ten parts: a single one went on to the last step for one of 48 maps
 ROUGHER = 12  # times as many steps give what people of other towns are drawn from
 TOWNS = 20
 
@@ -54,14 +55,14 @@ def fit_places(counts: Whole, channel: PlanarChannel) -> Fit:
 
 def fitted_places(counts: Whole, channel: PlanarChannel) -> Floats:
     """The shares of the cells alone, without what intervals need."""
-    return advance(counts / counts.sum(), channel, best_steps(counts, channel, MOST_STEPS))
+    return advance(counts / counts.sum(), channel, best_steps(counts, channel, MOST_STEPS, DIVISIONS, 0.0))
 
 
 @lru_cache(maxsize=16)  # cells, groups and the consistent histogram all ask for it
 def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
     counts = np.frombuffer(given, dtype="<i8").astype(np.int64)
     n, random = int(counts.sum()), seeded(counts)
-    steps = best_steps(counts, channel, MOST_STEPS)
+    steps = best_steps(counts, channel, MOST_STEPS, DIVISIONS, 0.0)
     shares = advance(counts / n, channel, steps)
     rougher = advance(counts / n, channel, (ROUGHER - 1) * steps, shares)
     people = random.multinomial(n, rougher / rougher.sum(), size=TOWNS) / n

@@ -28,13 +28,14 @@ class Blur(Protocol):
     def back(self, votes: Floats) -> Floats: ...
 
 
-def best_steps(counts: Whole, blur: Blur, most: int) -> int:
+def best_steps(counts: Whole, blur: Blur, most: int, divisions: int = 1, as_good: float = AS_GOOD) -> int:
     """How many steps make the held-out reports likeliest; at least one report.
 
     The search ends some time after their likelihood falls. Of steps that are practically as good the last is taken,
     because where the truth is a spike, many steps gain little likelihood but much accuracy.
     """
-    held = seeded(counts).multinomial(counts, np.full(PARTS, 1 / PARTS)).T
+    random = seeded(counts)
+    held = np.concatenate([random.multinomial(counts, np.full(PARTS, 1 / PARTS)).T for _ in range(divisions)])
     kept = counts - held
     observed = kept / np.maximum(kept.sum(axis=1, keepdims=True), 1)
     shares = np.full(held.shape, 1 / len(counts))
@@ -49,7 +50,7 @@ def best_steps(counts: Whole, blur: Blur, most: int) -> int:
             best = place
         elif place >= 3 * best + 10:
             break
-    return int(np.flatnonzero(np.array(likelihoods) >= likelihoods[best] - AS_GOOD)[-1]) + 1
+    return int(np.flatnonzero(np.array(likelihoods) >= likelihoods[best] - as_good)[-1]) + 1
 
 
 def advance(observed: Floats, blur: Blur, steps: int, start: Floats | None = None) -> Floats:
