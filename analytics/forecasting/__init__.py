@@ -12,5 +12,5 @@ from analytics.forecasting.predicting import (
     unexpected,
     usually_unexpected,
 )
-from analytics.forecasting.series import Series
+from analytics.forecasting.series import Series, mean_of_known
 from analytics.forecasting.structure import Structure, check_enough, usual_seasons

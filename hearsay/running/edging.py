@@ -5,24 +5,20 @@ from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import structlog
 
 from hearsay.data_directory import DataDirectory
-from hearsay.running.collecting import Origin, collect
+from hearsay.running.collecting import collect
 from hearsay.survey_files import MAX_BYTES, read_survey, read_text
 from hearsay.terminal import console
 from memo_store.period_keys import require_longer_than_grace
-from producers.edge import DirectoryEdge, EdgeDeclaration, EdgeState, parse_edge
+from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
 from producers.events import Options
 from producers.stopping import Stop, ctrl_c_asks
 from protocols.errors import SettingsError, Stopped
 from protocols.survey import Survey
 from servers.settings import load
-
-if TYPE_CHECKING:
-    from producers.edge.topic import TopicEdge
 
 LOOK_SECONDS = 1.0
 """Between two looks into the directory."""
@@ -37,7 +33,7 @@ class Edging:
     declared: EdgeDeclaration
     survey: Survey
     options: Options
-    events: Path | None
+    beside: Path
     data: Path
 
     @classmethod
@@ -46,10 +42,10 @@ class Edging:
         text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
         declared, beside = parse_edge(text, str(file)), file.parent
         survey = read_survey(beside / declared.survey)
-        events = beside / declared.events.directory if declared.events.directory is not None else None
-        if events is not None and not events.is_dir():
+        events = beside / (declared.events.directory or "")
+        if not events.is_dir():
             raise SettingsError(f"there is no directory {events}", "make it, or name another under events.directory")
-        return cls(declared, survey, declared.options(survey), events, beside / declared.data)
+        return cls(declared, survey, declared.options(survey), beside, beside / declared.data)
 
     def run(self, kafka: str | None, once: bool, end: datetime | None) -> EdgeState:
         """Read events until it is stopped, or once; the state of the edge then."""
@@ -58,11 +54,22 @@ class Edging:
         data = DataDirectory(self.data)
         with (
             collect(data, self.survey, load(), kafka, forget_after) as to,
-            closing(self._edge(to, data.root / "edge" / self.survey.id)) as edge,
+            closing(
+                open_edge(
+                    self.declared,
+                    self.beside,
+                    to.memos,
+                    to.sink,
+                    data.root / "edge" / self.survey.id,
+                    kafka=load().at(self.declared.events.kafka).kafka,
+                    clock_key=to.clock_key,
+                    now=lambda: datetime.now(UTC),
+                )
+            ) as edge,
             console.progress("reading events") as step,
             ctrl_c_asks() as stop,
         ):
-            source = self.declared.events.topic or str(self.events)
+            source = self.declared.events.topic or self.declared.events.directory
             log.info("edge started", survey=self.survey.id, events=source, periods=edge.state.totals.periods)
 
             def show(name: str, state: EdgeState) -> None:
@@ -80,22 +87,6 @@ class Edging:
             except Stopped as stopped:
                 log.info("edge stopped", reason=stopped.message)
             return edge.state
-
-    def _edge(self, to: Origin, workspace: Path) -> "DirectoryEdge | TopicEdge":
-        """The edge over files, or one of the processes over a topic."""
-        source = self.declared.events
-        given: dict[str, Any] = {"clock_key": to.clock_key, "now": lambda: datetime.now(UTC)}
-        if self.events is not None:
-            return DirectoryEdge(to.memos, to.sink, self.options, self.events, workspace, **given)
-        from producers.edge.records import csv_line
-        from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need
-        from producers.files.json_events import json_object
-
-        assert source.topic is not None and self.declared.idle is not None  # by the declaration
-        read = csv_line(source.fields, self.declared.delimiter) if source.format == "csv" else json_object
-        kafka = load().at(source.kafka).kafka
-        events = EventsTopic(kafka, source.topic, read, self.declared.encoding, self.declared.idle)
-        return TopicEdge(to.memos, to.sink, self.options, events, workspace, **given)
 
 
 def _wait(stop: Stop) -> bool:

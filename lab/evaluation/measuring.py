@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from analytics.estimation import early_stopped, estimate, most_likely, norm_sub, variance
-from analytics.forecasting.series import mean_of_known
+from analytics.forecasting import mean_of_known
 from lab.evaluation.methods import Method
 from lab.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
 from lab.evaluation.truth import Truth, noisy_priors

@@ -1,5 +1,6 @@
-"""The edge: files of events that are dropped into a directory become reports, exactly once, on a trusted machine."""
+"""The edge: events become reports as they come, exactly once, on a trusted machine."""
 
 from producers.edge.declaration import EdgeDeclaration, parse_edge
 from producers.edge.directory import DirectoryEdge
+from producers.edge.opening import Edge, open_edge
 from producers.edge.state import EdgeState

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import SimpleHTTPRequestHandler
@@ -63,14 +63,9 @@ class Lunch:
     def counted(self) -> int:
         """Ends the server; how many reports it has taken."""
         assert self.server.leave() == 0, self.server.log.read_text()
-        reader = LocalLog(self.data / "collector" / "log" / "0.log", 0)
-        frames = [
-            pa.ipc.open_stream(record.value).read_all()
-            for record in reader.read()
-            if "frame" in str(record.content_type)
-        ]
-        reader.close()
-        return sum(frame.num_rows for frame in frames)
+        with closing(LocalLog(self.data / "collector" / "log" / "0.log", 0)) as log:
+            frames = [record.value for record in log.unread if "frame" in str(record.content_type)]
+        return sum(pa.ipc.open_stream(frame).read_all().num_rows for frame in frames)
 
 
 @contextmanager

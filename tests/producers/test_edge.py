@@ -178,7 +178,7 @@ GOOD = "{survey: s, events: {directory: in}, columns: {person: a, time: b}, late
     [
         (GOOD, "[", "not YAML"),
         (GOOD, "{}", "survey: missing"),
-        ("directory", "topik", r"events\.topik: unknown key; there are directory"),
+        ("directory", "topik", r"events\.topik: unknown key; did you mean topic"),
         (", time: b", "", "columns: time is missing"),
         ("2h", "soon", "lateness = soon: not a duration"),
         ("data: d", "data: d, zone: Mars", "zone = Mars: there is no such time zone"),
