@@ -25,8 +25,7 @@ from analytics.mobility.publication import Publication
 from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Places
 from protocols.question import Question
-from protocols.survey import Attribute, dwell_times
-from protocols.survey.thresholds import Thresholds
+from protocols.survey import Attribute, Thresholds, dwell_times
 
 DRAWS = 2000
 RIVALS = 25  # areas below the ranking that are considered too

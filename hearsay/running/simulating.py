@@ -21,8 +21,7 @@ from producers.simulation import check_scenario
 from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
-from protocols.survey import NEVER, TIMES, Survey, count_values
-from protocols.survey.thresholds import Thresholds
+from protocols.survey import NEVER, TIMES, Survey, Thresholds, count_values
 from servers.settings import load
 
 

@@ -17,6 +17,7 @@ from protocols.privacy import (
     Evidence,
     Loss,
     attribute_guess,
+    blind_guess,
     central_loss,
     evidence,
     forged_weight,
@@ -25,7 +26,6 @@ from protocols.privacy import (
     set_guess,
     trait_values,
 )
-from protocols.privacy.risk import blind_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
