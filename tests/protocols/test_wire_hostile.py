@@ -1,16 +1,21 @@
-"""Any bytes, as any kind of record: a typed frame or a reason, never an exception, never much memory."""
+"""Any bytes, as any kind of record: a typed frame or a reason, never an exception; only the operator moves clocks."""
 
+import json
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from protocols.wire import (
     ROW_REASONS,
     Clock,
     Frame,
+    Reason,
     Reject,
     decode_clock,
     decode_frame,
@@ -124,3 +129,31 @@ def test_a_row_with_several_faults_is_refused_for_the_first() -> None:
         wrong = {name: np.full_like(column, 0xFF) for name, column in frame.answers.items()}
         codes = row_faults(replace(bad, answers=wrong), SCHEME, 0, 1)
         assert [ROW_REASONS[code - 1] for code in codes] == [fault] * 3
+
+
+RECORD: dict[str, Any] = json.loads(CLOCK)
+CHANGES: list[dict[str, Any]] = [
+    {"through": -2}, {"through": 1 << 32}, {"through": True}, {"through": 3.0}, {"through": "3"}, {"survey": 1},
+    {"survey": "\ud800"}, {"survey": "Buttons"}, {"mac": None}, {"mac": ""}, {"mac": "\ud800"}, {"more": 1},
+]  # fmt: skip
+CLOCKS = {
+    Reason.BAD_MAC: [json.dumps(RECORD | c).encode() for c in ({"through": 4}, {"survey": "t"}, {"mac": "0" * 64})],
+    Reason.UNDECODABLE: [
+        *(json.dumps(RECORD | change).encode() for change in CHANGES),
+        *(b"", b"{}", b"[]", b"\xff", b'{"survey":"a","survey":"b","through":1,"mac":""}'),
+    ],
+    Reason.TOO_LARGE: [b" " * 5000],  # not even parsed
+}
+
+
+@given(st.from_regex(r"[a-z0-9][a-z0-9._-]{0,127}", fullmatch=True), st.integers(-1, (1 << 32) - 1))
+def test_a_clock_record_that_is_sent_is_what_is_read(survey: str, through: int) -> None:
+    clock = Clock(survey, through)
+    assert decode_clock(encode_clock(clock, KEY), KEY) == clock
+
+
+@pytest.mark.parametrize("reason", CLOCKS)
+def test_nothing_is_closed_without_the_key_or_by_what_is_no_clock_record(reason: Reason) -> None:
+    for data in CLOCKS[reason]:
+        reject = decode_clock(data, KEY)
+        assert isinstance(reject, Reject) and reject.reason is reason, data
