@@ -1,8 +1,10 @@
 """The fingerprint covers declared terms and what they resolve to: mechanisms and all integers of their tables."""
 
 import importlib
+import json
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,7 +23,9 @@ from protocols.survey import Survey
 from tests.clients.cases import BUDGETS, scenarios, table_cases
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with
-from tests.protocols.test_survey import GOOD, PRIORS, load
+from tests.protocols.test_survey import PRIORS, load
+
+CHANGED = json.loads((Path(__file__).parent / "changed_terms.json").read_text())
 
 
 def fingerprint(change: dict[str, Any]) -> str:
@@ -61,37 +65,13 @@ def test_what_version_2_of_the_terms_changed_for_places_changed_nothing_else() -
     assert sha256(listed.encode()).hexdigest() == OTHERS
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"title": "Buttons", "description": "Which buttons are pressed?", "contact": "buttons@example.org"},
-        {"attributes.0.groups": {"warm": ["red"]}, "attributes.0.role": "area"},
-        {"start": "2026-01-01T01:00:00+01:00", "period": "24h", "eps_inf": "2.0"},
-        {"horizon": 1, "clock": "wall", "grace": "0m", "minimum": 0, "solution": "smp", "memo_cap": None, "one_in": 1},
-        {"attributes.1.range": {"first": 0, "last": 29, "step": 10}},
-    ],
-)
+@pytest.mark.parametrize("change", CHANGED["same fingerprint"])
 def test_words_and_ways_of_writing_do_not_change_the_fingerprint(change: dict[str, Any]) -> None:
     assert fingerprint(change) == fingerprint({})
 
 
-ONCE = {"eps_inf": "LEFT OUT", "eps_1": "LEFT OUT", "eps": 2}
-TERMS: list[dict[str, Any]] = [
-    {"id": "button"}, {"start": "2026-01-01T00:00:01Z"}, {"period": "1h"}, {"eps_inf": 2.5}, {"eps_1": 0.9},
-    {"eps_1": "LEFT OUT"}, ONCE, {**ONCE, "one_in": 2}, {**ONCE, "one_in": 3}, {"solution": "spl"},
-    {"solution": "rs+fd"}, {"calibration": "published"}, {"solution": "rs+fd", "guarantee": "attribute"},
-    {"horizon": 7}, {"clock": "source"}, {"grace": "1h"}, {"minimum": 10}, {"memo_cap": 3}, {"presence_epsilon": 1},
-    {"attributes.0.values": ["red", "green"]}, {"attributes.0.values": ["red", "blue", "green"]},
-    {"attributes.0.values": ["red", "green", "navy"]}, {"attributes.0.name": "color"},
-    {"attributes.0.mechanism": "l-sue"}, {"attributes.0.mechanism": "loloha"},
-    {"attributes.0.mechanism": "loloha", "attributes.0.parameter": 2}, {"attributes.1.range": {"last": 29}},
-    {"attributes": GOOD["attributes"][::-1]}, PRIORS, {**PRIORS, "attributes.0.prior": {"red": 0.25, "green": 0.75}},
-    {"attributes.0.values": ["0-9", "10-19", "20-29"]}, {"attributes": GOOD["attributes"][:1]},
-]  # fmt: skip
-
-
 def test_every_term_changes_the_fingerprint() -> None:
-    fingerprints = [fingerprint(change) for change in ({}, *TERMS)]
+    fingerprints = [fingerprint(change) for change in ({}, *CHANGED["other fingerprints"])]
     assert len(set(fingerprints)) == len(fingerprints)
 
 
@@ -148,13 +128,8 @@ def test_a_machine_whose_logarithms_differ_in_the_last_bit_has_the_same_fingerpr
         ]
         weights.cache_clear()
         cuts.cache_clear()
-        places = scheme_with(
-            {
-                "name": "a",
-                "grid": {"at": [47, 6], "cell": 500, "columns": 9, "rows": 7},
-                "geo": {"level": 1, "radius": 700},
-            }
-        )
+        grid = {"at": [47, 6], "cell": 500, "columns": 9, "rows": 7}
+        places = scheme_with({"name": "a", "grid": grid, "geo": {"level": 1, "radius": 700}})
         return [scheme.fingerprint for scheme in (*alone, *hidden, places)]
 
     before = fingerprints()

@@ -1,7 +1,9 @@
 """Another question, other memos; other terms, other noise in each report (PROTOCOLS 8)."""
 
+import json
 from collections import defaultdict
 from math import sqrt
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,34 +22,9 @@ DEVICES = np.arange(20_000, dtype=np.uint64)
 SIGMAS = 5.5  # of some ten thousand comparisons, none is expected to differ by as much
 Symbols = NDArray[np.int64]
 
-MECHANISMS = [of_size(4, "direct", mechanism="l-grr"), of_size(12, "unary", mechanism="l-osue"),
-              of_size(20, "hashed", mechanism="loloha", parameter=3)]  # fmt: skip
-LONGITUDINAL: dict[str, Any] = {"attributes": MECHANISMS, "eps_inf": 1.0, "eps_1": 0.5}
-MEMO_ONLY: dict[str, Any] = {"attributes": [of_size(9, "held", mechanism="dbitflip", parameter=2), of_size(3, "b")],
-                             "eps_inf": 1.0}  # fmt: skip
-ONE_SHOT: dict[str, Any] = {"attributes": [of_size(4, "direct"), of_size(30, "unary")], "eps": 1.0, "solution": "spl"}
-HIDDEN: dict[str, Any] = {"attributes": [of_size(4, "direct", mechanism="grr"), of_size(12, "b", mechanism="oue-r")],
-                          "eps_inf": 1.0, "eps_1": 0.5, "solution": "rs+fd"}  # fmt: skip
-
-CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [
-    (LONGITUDINAL, {"eps_inf": 2.0}),
-    (LONGITUDINAL, {"eps_1": 0.6}),
-    (LONGITUDINAL, {"horizon": 7}),
-    (LONGITUDINAL, {"memo_cap": 2}),
-    (LONGITUDINAL, {"minimum": 10}),
-    (LONGITUDINAL, {"solution": "spl", "eps_inf": 3.0, "eps_1": 1.5}),
-    (LONGITUDINAL, {"start": "2026-01-01T00:00:01Z"}),
-    (LONGITUDINAL, {"calibration": "published"}),
-    (LONGITUDINAL, {"attributes": [*MECHANISMS, of_size(2, "more")]}),
-    (MEMO_ONLY, {"eps_inf": 2.0}),
-    (MEMO_ONLY, {"clock": "source"}),
-    (ONE_SHOT, {"eps": 2.0}),
-    (ONE_SHOT, {"grace": "1h"}),
-    (ONE_SHOT, {"one_in": 3}),
-    (ONE_SHOT | {"one_in": 3}, {"eps": 2.0}),
-    (HIDDEN, {"eps_inf": 2.0}),
-    (HIDDEN, {"guarantee": "attribute"}),
-]
+DATA = json.loads((Path(__file__).parent / "changed_terms.json").read_text())
+KINDS: dict[str, dict[str, Any]] = DATA["kinds of survey"]
+CHANGES: list[tuple[dict[str, Any], dict[str, Any]]] = [(KINDS[kind], change) for kind, change in DATA["other noise"]]
 
 
 def scheme(terms: dict[str, Any]) -> Scheme:
@@ -144,7 +121,7 @@ def test_what_no_round_1_depends_on_leaves_memos_as_they_are() -> None:
                     {"calibration"}, {"attributes"}, {"clock"}]  # fmt: skip
 
 
-@pytest.mark.parametrize("terms", [LONGITUDINAL, MEMO_ONLY, ONE_SHOT, ONE_SHOT | {"one_in": 3}, HIDDEN])
+@pytest.mark.parametrize("terms", KINDS.values(), ids=KINDS)
 def test_the_comparison_would_see_noise_that_is_keyed_by_the_id_alone(
     terms: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

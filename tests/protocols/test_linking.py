@@ -84,8 +84,5 @@ def test_what_is_kept_for_life_divides_the_crowd() -> None:
     (whole,) = evidence(split.questions, split.discloses, memoised=True)
     assert whole.traits == 1
     assert whole.answer_bits == pytest.approx(sum(pair_information(q) for q in whole.questions))
-
-
-def test_more_traits_than_devices_leave_one_candidate() -> None:
     held = scheme_with(of_size(40, mechanism="dbitflip", parameter=20), eps_inf=1.0)
     assert evidence(held.questions, held.discloses, memoised=True)[0].first_guess(10_000) == 1
