@@ -32,17 +32,8 @@ from tests.helpers.node import find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 PATIENCE_SECONDS = 120
-SURVEY = """
-id: lunch
-start: {start}
-period: 1h
-eps_inf: 3
-eps_1: 1
-memo_cap: 3
-minimum: 0
-attributes:
-  - {{name: dish, values: [soup, salad, pasta, none], other: none}}
-"""
+SURVEY = """{{id: lunch, start: {start}, period: 1h, eps_inf: 3, eps_1: 1, memo_cap: 3, minimum: 0,
+ attributes: [{{name: dish, values: [soup, salad, pasta, none], other: none}}]}}"""
 
 
 @dataclass

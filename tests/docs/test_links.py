@@ -1,4 +1,4 @@
-"""Links lead somewhere, every page is found from the README, and the Python that pages show computes what they say."""
+"""Links lead somewhere, every page is found, and what pages say and their Python computes is true."""
 
 import doctest
 import re
@@ -6,6 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from hearsay.survey_files import example
+from protocols.mechanisms import SupportChannel
+from protocols.scheme import Scheme
 from tests.docs.pages import INLINE, ROOT, Page, pages
 
 ROOMS = "protocols servers memo_store analytics producers stream_app hearsay lab deploy docs bench tests"
@@ -68,3 +71,30 @@ def test_examples_compute_what_the_page_says(page: Page) -> None:
             doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(parsed, out=said.append, clear_globs=False)
             names |= parsed.globs
     assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/concepts.md"])
+def test_pages_say_how_many_of_the_demos_answers_are_true(page: str) -> None:
+    """In closed form: an answer names the true value with the floor and the gain of its channel."""
+    channel = Scheme(example("mobility-week")).question("gender").channel
+    assert isinstance(channel, SupportChannel)
+    true = float(channel.gain + channel.floor[0])
+    text = " ".join((ROOT / page).read_text().split())
+    assert f"{true:.1%}".replace("%", " %") in text
+
+
+FALSE = (
+    "sees a true answer", "sees only noise", "it links nothing", "learns nothing about delivered reports",
+    "has them in memory", "cannot lose, sell", "sends nothing before",
+)  # fmt: skip
+"""What pages have said, and attacks have shown to be false."""
+
+
+def test_no_page_says_what_was_shown_to_be_false() -> None:
+    found = [*ROOT.glob("*.md"), *ROOT.glob("clients/*/README.md")]
+    found += [page for each in ("docs", "hearsay/serving/assets", "examples") for page in (ROOT / each).rglob("*")]
+    texts = {
+        page: " ".join(page.read_text().split()) for page in found if page.suffix in (".md", ".html", ".js", ".svg")
+    }
+    assert len(texts) > 50
+    assert [(page.name, words) for page, text in texts.items() for words in FALSE if words in text] == []

@@ -21,16 +21,8 @@ SIZES = {
     for name, size in re.findall(r"^\| (nothing|`\w+`) \| (\d+) \|", (ROOT / "docs/dependencies.md").read_text(), re.M)
 }
 MOST_ALONE = 150
-CENTRAL = """
-id: lunch
-start: 2026-01-01T00:00:00Z
-period: 1d
-eps_inf: 3
-eps_1: 1
-minimum: 20
-central: {delta: 1e-8}
-attributes: [{name: dish, values: [soup, salad, pasta]}]
-"""
+CENTRAL = """{id: lunch, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 3, eps_1: 1, minimum: 20,
+ central: {delta: 1e-8}, attributes: [{name: dish, values: [soup, salad, pasta]}]}"""
 long = pytest.mark.long(part="install")
 
 

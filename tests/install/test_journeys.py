@@ -14,41 +14,12 @@ from tests.docs.test_commands import KAFKA, run_page, run_script
 from tests.install.conftest import Install, done
 
 pytestmark = pytest.mark.long(part="install")
-OFFICER = """
-hearsay survey new survey.yaml --example mobility-week
-hearsay survey check survey.yaml
-hearsay plan survey.yaml --json > plan.json
-hearsay dossier survey.yaml --html dossier.html
-hearsay dossier survey.yaml --verify dossier.html
-hearsay audit survey.yaml --devices 500 --periods 2 --html audit.html --fail-above epsilon=+0
-"""
+JOURNEYS = Path(__file__).parent / "journeys"
 NOTEBOOK = """
 import doctest, sys
 flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 outcome = doctest.testfile("page.txt", module_relative=False, optionflags=flags)
 sys.exit(outcome.failed or not outcome.attempted)
-"""
-APP = """
-hearsay serve lunch.yaml --port 8095 --data data >serve.log 2>&1 &
-npm install --offline --no-audit --no-fund --silent {dist}/hearsay-device-*.tgz
-curl --silent --fail --output ready --retry 60 --retry-delay 1 --retry-all-errors http://127.0.0.1:8095/ready
-{python} -c '
-from hearsay_device import Device
-with Device("python.device") as device:
-    print(device.send("http://127.0.0.1:8095", "lunch", {{"dish": "soup"}}).status)'
-node --input-type=module --eval '
-import {{ Device }} from "hearsay-device";
-console.log((await new Device("js").send("http://127.0.0.1:8095", "lunch", {{ dish: "soup" }})).status);'
-kill %1; wait
-"""
-LUNCH = """
-id: lunch
-start: {start}
-period: 1d
-eps_inf: 3
-eps_1: 1
-minimum: 20
-attributes: [{{name: dish, values: [soup, pasta]}}]
 """
 
 
@@ -76,7 +47,7 @@ def test_an_operator_runs_a_cluster(install: Install, tmp_path: Path, _: None) -
 
 def test_an_officer_plans_audits_and_signs_a_dossier(install: Install, tmp_path: Path) -> None:
     place = workplace(tmp_path, install("lab"))
-    assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n{OFFICER}", place) == 0
+    assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n. {JOURNEYS}/officer.sh", place) == 0
     assert "age" in (place / "plan.json").read_text() and (place / "audit.html").stat().st_size > 100_000
 
 
@@ -95,9 +66,10 @@ def test_an_app_sends_with_both_libraries_to_a_collector(
     done(uv, "venv", "--quiet", app)
     (wheel,) = dist.glob("hearsay_device-*.whl")
     done(uv, "pip", "install", "--quiet", "--python", app / "bin/python", wheel)
-    (place / "lunch.yaml").write_text(LUNCH.format(start=datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")))
-    script = APP.format(dist=dist, python=app / "bin/python")
-    assert run_script(f"set -euo pipefail\n. .venv/bin/activate\n{{\n{script}\n}} >app.log", place) == 0
+    today = datetime.now(UTC).strftime("%Y-%m-%dT00:00:00Z")
+    (place / "lunch.yaml").write_text((JOURNEYS / "lunch.yaml").read_text().replace("TODAY", today))
+    given = f"DIST={dist}\nPYTHON={app}/bin/python\n. .venv/bin/activate\n. {JOURNEYS}/app.sh >app.log"
+    assert run_script(f"set -euo pipefail\n{given}", place) == 0
     assert (place / "app.log").read_text().split() == ["reported", "reported"]
 
 

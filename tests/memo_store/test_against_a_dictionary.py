@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from memo_store.store import MemoStore
 from protocols.respondent import Respondent
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import respondent
+from tests.memo_store.surveys import ledger_of, respondent
 
 K, CAP, HORIZON = 4, 2, 7
 

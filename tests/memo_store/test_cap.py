@@ -7,8 +7,7 @@ import pytest
 
 from memo_store.store import MemoStore
 from memo_store.tables.memos import MemoTable
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, ledger_of, respondent
 
 
 def test_at_the_cap_a_device_holds_the_last_memo_it_created_for_good(store: MemoStore) -> None:

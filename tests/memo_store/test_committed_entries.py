@@ -14,8 +14,7 @@ from protocols.arrays import Values
 from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, empty, respondent
+from tests.memo_store.surveys import devices, empty, ledger_of, respondent
 
 EVERYONE = devices(300)
 
@@ -91,14 +90,6 @@ def test_of_two_processes_that_commit_two_memos_in_one_period_the_first_one_coun
     monkeypatch.setattr(PeriodCommits, "committing", quick_first)
     assert look_up(slow, 4, 0) == first[0]
     assert look_up(store.survey(people(cap)), 5, 0) == first[0]
-
-
-def test_what_another_process_has_committed_before_leaves_the_cap_as_it_is(store: MemoStore) -> None:
-    """A failure would be a cap that is filled by a value which no report was ever about."""
-    first = look_up(store.survey(people(2)), 3, 0)
-    late = store.survey(people(2))
-    assert look_up(late, 4, 0) == first
-    assert look_up(late, 5, 1) == people(2).memoise(late.respondent.scheme.questions[0], EVERYONE, values(5)).tolist()
 
 
 def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committed(

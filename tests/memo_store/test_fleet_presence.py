@@ -1,6 +1,7 @@
 """The presence of a fleet agrees with that of single devices, and a second writer is refused."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,12 +10,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memo_store.store import MemoStore
+from memo_store.survey_memos import SurveyMemos
 from protocols.errors import StoreError
+from protocols.respondent import Respondent
 from servers.redis_server import RedisServer
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, empty, respondent
+from tests.memo_store.surveys import devices, empty, ledger_of, respondent
 
 EVERYONE = devices(40)
+OpenMemos = Callable[[Respondent], SurveyMemos]
 Happening = list[tuple[int, set[int]]]
 steps = st.lists(st.tuples(st.integers(0, 9), st.sets(st.integers(0, 39))), min_size=1, max_size=12)
 
@@ -38,26 +41,26 @@ def test_a_fleets_presence_agrees_with_that_of_single_devices(hasty_redis_url: s
         assert again.gaps.tolist() == table.presence.status(EVERYONE, 9).gaps.tolist()
 
 
-def test_a_second_writer_is_refused(redis_url: str) -> None:
-    with MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        first, second = memos.fleet_presence(40), memos.fleet_presence(40)
-        first.delivered(EVERYONE[:5], 0)
-        with pytest.raises(StoreError, match="another process reports for the same fleet"):
-            second.delivered(EVERYONE[5:], 0)
-        memos.fleet_presence(40).delivered(EVERYONE[5:], 0)
-        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 40
+def test_a_second_writer_is_refused(open_memos: OpenMemos) -> None:
+    memos = open_memos(respondent())
+    first, second = memos.fleet_presence(40), memos.fleet_presence(40)
+    first.delivered(EVERYONE[:5], 0)
+    with pytest.raises(StoreError, match="another process reports for the same fleet"):
+        second.delivered(EVERYONE[5:], 0)
+    memos.fleet_presence(40).delivered(EVERYONE[5:], 0)
+    assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 40
 
 
-def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(redis_url: str) -> None:
-    with MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        fleet = memos.fleet_presence(40)
-        fleet.delivered(EVERYONE[:20], 0)
-        empty(redis_url)
-        fleet.delivered(EVERYONE[20:], 1)
-        assert memos.presence_losses == (1, 2)
-        assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
+def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(
+    open_memos: OpenMemos, redis_url: str
+) -> None:
+    memos = open_memos(respondent())
+    fleet = memos.fleet_presence(40)
+    fleet.delivered(EVERYONE[:20], 0)
+    empty(redis_url)
+    fleet.delivered(EVERYONE[20:], 1)
+    assert memos.presence_losses == (1, 2)
+    assert memos.fleet_presence(40).status(EVERYONE, 2).gaps.tolist() == [2] * 20 + [1] * 20
 
 
 @pytest.mark.parametrize("first", ["delivered", "checked", "looked up"])
@@ -84,10 +87,9 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(
         assert memos.fleet_presence(40).status(EVERYONE, 3).gaps.tolist() == [2] * 30 + [1] * 10
 
 
-def test_a_fleet_may_grow(redis_url: str) -> None:
-    with MemoStore(redis_url) as store:
-        memos = store.survey(respondent())
-        memos.fleet_presence(10).delivered(EVERYONE[:10], 0)
-        memos.fleet_presence(40).delivered(EVERYONE[30:], 1)
-        assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
-        assert memos.fleet_presence(10).status(EVERYONE[30:], 2).gaps.tolist() == [1] * 10
+def test_a_fleet_may_grow(open_memos: OpenMemos) -> None:
+    memos = open_memos(respondent())
+    memos.fleet_presence(10).delivered(EVERYONE[:10], 0)
+    memos.fleet_presence(40).delivered(EVERYONE[30:], 1)
+    assert ledger_of(memos, EVERYONE).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
+    assert memos.fleet_presence(10).status(EVERYONE[30:], 2).gaps.tolist() == [1] * 10

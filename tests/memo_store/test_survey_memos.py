@@ -15,8 +15,7 @@ from memo_store.survey_state import SurveyState
 from protocols.errors import FingerprintChanged, StoreError
 from protocols.respondent import Respondent
 from tests.helpers.another_release import never_choose
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, ledger_of, respondent
 
 OpenMemos = Callable[[Respondent], SurveyMemos]
 
