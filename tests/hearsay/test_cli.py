@@ -94,12 +94,6 @@ def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.Capture
     assert "ValueError: of all things" in capsys.readouterr().err
 
 
-MODULES = """
-import atexit, sys
-atexit.register(lambda: print(*sys.modules, sep=","))
-from hearsay.cli import main
-main()
-"""
 HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
 
 

@@ -82,19 +82,21 @@ SURVEY = """{id: plans, start: 2026-01-05T00:00:00Z, period: 1d, eps_inf: 6, eps
 PERIODS, DEVICES = 40, 300
 
 
-@pytest.fixture(scope="module")
-def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A collected survey."""
-    root = tmp_path_factory.mktemp("run")
-    (root / "survey.yaml").write_text(SURVEY)
-    size = ["--devices", str(DEVICES), "--periods", str(PERIODS)]
-    words = ["run", str(root / "survey.yaml"), "--scenario", "telemetry", *size, "--data", str(root / "data")]
-    assert CliRunner().invoke(app, words).exit_code == 0
+def collected(root: Path, survey: str, devices: int, periods: int, *more: str) -> Path:
+    """The directory of a survey that so many devices have answered."""
+    (root / "survey.yaml").write_text(survey)
+    size = ["--devices", str(devices), "--periods", str(periods)]
+    assert hearsay("run", str(root / "survey.yaml"), *size, "--data", str(root / "data"), *more).exit_code == 0
     return root / "data"
 
 
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return collected(tmp_path_factory.mktemp("run"), SURVEY, DEVICES, PERIODS, "--scenario", "telemetry")
+
+
 def forecast(data: Path, *options: str) -> Result:
-    return CliRunner().invoke(app, ["forecast", "--data", str(data), "--ahead", "2", "--json", *options])
+    return hearsay("forecast", "--data", str(data), "--ahead", "2", "--json", *options)
 
 
 def series(data: Path, *options: str) -> dict[str, dict[str, Any]]:
@@ -112,9 +114,8 @@ def test_people_of_every_value_and_group_and_all_visitors_are_forecast(data: Pat
     assert first["truth_high_95"] > first["truth_low_95"]  # although the series hardly moves: memos do not average out
     assert list(series(data, "--attribute", "plan", "--value", "paying")) == ["plan=paying"]
     shares = series(data, "--measure", "share")
-    assert sum(shares[f"plan={value}"]["forecasts"][1]["mean"] for value in ("free", "paid", "trial")) == pytest.approx(
-        1
-    )
+    parts = [shares[f"plan={value}"]["forecasts"][1]["mean"] for value in ("free", "paid", "trial")]
+    assert sum(parts) == pytest.approx(1)
 
 
 @pytest.mark.parametrize("options", [("--measure", "new"), ("--measure", "returning"), ("--window", "7")])
@@ -124,16 +125,12 @@ def test_new_and_returning_visitors_and_windows_are_forecast(data: Path, options
 
 
 def test_days_of_the_calendar_are_forecast_from_the_first_whole_one_on(tmp_path: Path) -> None:
-    (path := tmp_path / "survey.yaml").write_text(
-        "{id: counted, start: 2026-01-01T00:00:00Z, period: 12h, clock: source, eps: 2, "
-        "visitors: {units: [day, week, ever]}, attributes: [{name: version, values: [old, new]}]}"
-    )
-    size = ["--devices", "100", "--periods", "44"]
-    words = ["run", str(path), "--scenario", "telemetry", *size, "--data", str(tmp_path / "data")]
-    assert CliRunner().invoke(app, words).exit_code == 0
-    found = series(tmp_path / "data", "--unit", "day")["visitors by day"]
+    survey = """{id: counted, start: 2026-01-01T00:00:00Z, period: 12h, clock: source, eps: 2,
+        visitors: {units: [day, week, ever]}, attributes: [{name: version, values: [old, new]}]}"""
+    data = collected(tmp_path, survey, 100, 44, "--scenario", "telemetry")
+    found = series(data, "--unit", "day")["visitors by day"]
     assert found["values"] == 21 and found["forecasts"][0]["time"] == "2026-01-23 00:00:00"
-    assert isinstance(forecast(tmp_path / "data", "--unit", "month").exception, ResultsError)
+    assert isinstance(forecast(data, "--unit", "month").exception, ResultsError)
 
 
 def test_a_backtest_is_against_the_truth_if_the_scenario_is_named(data: Path) -> None:
@@ -145,14 +142,10 @@ def test_a_backtest_is_against_the_truth_if_the_scenario_is_named(data: Path) ->
 
 
 def test_pairs_of_a_cross_and_their_groups_are_forecast(tmp_path: Path) -> None:
-    (tmp_path / "survey.yaml").write_text(
-        """{id: pairs, start: 2026-01-05T00:00:00Z, period: 1d, eps: 6, clock: source, attributes: [
+    survey = """{id: pairs, start: 2026-01-05T00:00:00Z, period: 1d, eps: 6, clock: source, attributes: [
             {name: plan, values: [free, paid]}, {name: os, values: [a, b, c], groups: {open: [b, c]}}],
             crosses: [{of: [plan, os], share: 0.6}]}"""
-    )
-    words = ["run", str(tmp_path / "survey.yaml"), "--devices", "300", "--periods", "24"]
-    assert hearsay(*words, "--data", str(tmp_path / "data")).exit_code == 0
-    found = series(tmp_path / "data", "--attribute", "plan*os", "--season", "0")
+    found = series(collected(tmp_path, survey, 300, 24), "--attribute", "plan*os", "--season", "0")
     pairs = [f"plan*os={plan}*{os}" for plan in ("free", "paid") for os in "abc"]
     assert [name for name in found if "=" in name] == [*pairs, "plan*os=free*open", "plan*os=paid*open"]
     whole = found["plan*os=free*open"]["forecasts"][0]["mean"]

@@ -53,13 +53,10 @@ def test_signing_replaces_the_file_as_a_whole_and_keeps_its_mode(survey: Path, t
     assert {path.name for path in tmp_path.iterdir()} == {"survey.yaml", "before", "author.key"}
 
 
-def test_a_bad_survey_is_refused_with_the_line(survey: Path) -> None:
+def test_a_survey_that_is_bad_not_there_not_text_or_without_an_end_is_refused(survey: Path, tmp_path: Path) -> None:
     survey.write_text(survey.read_text("utf-8").replace("eps_1: 2", "eps_1: two"), "utf-8")
     with pytest.raises(SurveyError, match=r"survey\.yaml: line \d+: eps_1 = two"):
         run("check", str(survey))
-
-
-def test_a_file_that_is_not_there_not_text_or_without_an_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("title: café".encode("latin-1"))
     files = {"nothing.yaml": "No such file", "latin.yaml": "not UTF-8", "/dev/zero": "cannot be read: File too large"}
     for name, why in files.items():

@@ -72,16 +72,11 @@ def test_too_many_values_are_refused_with_what_to_take(more: str, budgets: str, 
 
 def districts(*squares: tuple[str, float, float, float, float]) -> str:
     """Rectangles of longitudes and latitudes."""
-    features = [
-        {
-            "properties": {"name": name},
-            "geometry": {
-                "type": "Polygon",
-                "coordinates": [[[west, south], [east, south], [east, north], [west, north], [west, south]]],
-            },
-        }
-        for name, west, south, east, north in squares
-    ]
+    features = []
+    for name, west, south, east, north in squares:
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"properties": {"name": name}, "geometry": shape})
     return json.dumps({"type": "FeatureCollection", "features": features})
 
 
@@ -102,15 +97,11 @@ def test_areas_of_a_file_become_groups_and_change_no_fingerprint(tmp_path: Path)
         read_survey(survey_file)
 
 
-def test_the_map_has_a_shape_for_each_cell_where_it_is() -> None:
+def test_the_map_has_a_shape_for_each_cell_where_it_is_and_commuters_live_on_the_grid() -> None:
     survey = example("places")
     shapes = grid_shapes(survey)
     assert shapes is not None and shapes["attribute"] == "place"
     assert [shape["properties"]["name"] for shape in shapes["features"]] == list(survey.attributes[0].values)
     (corner, *_) = shapes["features"][0]["geometry"]["coordinates"][0]
     assert corner == pytest.approx([6.02 - 5000 / 75_800, 47.24 - 4000 / 111_200], abs=1e-3)
-
-
-def test_commuters_live_on_the_grid_of_the_survey() -> None:
-    survey = example("places")
     check_scenario(survey, populate(survey, "commuters", 50, 2, 0))
