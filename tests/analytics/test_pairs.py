@@ -10,7 +10,7 @@ from analytics.estimation.pairs import Table, fitted_pairs, shrunk, two_way_norm
 from analytics.estimation.votes import norm_sub
 from analytics.mobility import Answers
 from protocols.arrays import Floats
-from tests.analytics.integrity_data import supported
+from tests.analytics.test_integrity import supported
 from tests.helpers.surveys import scheme_with
 
 SHAPE = (3, 4)

@@ -1,4 +1,4 @@
-"""The programs of the libraries' READMEs against a running `hearsay serve`: they are counted."""
+"""The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted."""
 
 import json
 import os
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
 import pyarrow as pa
@@ -26,9 +27,11 @@ from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
+from tests.clients.test_device import CAPPED
+from tests.clients.vectors import FILE
 from tests.gateway.forked import Forked, nursery
-from tests.helpers.browser import open_browser
-from tests.helpers.node import find_node
+from tests.helpers.browser import find_browser, open_browser
+from tests.helpers.node import LIBRARY, find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 PATIENCE_SECONDS = 120
@@ -152,3 +155,65 @@ def test_the_program_and_the_page_of_the_javascript_readme_are_counted(tmp_path:
             page.goto(f"{address}/")
             expect(page.locator("body")).to_contain_text(f"period 0: {status}")
         assert lunch.counted() == 2
+
+
+PAGE_SECONDS = 180
+
+
+@contextmanager
+def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
+    """The library's files, the vectors, and a gateway with one survey, at one address; `said` is what the page says."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(LIBRARY))
+
+        def do_GET(self) -> None:
+            own = {"/vectors.json": FILE.read_bytes(), "/v1/surveys/test": CAPPED.terms}
+            if self.path in own:
+                self._answer(200, own[self.path])
+            else:
+                super().do_GET()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.path == "/done":
+                said.put(body.decode())
+            else:
+                posted.append(body)
+            self._answer(201, b"{}")
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with served(Handler) as address:
+        yield address
+
+
+@pytest.mark.long(part="clients")
+def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
+    browser = find_browser()
+    posted: list[bytes] = []
+    said: Queue[str] = Queue()
+    with serving(posted, said) as address:
+        command = [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            f"--user-data-dir={tmp_path / 'profile'}", f"{address}/tests/browser.html",
+        ]  # fmt: skip
+        with (tmp_path / "browser.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as running:
+            try:
+                outcome = said.get(timeout=PAGE_SECONDS)
+            except Empty:
+                outcome = f"the page said nothing for {PAGE_SECONDS} seconds"
+            finally:
+                running.terminate()
+    cases = len(json.loads(FILE.read_text())["cases"])
+    assert outcome == f"{cases} cases, 0 wrong steps, period 4 sent, then already reported"
+    (report,) = posted
+    assert json.loads(report)["fingerprint"] == CAPPED.fingerprint
