@@ -13,7 +13,7 @@ from typing import Any
 
 from hearsay_device import Device, DeviceError, Limits, Report, Sent
 from lab.auditing.programs import answer
-from tests.clients.vectors import entropy_of
+from tests.clients.cases import entropy_of
 from tests.helpers.node import LIBRARY, PATIENCE_SECONDS, find_node
 
 LIBRARIES = ("python", "javascript")

@@ -16,8 +16,8 @@ import pytest
 
 from hearsay_device import Device, Limits
 from lab.auditing.gateways import TAKEN, answering, gateway
+from tests.clients.cases import ANY
 from tests.clients.test_device import CAPPED, Days
-from tests.clients.vectors import ANY
 from tests.helpers.node import find_node
 
 HERE = Path(__file__).parent

@@ -19,8 +19,8 @@ from lab.auditing.gateways import TAKEN, Handle, answering, gateway, served
 from protocols.scheme import Scheme
 from protocols.wire import Frame, decode_report
 from servers.ports import free_port
+from tests.clients.cases import ANY
 from tests.clients.libraries import LIBRARIES, Clock, Opening, open_device, stored
-from tests.clients.vectors import ANY
 from tests.helpers.certificates import Authority
 from tests.helpers.surveys import of_size, scheme_with
 

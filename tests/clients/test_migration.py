@@ -21,8 +21,8 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.randomness.sampling import uniform
 from protocols.respondent import Respondent
+from tests.clients.cases import ANY
 from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
-from tests.clients.vectors import ANY
 from tests.helpers.terms import decode_terms
 
 STATES = Path(__file__).parents[1] / "states"

@@ -27,8 +27,8 @@ from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
+from tests.clients.cases import FILE
 from tests.clients.test_device import CAPPED
-from tests.clients.vectors import FILE
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.browser import find_browser, open_browser
 from tests.helpers.node import LIBRARY, find_node

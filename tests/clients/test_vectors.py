@@ -12,8 +12,7 @@ from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, row_faults
-from tests.clients.cases import cases, place_cases, table_cases
-from tests.clients.vectors import ANY, FILE, changed, made, text_of
+from tests.clients.cases import ANY, FILE, cases, changed, made, place_cases, table_cases, text_of
 from tests.helpers.node import LIBRARY, node
 from tests.helpers.terms import decode_terms
 
@@ -21,7 +20,7 @@ VECTORS = json.loads(FILE.read_text())
 
 
 def test_the_vectors_are_what_devices_report_today() -> None:
-    """If this fails, devices in the field would report something else; only on purpose: see tests.clients.vectors."""
+    """If this fails, devices in the field would report something else; only on purpose: see tests.clients.cases."""
     today = json.loads(text_of(made()))
     for now, then in zip(today["cases"], VECTORS["cases"], strict=True):
         assert now == then, now["name"]

@@ -47,8 +47,8 @@ def survey(tmp_path: Path) -> Path:
 
 
 PARTS = """Colours | grr | oue-z | any two histories | 5,000 devices | which attribute is true | zero-fakes |
- What links two reports | not known |
- all in one report | Memos, or fresh noise | Trackability | link-by-answer | 1.5 eps_1"""
+ What links two reports | not known | all in one report |
+ Memos, or fresh noise | Trackability | link-by-answer | 1.5 eps_1"""
 
 
 def test_people_get_tables(survey: Path) -> None:

@@ -32,7 +32,7 @@ from tests.clients.libraries import LIBRARIES
 from tests.clients.program import DEFECTS, MANY
 from tests.clients.test_audit import program
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.audit.test_honest_lives import LIVES, alarms
+from tests.lab.audit.test_collected import LIVES, alarms
 from tests.lab.calling import LEVEL, call, refuted
 from tests.lab.observing import ALPHA, BROKEN, MECHANISMS, TWO_ROUNDS, observe, proven
 from tests.lab.peers import EPSILON, VALUES, opendp_promise
