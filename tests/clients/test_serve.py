@@ -35,8 +35,7 @@ from tests.helpers.node import LIBRARY, find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"
 PATIENCE_SECONDS = 120
-SURVEY = """{{id: lunch, start: {start}, period: 1h, eps_inf: 3, eps_1: 1, memo_cap: 3, minimum: 0,
- attributes: [{{name: dish, values: [soup, salad, pasta, none], other: none}}]}}"""
+SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
 
 
 @dataclass
@@ -64,7 +63,7 @@ class Lunch:
 
 @contextmanager
 def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
-    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    text = SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     (directory / "survey.yaml").write_text(text)
     data = directory / "data"
     with nursery() as parent:
@@ -96,7 +95,7 @@ def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsa
 
 def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(tmp_path: Path) -> None:
     file = tmp_path / "survey.yaml"
-    file.write_text(SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    file.write_text(SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
     unsigned = Scheme(read_survey(file)).fingerprint
     authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
     assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
