@@ -455,5 +455,4 @@ def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None
     assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version("hearsay")}]
     pods = [found["spec"]["template"]["spec"] for found in MANIFESTS if "template" in found.get("spec", {})]
     assert {container["image"] for pod in pods for container in pod["containers"]} == {"hearsay"}  # without a tag
-    dockerfile = (DEPLOY / "container" / "Dockerfile").read_text()
-    assert re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE) == ["${BASE}", "${BASE}"]
+    assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${BASE}", "${BASE}"]

@@ -60,10 +60,8 @@ def test_a_survey_with_a_map_is_collected_in_a_fresh_directory_and_its_page_has_
     report(city, "--html", str(city / "city.html"))
     about = events_in((city / "city.html").read_text())[0]["record"]
     assert [shape["properties"]["name"] for shape in about["shapes"]["features"]] == ["Préville"]
-    refused = hearsay(
-        "replay", str(city / "city.csv"), "--survey", str(city / "city.yaml"), "--data", str(city / "new")
-    )
-    assert refused.returncode == 1 and not (city / "new").exists()
+    words = "--survey", str(city / "city.yaml"), "--data", str(city / "new")
+    assert hearsay("replay", str(city / "city.csv"), *words).returncode == 1 and not (city / "new").exists()
 
 
 def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_anybody(city: Path) -> None:

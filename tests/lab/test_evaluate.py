@@ -103,12 +103,9 @@ def test_wrong_usage_is_named(wrong: str) -> None:
     assert result.exit_code == 2 and wrong.split()[0] in result.output
 
 
-@pytest.mark.parametrize("wrong", ["--label income", "--sensitive town", "--label income --csv x.csv --test 1"])
-def test_what_does_not_go_together_is_refused(wrong: str) -> None:
-    assert call(f"evaluate {wrong}").exit_code == 2
-
-
-def test_a_method_nobody_knows_is_refused() -> None:
+def test_what_does_not_go_together_and_a_method_nobody_knows_are_refused() -> None:
+    for wrong in ("--label income", "--sensitive town", "--label income --csv x.csv --test 1"):
+        assert call(f"evaluate {wrong}").exit_code == 2
     assert isinstance(call("evaluate --methods l-grrr").exception, SettingsError)
 
 

@@ -74,11 +74,8 @@ def test_one_forged_gap_more_than_there_were_reports_breaks_the_flow(tmp_path: P
     with open_results(None, tmp_path, None) as (results, _):
         last = results.histograms("forged")[-1].integrity
     assert last is not None and last.alarms == (("", "flow"),) and last.verdict == "contradicted"
-    assert last.flow is not None and (last.flow.period, last.flow.claimed, last.flow.reported) == (
-        1,
-        DEVICES + 1,
-        DEVICES,
-    )
+    assert last.flow is not None
+    assert (last.flow.period, last.flow.claimed, last.flow.reported) == (1, DEVICES + 1, DEVICES)
     report = AuditReport.model_validate_json(call(f"audit --data {tmp_path} --json").stdout)
     assert [finding.code for finding in report.findings] == ["forged-returners"]
 
