@@ -1,7 +1,6 @@
 """The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -31,10 +30,10 @@ from tests.clients.cases import FILE
 from tests.clients.test_device import CAPPED
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.browser import find_browser, open_browser
+from tests.helpers.command_line import done
 from tests.helpers.node import LIBRARY, find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"
-PATIENCE_SECONDS = 120
 SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
 
 
@@ -74,10 +73,7 @@ def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
 
 def said(*command: str, directory: Path, **environment: str) -> list[str]:
     directory.mkdir(exist_ok=True)
-    return subprocess.run(
-        command, cwd=directory, env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=PATIENCE_SECONDS, check=True,
-    ).stdout.splitlines()  # fmt: skip
+    return done(*command, directory=directory, **environment).splitlines()
 
 
 def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsay(tmp_path: Path) -> None:

@@ -100,9 +100,12 @@ def test_whoever_closes_its_outputs_is_served_all_the_same(closed: str, tmp_path
     assert page.read_text() == example_text("telemetry"), "nothing else was written to it"
 
 
-def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_has_its_own_exit_code_and_colours_of_our_own_stay(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(ValueError("of all things")) == 70
     assert "ValueError: of all things" in capsys.readouterr().err
+    file = io.StringIO()
+    SafeConsole(file=file, force_terminal=True, color_system="standard").print("[red]stop[/]")
+    assert "\x1b[31mstop" in file.getvalue()
 
 
 HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
@@ -281,12 +284,6 @@ def test_text_from_outside_is_shown_and_not_obeyed(monkeypatch: pytest.MonkeyPat
     explain(SurveyError(HOSTILE, HOSTILE))
     assert file.getvalue().count("before") == 6
     assert not UNSAFE.search(file.getvalue())
-
-
-def test_colours_of_our_own_stay() -> None:
-    file = io.StringIO()
-    SafeConsole(file=file, force_terminal=True, color_system="standard").print("[red]stop[/]")
-    assert "\x1b[31mstop" in file.getvalue()
 
 
 def test_json_has_the_same_data_in_harmless_characters(capsys: pytest.CaptureFixture[str]) -> None:

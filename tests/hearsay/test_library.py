@@ -21,6 +21,7 @@ from protocols.errors import DeviceError, ResultsError, ScenarioError, SurveyErr
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from tests.docs.pages import ROOT
+from tests.helpers.command_line import done
 from tests.helpers.surveys import scheme_with
 from views.local import collector
 from views.reading import Results
@@ -51,13 +52,7 @@ def test_these_are_the_names_and_each_is_explained() -> None:
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
-    listed = subprocess.run(
-        [sys.executable, "-c", "import hearsay, sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=240,
-    ).stdout.split()
+    listed = done(sys.executable, "-c", "import hearsay, sys; print(*sys.modules)").split()
     assert "hearsay" in listed
     assert not {name.partition(".")[0] for name in listed} & (HEAVY | {"protocols", "analytics"})
 
@@ -278,13 +273,12 @@ def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -
         hearsay.read_results(tmp_path, survey="other")
 
 
-def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_directory_leaves_nothing_behind_and_results_are_read_from_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert len(hearsay.run(survey(), devices=50, periods=1)["visitors"]) == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_results_are_read_from_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ResultsError, match="there are no results in hearsay-data"):
         hearsay.read_results()

@@ -16,7 +16,8 @@ from hearsay.cli import COMMANDS
 from hearsay.extras import OF_COMMANDS, OF_PACKAGES
 from tests.docs.pages import ROOT, Page
 from tests.docs.test_commands import KAFKA, run_page, run_script
-from tests.install.conftest import Install, done
+from tests.helpers.command_line import done
+from tests.install.conftest import Install
 
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
 SIZES = {

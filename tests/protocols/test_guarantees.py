@@ -284,7 +284,7 @@ def test_an_attribute_guarantee_spends_what_was_declared(kind: str, calibration:
         assert promise.per_report.whole > report
 
 
-def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() -> None:
+def test_choices_settle_on_the_smallest_variance_and_a_one_shot_survey_has_no_bound_for_ever() -> None:
     """Under an attribute guarantee what one attribute uses changes what all may spend; no single switch helps."""
     sizes = (4, 9, 14)
     terms: dict[str, Any] = {"solution": "rs+fd", "guarantee": "attribute", "eps": 1.0}
@@ -295,9 +295,6 @@ def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() ->
         other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
         rival = scheme_with(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
         assert total_variance(chosen.questions) < total_variance(rival.questions)
-
-
-def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
     assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
     assert promise.constant(7).whole == pytest.approx(7)

@@ -48,13 +48,9 @@ def test_information_of_symbols_is_that_of_their_joint_matrix() -> None:
     assert pair_information(one) == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_memo_that_is_sent_links_by_all_its_entropy() -> None:
+def test_a_memo_that_is_sent_links_by_its_entropy_and_questions_of_a_report_by_their_sum() -> None:
     sent = question("grr", 8, eps_inf=2.0)
     assert pair_information(sent) == pytest.approx(log2(8), abs=1e-9), "even values have even memos"
-
-
-def test_questions_of_one_report_link_by_the_sum_of_their_scores() -> None:
-    """Two attributes of 50 values are as good as one of 100, if every bit is alike."""
     half, both = (question("l-osue", k, eps_inf=2.0, eps_1=1.0) for k in (50, 100))
     assert first_guess([half, half], PEOPLE) == pytest.approx(first_guess([both], PEOPLE), rel=0.1)
 
@@ -155,15 +151,17 @@ def test_an_attribute_for_life_is_stated_in_plans() -> None:
     assert drawn.crowd.report.trackability_for_ever == pytest.approx(log(3))
 
 
-def test_it_grows_with_every_report_up_to_the_memo() -> None:
+def test_it_grows_with_every_report_up_to_the_memo_and_a_gap_tells_the_logarithm_of_the_horizon() -> None:
     scheme = scheme_with(of_size(10, mechanism="l-grr"), eps_inf=2.0, eps_1=1.0)
     (reports,) = evidence(scheme.questions, False, True)
     figures = [trackability(reports, t) for t in (1, 2, 5, 50, 5_000, inf)]
     assert figures == sorted(figures, key=lambda figure: figure or 0.0)
     assert figures[-1] == figures[-2] == pytest.approx(log(np.exp(2) + 9))  # 1 / q1
+    assert plan(scheme_with(of_size(3), eps=1.0, horizon=14)).crowd.gap_bits == pytest.approx(log2(14))
+    assert plan(scheme_with(of_size(3), eps=1.0)).crowd.gap_bits == 0
 
 
-def test_traits_add_and_attributes_of_one_report_add() -> None:
+def test_traits_and_attributes_of_one_report_add_and_what_is_not_known_is_not_stated() -> None:
     two = [of_size(3, "a", mechanism="grr"), of_size(3, "b", mechanism="grr")]
     turns = scheme_with(*two, eps=1.0, one_in=7)
     drawn = plan(turns, devices=1_000)
@@ -171,15 +169,7 @@ def test_traits_add_and_attributes_of_one_report_add() -> None:
     split = plan(scheme_with(*two, eps_inf=2.0, solution="spl"), devices=1_000)
     assert split.crowd.report is not None and split.crowd.attributes["a"].trackability is not None
     assert split.crowd.report.trackability == pytest.approx(2 * split.crowd.attributes["a"].trackability)
-
-
-def test_what_is_not_known_is_not_stated() -> None:
     hidden = plan(scheme_with(of_size(3, "a"), of_size(3, "b"), eps_inf=2.0, eps_1=1.0, solution="rs+fd"))
     ordered = plan(scheme_with(of_size(5, mechanism="l-geometric"), eps_inf=2.0, eps_1=1.0))
     assert hidden.crowd.report is not None and hidden.crowd.report.trackability is None
     assert ordered.crowd.attributes["a"].trackability_for_ever is None
-
-
-def test_a_gap_tells_at_most_the_logarithm_of_the_horizon() -> None:
-    assert plan(scheme_with(of_size(3), eps=1.0, horizon=14)).crowd.gap_bits == pytest.approx(log2(14))
-    assert plan(scheme_with(of_size(3), eps=1.0)).crowd.gap_bits == 0

@@ -32,7 +32,7 @@ def codes(scheme: Scheme) -> set[str]:
     return {caution.code for caution in plan(scheme, alternatives=False).cautions}
 
 
-def test_auto_is_explained_by_the_variances_it_compared() -> None:
+def test_auto_is_explained_by_the_variances_of_those_that_can_meet_the_budgets() -> None:
     drawn = plan(scheme_with(of_size(5), of_size(100, "b"), **TWO_ROUNDS))
     few, many = drawn.attributes
     assert (few.mechanism, many.mechanism) == ("l-grr", "l-osue")
@@ -44,14 +44,11 @@ def test_auto_is_explained_by_the_variances_it_compared() -> None:
     assert unordered == set(few.alternatives) >= {"l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "loloha"}
     asked = plan(scheme_with(of_size(5, mechanism="l-sue"), **TWO_ROUNDS)).attributes[0]
     assert asked.why == "the survey asks for it"
-
-
-def test_mechanisms_that_cannot_meet_the_budgets_are_no_alternatives() -> None:
     drawn = plan(scheme_with(of_size(5), eps_inf=2.0, eps_1=1.9))
     assert {"l-oue", "l-soue"}.isdisjoint(drawn.attributes[0].alternatives)
 
 
-def test_precision_follows_the_number_of_devices() -> None:
+def test_precision_follows_the_number_of_devices_and_averaging_stops_at_the_memos() -> None:
     survey = scheme_with(of_size(4, mechanism="grr"), of_size(4, "b", mechanism="grr"), eps=1.0)
     p, q = grr(4, 1.0).p, grr(4, 1.0).q
     precision = plan(survey, devices=20_000, error=0.02).attributes[0].precision
@@ -62,6 +59,10 @@ def test_precision_follows_the_number_of_devices() -> None:
     again = plan(survey, devices=precision.devices_needed, error=0.02).attributes[0].precision
     assert max(again.if_nobody, again.if_half) == pytest.approx(0.02, rel=1e-3)
     assert precision.at_best is None
+    precision = plan(scheme_with(of_size(4), **TWO_ROUNDS)).attributes[0].precision
+    memo = SupportChannel(4, grr(4, 2.0), exclusive=True)
+    assert precision.at_best == pytest.approx((memo.floor[0] * (1 - memo.floor[0]) / 10_000) ** 0.5 / memo.gain)
+    assert precision.at_best < precision.if_nobody
 
 
 def test_the_largest_domain_has_a_plan() -> None:
@@ -71,14 +72,7 @@ def test_the_largest_domain_has_a_plan() -> None:
     assert drawn.precision.if_half > drawn.precision.if_nobody > 0
 
 
-def test_averaging_stops_at_the_memos() -> None:
-    precision = plan(scheme_with(of_size(4), **TWO_ROUNDS)).attributes[0].precision
-    memo = SupportChannel(4, grr(4, 2.0), exclusive=True)
-    assert precision.at_best == pytest.approx((memo.floor[0] * (1 - memo.floor[0]) / 10_000) ** 0.5 / memo.gain)
-    assert precision.at_best < precision.if_nobody
-
-
-def test_guarantees_are_those_of_the_survey() -> None:
+def test_guarantees_are_those_of_the_survey_and_an_order_has_both_figures() -> None:
     scheme = scheme_with(of_size(4), of_size(9, "b"), solution="rs+fd", guarantee="attribute", memo_cap=3, **TWO_ROUNDS)
     promise = plan(scheme).guarantee
     assert promise.per_report.attribute == pytest.approx(1)
@@ -87,6 +81,9 @@ def test_guarantees_are_those_of_the_survey() -> None:
     assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
     assert one_shot.for_ever.whole is None and one_shot.renaming is None
+    promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
+    assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
+    assert promise.per_report.whole == pytest.approx(5.0)
 
 
 def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
@@ -97,12 +94,6 @@ def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> No
     assert one.any[100].whole == pytest.approx(2.0) and one.any_without_cap == free.any
     assert three.any_without_cap is None and three.any[100] == free.any[100]
     assert one.renaming_without_cap == three.renaming_without_cap == free.renaming
-
-
-def test_an_ordered_attribute_shows_both_figures() -> None:
-    promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
-    assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
-    assert promise.per_report.whole == pytest.approx(5.0)
 
 
 CAUTIONS = json.loads((Path(__file__).parent / "cautions.json").read_text())
@@ -149,20 +140,26 @@ def text_of(scheme: Scheme, code: str) -> str:
     return next(caution.text for caution in plan(scheme, alternatives=False).cautions if caution.code == code)
 
 
-def test_an_observer_who_links_is_described_by_the_figure_for_ten_reports() -> None:
+def test_an_observer_who_links_is_described_by_ten_reports_and_a_long_memo_is_called_identifying() -> None:
     two_rounds = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5)
     assert two_rounds.guarantees.any(10).whole == pytest.approx(13.51, abs=0.01)
     assert "separate two histories by at most 13.5, not by 1" in text_of(two_rounds, "visible-changes")
     sent = scheme_with(of_size(3, mechanism="grr"), eps_inf=1.0)
     assert "separate two histories without bound" in text_of(sent, "visible-changes")
+    for k, identifying in ((100, True), (4, False)):
+        text = text_of(scheme_with(of_size(k, mechanism="oue"), eps_inf=2.0), "memo-is-sent")
+        assert ("identify a device" in text) == identifying
 
 
-def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> None:
+def test_caps_are_described_with_what_they_cost_when_they_are_void_and_what_they_do_not_bound() -> None:
     scheme = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5, memo_cap=1)
     assert "visible-changes" not in codes(scheme)
     text = text_of(scheme, "stale-answers")
     assert "any two histories by up to 1." in text
     assert "a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is by at most 13.5" in text
+    text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
+    assert "up to 18, between histories that are equal up to a renaming" in text
+    assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
 
 
 def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
@@ -171,12 +168,6 @@ def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
     text = text_of(scheme_with(colour, of_size(3), **TWO_ROUNDS), "unlisted-values")
     assert text.startswith("colour: ") and "adds u (1/k - f)" in text and "nobody has appears to have 2.5 %" in text
     assert "unlisted-values" not in codes(scheme_with({**colour, "other": "grey"}, of_size(3), **TWO_ROUNDS))
-
-
-def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
-    text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
-    assert "up to 18, between histories that are equal up to a renaming" in text
-    assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
 
 
 def test_a_plan_shows_what_links_and_what_other_budgets_would_do() -> None:
@@ -242,12 +233,6 @@ def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
     survey = example(name)
     assert survey.devices is not None
     assert "link-by-answer" not in codes(Scheme(survey))
-
-
-def test_a_long_memo_that_is_sent_is_called_identifying() -> None:
-    for k, identifying in ((100, True), (4, False)):
-        text = text_of(scheme_with(of_size(k, mechanism="oue"), eps_inf=2.0), "memo-is-sent")
-        assert ("identify a device" in text) == identifying
 
 
 def labels(*attributes: dict[str, Any], **terms: Any) -> list[str]:

@@ -188,12 +188,16 @@ def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
     assert (ROOT / "docs" / "survey-reference.md").read_text("utf-8") == reference()
 
 
-def test_every_key_and_every_mechanism_is_in_the_reference() -> None:
+def test_every_key_and_every_mechanism_is_in_the_reference_and_in_the_json_schema() -> None:
     models = (Survey, Attribute, Cross, Span, Grid, Reach)
     text, fields = reference(), [field for model in models for field in model.model_fields.items()]
     assert all(field.description for _, field in fields)
     assert [name for name in (*dict(fields), *NAMES) if f"| `{name}` |" not in text] == []
     assert json_schema()["$defs"]["Attribute"]["properties"]["mechanism"]["enum"] == list(NAMES)
+    schema = json.loads(json.dumps(json_schema()))
+    assert list(schema["properties"]) == list(Survey.model_fields)
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["grace"]["default"] == "0s"
 
 
 @pytest.mark.parametrize("context", FITS)
@@ -217,13 +221,6 @@ def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: 
     except (SurveyError, ValidationError):
         compiles = False
     assert compiles == (mechanism in CHOOSERS or context in fits(RECORDS[mechanism]).split(", "))
-
-
-def test_the_json_schema_is_json_and_knows_every_key() -> None:
-    schema = json.loads(json.dumps(json_schema()))
-    assert list(schema["properties"]) == list(Survey.model_fields)
-    assert schema["additionalProperties"] is False
-    assert schema["properties"]["grace"]["default"] == "0s"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
