@@ -64,13 +64,10 @@ def test_what_is_no_table_is_refused_and_its_rows_are_not_quoted(
     assert not any(word in str(error) for word in ("bob", "unwell", "3361"))
 
 
-def test_everybody_once_is_the_population_of_the_papers() -> None:
+def test_everybody_once_is_the_population_of_the_papers_and_periods_are_lived_through_one_by_one() -> None:
     found = figures_of("evaluate --runs 2 --once --methods smp[grr] --eps ln3")
     assert found["people"] == [88_935]
     assert found["outcomes"][0]["eps"] == pytest.approx(np.log(3))
-
-
-def test_periods_are_lived_through_one_by_one() -> None:
     words = "evaluate --runs 2 --scenario commuters --devices 300 --periods 3 --methods smp[l-osue]"
     assert len(figures_of(words)["people"]) == 3
 

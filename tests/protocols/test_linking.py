@@ -51,6 +51,7 @@ def test_information_of_symbols_is_that_of_their_joint_matrix() -> None:
 def test_a_memo_that_is_sent_links_by_its_entropy_and_questions_of_a_report_by_their_sum() -> None:
     sent = question("grr", 8, eps_inf=2.0)
     assert pair_information(sent) == pytest.approx(log2(8), abs=1e-9), "even values have even memos"
+    # Two attributes of 50 values are as good as one of 100, if every bit is alike.
     half, both = (question("l-osue", k, eps_inf=2.0, eps_1=1.0) for k in (50, 100))
     assert first_guess([half, half], PEOPLE) == pytest.approx(first_guess([both], PEOPLE), rel=0.1)
 

@@ -94,7 +94,7 @@ def test_the_model_beats_the_rules_and_errors_against_publications_contain_the_n
         assert ours.publication.rmse**2 - ours.truth.rmse**2 == pytest.approx(fresh, rel=0.35)
 
 
-def test_calibration_widens_what_is_too_narrow_and_never_narrows() -> None:
+def test_calibration_widens_what_is_too_narrow_never_narrows_and_needs_enough_publications() -> None:
     series = Series.exact("week", well_specified(1, 500))
     fitted = fit(series[:250], Structure.of([7]))
     assert forecast(series, Structure.of([7]), 3, fitted).stretch < 1.3
@@ -102,9 +102,6 @@ def test_calibration_widens_what_is_too_narrow_and_never_narrows() -> None:
     wilder[300:] += np.random.default_rng(1).normal(0, 40, 200)
     stretched = forecast(Series.exact("week", wilder), Structure.of([7]), 3, fitted)
     assert stretched.stretch > 3 and stretched.calibrated == 200
-
-
-def test_too_few_publications_are_not_calibrated_on() -> None:
     series = Series.exact("week", well_specified(1, 60))
     short = forecast(series, Structure.of([7]), 3)
     assert (short.stretch, short.calibrated, short.trained) == (1.0, 0, 60)
