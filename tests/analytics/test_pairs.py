@@ -10,7 +10,7 @@ from analytics.estimation.pairs import Table, fitted_pairs, shrunk, two_way_norm
 from analytics.estimation.votes import norm_sub
 from analytics.mobility import Answers
 from protocols.arrays import Floats
-from tests.analytics.integrity_data import supported
+from tests.analytics.test_integrity import supported
 from tests.helpers.surveys import scheme_with
 
 SHAPE = (3, 4)
@@ -104,16 +104,10 @@ def test_estimates_of_pairs_are_unbiased_and_intervals_cover_every_pair(
         rest = whole.ravel() - drawn
         first = random.multivariate_hypergeometric(rest, int(rest.sum()) // 2)
         tables = {"a*b": drawn, "a": first.reshape(SHAPE).sum(axis=1), "b": (rest - first).reshape(SHAPE).sum(axis=0)}
-        answers = {
-            q.name: Answers(
-                q.channel,
-                int(tables[q.name].sum()),
-                supported(q, tables[q.name], random),
-                exact(np.array(PEOPLE)),
-                None,
-            )
-            for q in scheme.questions
-        }
+        answers = {}
+        for q in scheme.questions:
+            asked, supports = int(tables[q.name].sum()), supported(q, tables[q.name], random)
+            answers[q.name] = Answers(q.channel, asked, supports, exact(np.array(PEOPLE)), None)
         shares = answers["a*b"].shares
         columns = answers["a*b"].fitted(axes, [answers["a"], answers["b"]])
         raw.append(shares.value - truth)

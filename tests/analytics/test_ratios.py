@@ -94,13 +94,10 @@ def test_the_probability_of_a_ranking_is_how_often_it_is_right() -> None:
     assert np.array(right)[doubtful, 2].mean() == pytest.approx(np.array(claimed)[doubtful, 2].mean(), abs=0.1)
 
 
-def test_areas_that_cannot_be_told_apart_are_ranked_by_chance() -> None:
+def test_areas_that_cannot_be_told_apart_are_ranked_by_chance_and_those_that_move_together_better() -> None:
     _, probabilities, whole = rank(np.full(4, 0.25), among(np.eye(4) * 0.01), places=4)
     assert probabilities == pytest.approx(np.full(4, 0.25), abs=0.05)
     assert whole == pytest.approx(1 / 24, abs=0.02)
-
-
-def test_areas_known_to_move_together_are_told_apart_better() -> None:
     apart, together = np.eye(2) * 0.01, np.full((2, 2), 0.0099) + np.eye(2) * 0.0001
     values = np.array([0.55, 0.45])
     assert rank(values, among(together), 1)[2] > 0.99 > rank(values, among(apart), 1)[2]

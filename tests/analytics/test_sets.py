@@ -124,7 +124,7 @@ def test_full_sets_are_said_to_be_too_many_where_they_are() -> None:
         assert sizes is not None and sizes.overflow is warns
 
 
-def test_consistent_shares_are_possible_and_near_the_estimates() -> None:
+def test_consistent_shares_are_possible_and_near_the_estimates_and_sizes_are_linear() -> None:
     channel = scheme_with(sets_of(30, 4, mechanism="grr"), eps=1).questions[0].channel
     rough = np.random.default_rng(9).normal(4 / 34, 0.5, 34)
     found = nearest(rough, channel)
@@ -132,8 +132,5 @@ def test_consistent_shares_are_possible_and_near_the_estimates() -> None:
     assert (np.diff(found[30:]) <= 0.02).all()
     possible = np.array([*np.full(30, 0.05), 1, 0.8, 0.5, 0.2])
     assert nearest(possible, channel) == pytest.approx(possible, abs=1e-9)
-
-
-def test_sizes_are_linear_in_the_shares_of_paddings() -> None:
     spread = np.diag([0.01, 0.04])
     assert set_sizes(np.array([0.9, 0.4]), spread).error == pytest.approx([0.2, 0.05**0.5, 0.1, 0.05**0.5])

@@ -1,4 +1,4 @@
-"""Windows are exact: every sum equals a count of people; counts with noise are made to agree."""
+"""Windows are exact, counts with noise are made to agree, and hours, days and weeks fall where people expect them."""
 
 from itertools import product
 
@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.windows import ByGap, agree
+from analytics.windows import ByGap, Window, agree
 from analytics.windows.agreement import project
+from analytics.windows.calendar import Unit, calendar_windows, comparable, same_phase
 from analytics.windows.first_reports import by_gap, first_reports
+from protocols.survey import EPOCH, HOUR, Calendar, Survey
+from protocols.survey_text import parse_survey
 
 DEVICES, PERIODS, VALUES = 40, 12, 3
 
@@ -92,3 +95,78 @@ def test_a_window_has_at_least_the_visitors_of_every_window_inside_it(seed: int)
             longer = first_reports(periods, start, length + 1)
             assert longer >= first_reports(periods, start, length), "the same beginning"
             assert longer >= first_reports(periods, start + 1, length), "the same end"
+
+
+HOURS = Calendar(EPOCH, HOUR)
+
+
+def _survey(start: str, period: str, horizon: int, zone: str | None = None) -> Survey:
+    terms = f"id: s, start: {start}, period: {period}, eps: 1, horizon: {horizon}"
+    if zone is not None:
+        terms += f", time_zone: {zone}"
+    return parse_survey(f"{{{terms}, attributes: [{{name: a, values: [x, y]}}]}}")
+
+
+@pytest.mark.parametrize(
+    ("survey", "periods", "unit", "expected"),
+    [
+        (("2026-01-05T00:30:00Z", "15m", 8), 12, "hour", [(2, 5), (6, 9)]),
+        (("2026-01-05T00:30:00Z", "15m", 8), 400, "day", []),  # longer than the horizon
+        # A Saturday evening there, a Sunday in Greenwich: weeks begin on Monday in the survey's own time zone.
+        (("2026-01-03T22:00:00-02:00", "1d", 7), 20, "week", [(2, 8), (9, 15)]),
+        (("2026-01-05T00:00:00Z", "2d", 7), 10, "day", []),
+        (("2026-01-05T00:00:00Z", "7h", 7), 30, "day", []),
+        (("2026-03-23T00:00:00+01:00", "1d", 7, "Europe/Paris"), 20, "week", [(0, 6), (7, 13)]),  # over a clock change
+        # The hour that clocks repeat is two hours; half an hour, where 02:00 becomes 01:30, is none.
+        (("2026-10-25T00:00:00+02:00", "15m", 4, "Europe/Paris"), 100, "hour", [(t, t + 3) for t in range(0, 100, 4)]),
+        (("2026-04-05T00:00:00+11:00", "15m", 4, "Australia/Lord_Howe"), 16, "hour", [(0, 3), (4, 7), (10, 13)]),
+    ],
+)
+def test_windows_fall_where_the_calendar_says(
+    survey: tuple[str, str, int], periods: int, unit: Unit, expected: list[tuple[int, int]]
+) -> None:
+    assert calendar_windows(_survey(*survey), range(periods), unit) == expected
+
+
+@pytest.mark.parametrize(
+    ("window", "known", "expected"),
+    [
+        (Window(200, 200), range(300), (Window(32, 32), "a week before")),
+        (Window(30, 30), range(300), (Window(6, 6), "the day before")),
+        (Window(5, 5), range(300), (Window(4, 4), "the window just before")),
+        (Window(192, 215), range(300), (Window(24, 47), "a week before")),
+        (Window(200, 200), range(180, 300), (Window(199, 199), "the window just before")),
+        (Window(30, 59), range(300), (Window(0, 29), "the window just before")),  # the day before would overlap
+        (Window(0, 0), range(300), None),
+    ],
+)
+def test_a_window_is_compared_with_the_same_time_before(
+    window: Window, known: range, expected: tuple[Window, str] | None
+) -> None:
+    assert comparable(window, HOURS, known) == expected
+
+
+def test_the_baseline_is_the_same_time_of_the_week_or_else_of_the_day() -> None:
+    assert same_phase(Window(340, 340), HOURS, range(336)) == [Window(4, 4), Window(172, 172)]
+    assert same_phase(Window(340, 340), HOURS, range(24, 72)) == [Window(28, 28), Window(52, 52)]
+    assert same_phase(Window(340, 340), HOURS, range(10, 13)) == [Window(10, 10), Window(11, 11), Window(12, 12)]
+
+
+PARIS = "2026-03-23T00:00:00+01:00", "1h"  # clocks change on Sunday the 29th
+
+
+def test_days_and_weeks_of_a_time_zone_have_as_many_hours_as_they_have() -> None:
+    survey = _survey(*PARIS, 200, "Europe/Paris")
+    days = calendar_windows(survey, range(24 * 14), "day")
+    assert [day.length for day in days] == [24] * 6 + [23] + [24] * 7
+    weeks = calendar_windows(survey, range(24 * 14), "week")
+    assert [week.length for week in weeks] == [24 * 7 - 1, 24 * 7]
+    assert calendar_windows(_survey(*PARIS, 23, "Europe/Paris"), range(24 * 8), "day") == [days[6]], "the horizon"
+
+
+def test_a_day_after_a_clock_change_is_compared_with_the_same_local_day() -> None:
+    survey = _survey(*PARIS, 200, "Europe/Paris")
+    days = calendar_windows(survey, range(24 * 14), "day")
+    assert comparable(days[9], survey.calendar, range(24 * 14)) == (days[2], "a week before")
+    assert comparable(days[6], survey.calendar, range(24 * 14)) == (days[5], "the day before")
+    assert same_phase(days[13], survey.calendar, range(days[0].first, days[6].last + 1)) == [days[6]]

@@ -1,16 +1,19 @@
-"""Surveys that together have every mechanism, solution and kind of fake; and what devices must do and refuse.
-
-What does not follow from the catalogue is in cases.json.
-"""
+"""Surveys with every mechanism, and what devices must do: `python -m tests.clients.cases > clients/vectors.json`."""
 
 import json
-from collections.abc import Iterator
-from datetime import datetime, timedelta
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from functools import cache
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from typing import Any
 
+from hearsay_device import Device, DeviceError, Limits
+from hearsay_device.draws import next_key, parts
+from hearsay_device.terms import UNITS, read_terms
 from protocols.mechanisms import RECORDS, Use
 from protocols.scheme import Scheme
 from tests.helpers.surveys import of_size, scheme_with, sets_of
@@ -63,16 +66,7 @@ def set_cases() -> Iterator[tuple[str, Scheme]]:
     yield "sets, beside others", scheme_with(several, of_size(3, "b"), **one)
 
 
-CHANGES = {
-    "a shorter day": ("2026-03-27T00:00:00+01:00", 60, "2026-03-29T01:00:00Z", 120),  # Europe/Paris
-    "a longer day": ("2026-10-23T00:00:00+02:00", 120, "2026-10-25T01:00:00Z", 60),
-    "no midnight": ("2018-11-02T00:00:00-03:00", -180, "2018-11-04T03:00:00Z", -120),  # America/Sao_Paulo
-    "no midnight at the start": ("2026-04-24T01:00:00+03:00", 120, "2026-04-23T22:00:00Z", 180),  # Africa/Cairo
-    "midnight twice": ("2026-10-30T00:00:00-04:00", -240, "2026-11-01T05:00:00Z", -300),  # America/Havana
-    "back to the day before": ("2010-11-05T00:00:00-02:30", -150, "2010-11-07T02:31:00Z", -210),  # America/St_Johns
-    "half an hour": ("2026-04-03T00:00:00+11:00", 660, "2026-04-04T15:00:00Z", 630),  # Australia/Lord_Howe
-    "between hours": ("2026-01-01T00:00:00+05:30", 330, None, 0),  # Asia/Kolkata
-}
+CHANGES = DATA["clock changes"]
 """A start, minutes ahead of UTC, when clocks change, minutes after that. Vectors must not follow a machine's time-zone
 database, so these are written out."""
 
@@ -87,7 +81,7 @@ def local_cases() -> Iterator[tuple[str, Scheme]]:
 
 
 def _local(name: str) -> dict[str, Any]:
-    start, before, change, after = CHANGES[name]
+    start, before, change, after, _ = CHANGES[name]
     begin = int(datetime.fromisoformat(start).timestamp())
     offsets = [(begin - 86400, 60 * before)]
     if change is not None:
@@ -140,3 +134,203 @@ def hostile() -> dict[str, Any]:
     """Good terms; where they are changed and to what, and the code of the refusal; null: they may be joined."""
     terms = {name: _compiled(**terms).terms.decode() for name, terms in DATA["hostile"]["terms"].items()}
     return {"terms": terms, "changes": DATA["hostile"]["changes"]}
+
+
+FILE = Path(__file__).parents[2] / "clients" / "vectors.json"
+VERSION = 2  # of this file's shape; raised when a client must read it differently
+ANY = {"report": 1e6, "value": 1e6, "year": 1e7, "week": 1e6, "ratio": 1, "shortest": 60, "horizon": 65535}
+DIGITS = 9  # of figures, which libraries compute in floating point
+
+
+def made() -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "any": ANY,
+        "cases": [
+            *(_case(name, scheme) for name, scheme in table_cases()),
+            *(_scenario(**scenario) for scenario in scenarios()),
+        ],
+        "questions": [_questions(name, scheme) for name, scheme in table_cases() if name in ASKED],
+        "flags": _flags(),
+        "period_keys": _period_keys(),
+        "hostile": hostile(),
+    }
+
+
+ASKED = {"two rounds, l-grr", "two rounds, l-geometric", "capped, loloha", "rs+fd, grr", "rs+rfd, grr", "shares", "taking turns", "a cross", "sets, two rounds, l-grr"}  # fmt: skip  # noqa: E501
+
+
+def entropy_of(case: str) -> Callable[[str], bytes]:
+    """What the device of a case draws from the system, by what it is for."""
+    return lambda name: sha256(parts(case, name)).digest()
+
+
+def replayed(case: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Each step of a case, with what the Python device makes of it."""
+    moment = [0.0]
+    with tempfile.TemporaryDirectory() as directory:
+        limits = Limits(**(ANY if case["limits"] == "any" else case["limits"]))
+        options: dict[str, Any] = {"now": lambda: moment[0], "entropy": entropy_of(case["name"])}
+        with Device(Path(directory) / "device", limits=limits, **options) as device:
+            for step in case["steps"]:
+                moment[0] = datetime.fromisoformat(step["now"]).timestamp()
+                asked = {
+                    key: step[key] for key in ("now", "do", "survey", "pinned", "credential", "values") if key in step
+                }
+                try:
+                    yield {**asked, **_done(device, case, step)}
+                except DeviceError as error:
+                    yield {**asked, "refused": error.code}
+
+
+def _done(device: Device, case: dict[str, Any], step: dict[str, Any]) -> dict[str, Any]:
+    if step["do"] == "join":
+        terms = case["terms"][step["survey"]].encode()
+        pin = read_terms(terms).fingerprint if step.get("pinned") else None
+        device.join(terms, pin=pin, trust_first_use=True, credential=step.get("credential"))
+    elif step["do"] == "settle":
+        report = device.settle(step["survey"], step["values"])
+        unlisted = {"unlisted": list(report.unlisted)} if report.unlisted else {}
+        return {"report": report.report.decode(), **unlisted}
+    elif step["do"] == "explain":
+        return {"explained": _rounded({k: v for k, v in device.explain().items() if k != "week"})}
+    else:
+        getattr(device, step["do"])(step["survey"])
+    return {}
+
+
+def _rounded(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {name: _rounded(each) for name, each in given.items()}
+    return round(given, DIGITS) if isinstance(given, float) else given
+
+
+def _case(name: str, scheme: Scheme) -> dict[str, Any]:
+    """A survey that is joined and answered on some days."""
+    moments = [_noon(scheme, day) for day in (0, 1, 5)] if scheme.survey.time_zone is None else _edges(scheme)
+    survey = scheme.survey.id
+    steps: list[dict[str, Any]] = [{"now": moments[0], "do": "join", "survey": survey}]
+    for place, now in enumerate(moments):
+        steps.append({"now": now, "do": "settle", "survey": survey, "values": _values(scheme, place)})
+    steps.append({"now": moments[-1], "do": "explain"})
+    return _scenario(name=name, schemes=[scheme], steps=steps, limits=ANY)
+
+
+def _scenario(
+    name: str, schemes: list[Scheme], steps: list[dict[str, Any]], limits: dict[str, Any] | None = None
+) -> dict[str, Any]:
+    terms = {scheme.survey.id: scheme.terms.decode() for scheme in schemes}
+    shown = "any" if limits is ANY else limits or {}
+    case = {"name": name, "limits": shown, "terms": terms, "steps": steps}
+    return {**case, "steps": list(replayed(case))}
+
+
+def _questions(name: str, scheme: Scheme) -> dict[str, Any]:
+    terms = read_terms(scheme.terms)
+    found: dict[str, Any] = {
+        "name": name,
+        "questions": {
+            question.name: {"id": question.id, "order": list(question.order)} for question in terms.questions
+        },
+    }
+    if terms.hides:
+        found["tuple"] = terms.id_of("tuple")
+    if terms.sampling:
+        found["sampled"] = terms.id_of("sampled")
+    if terms.one_in > 1:
+        found["turn"] = terms.id_of("turn")
+    return found
+
+
+def _flags() -> dict[str, Any]:
+    """A year of days and of hours in a zone whose clocks change; the period, the last settled one, and the flags."""
+    found = {}
+    for name, scheme in zone_year():
+        calendar = read_terms(scheme.terms).calendar
+        days = 1 if calendar.period >= 86400 else 24
+        pairs = [(p, None if p == 0 else p - gap) for p in range(0, 370 * days, 5 * days + days // 2) for gap in (1, 9)]
+        around = [begin * days + hour for begin in (87, 88, 297, 298) for hour in range(days)]
+        pairs += [(p, p - 1) for p in around]
+        found[name] = {
+            "start": scheme.survey.declared_terms["start"],
+            "period": scheme.survey.declared_terms["period"],
+            "time_zone": scheme.survey.declared_terms["time_zone"],
+            "units": list(UNITS),
+            "reports": [
+                [p, before, f"{calendar.flags(p, before, UNITS):02x}"]
+                for p, before in sorted(set(pairs), key=str)
+                if before is None or before >= 0
+            ],
+        }
+    return found
+
+
+def _period_keys() -> dict[str, Any]:
+    keys, key = {}, bytes(range(32))
+    for period in range(7, 108):
+        keys[period] = key.hex()
+        key = next_key(key)
+    return {"7": keys[7], "8": keys[8], "20": keys[20], "107": keys[107]}
+
+
+def _noon(scheme: Scheme, day: int) -> str:
+    return (scheme.survey.bounds(day)[0] + timedelta(hours=12)).isoformat()
+
+
+def _edges(scheme: Scheme) -> list[str]:
+    """The first or the last second of periods that follow each other."""
+    bounds, second = scheme.survey.bounds, timedelta(seconds=1)
+    moments = (bounds(0)[0], bounds(1)[1] - second, bounds(2)[1] - second, bounds(3)[0])
+    return [at.astimezone(UTC).isoformat() for at in moments]
+
+
+def _values(scheme: Scheme, place: int) -> dict[str, Any]:
+    """Values that change, come back, and reach both ends."""
+    values: dict[str, Any] = {
+        a.name: a.values[(0, a.k - 1, a.k // 2, 1)[place] if i == 0 else (place * 5 + 3) % a.k]
+        for i, a in enumerate(scheme.survey.attributes)
+    }
+    for attribute in scheme.survey.attributes:
+        if attribute.several is not None:  # none, one that is listed twice, more than are counted, one that is unknown
+            v = attribute.values
+            values[attribute.name] = [[], [v[0], v[9], v[0]], [*v[::-4], "unknown"], [v[9], v[2]]][place]
+        if attribute.grid is not None and place < 2:  # near a border, and beyond it by less than a quarter of a cell
+            x, y = (start + 2 * attribute.grid.cell for start in attribute.grid.origin)
+            values[attribute.name] = {"x": x + (-0.1, 0.2)[place] * attribute.grid.cell, "y": y}
+    return values
+
+
+def changed(terms: str, change: dict[str, Any]) -> bytes:
+    """Terms after a hostile change."""
+    made = json.loads(terms)
+    *way, last = change["path"]
+    where: Any = made
+    for key in way:
+        where = where[key]
+    if change.get("delete"):
+        del where[last]
+    else:
+        where[last] = change["value"]
+    return json.dumps(made).encode()
+
+
+def text_of(given: Any, depth: int = 0) -> str:
+    """JSON with a line for each step, report and term, so that people can read it."""
+    whole = json.dumps(given, ensure_ascii=True)
+    if depth > 4 or len(whole) <= 120 or not isinstance(given, dict | list):
+        return whole
+    if isinstance(given, list):
+        inner = [text_of(each, depth + 1 if isinstance(each, dict) and "now" not in each else 9) for each in given]
+    else:
+        inner = [f"{json.dumps(name)}: {text_of(each, depth + 1)}" for name, each in given.items()]
+    ends = "[]" if isinstance(given, list) else "{}"
+    begin = "\n" + " " * (depth + 1)
+    return ends[0] + begin + ("," + begin).join(inner) + "\n" + " " * depth + ends[1]
+
+
+def main() -> None:
+    sys.stdout.write(text_of(made()) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -6,14 +6,14 @@ import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from math import isfinite, isnan
 from pathlib import Path
 from typing import Any
 
 from hearsay_device import Device, DeviceError, Limits, Report, Sent
 from lab.auditing.programs import answer
-from tests.clients.vectors import entropy_of
+from tests.clients.cases import entropy_of
 from tests.helpers.node import LIBRARY, PATIENCE_SECONDS, find_node
 
 LIBRARIES = ("python", "javascript")
@@ -148,17 +148,12 @@ class JavaScriptDevice:
     def owed(self, survey: str) -> list[Report]:
         return [_report(each) for each in self._done("owed", survey)]
 
-    def confirm(self, survey: str, period: int) -> None:
-        self._done("confirm", survey, period)
-
-    def leave(self, survey: str) -> None:
-        self._done("leave", survey)
-
     def forget_clock(self, survey: str) -> None:
         self._done("forgetClock", survey)
 
-    def explain(self) -> dict[str, Any]:
-        return dict(self._done("explain"))
+    def __getattr__(self, what: str) -> Callable[..., Any]:
+        """What has the same name and arguments in both: confirm, leave, explain."""
+        return partial(self._done, what)
 
     def check(self, terms: bytes, possible: Mapping[str, Iterable[Any]]) -> dict[str, list[Any]]:
         return dict(self._done("check", terms.decode(), possible))

@@ -13,8 +13,8 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from hearsay_device import DeviceError, Limits
+from tests.clients.cases import ANY
 from tests.clients.libraries import Clock, open_device, stored
-from tests.clients.vectors import ANY
 
 MANY = "--devices 150 --periods 4"
 DEFECTS = {

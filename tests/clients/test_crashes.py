@@ -16,10 +16,11 @@ import pytest
 
 from hearsay_device import Device, Limits
 from lab.auditing.gateways import TAKEN, answering, gateway
+from tests.clients.cases import ANY
 from tests.clients.test_device import CAPPED, Days
-from tests.clients.vectors import ANY
-from tests.helpers.node import LIBRARY, find_node
+from tests.helpers.node import find_node
 
+HERE = Path(__file__).parent
 PATIENCE_SECONDS = 120
 PYTHON = """
 import sys
@@ -27,30 +28,6 @@ from hearsay_device import Device, Limits
 with Device(sys.argv[2], limits=Limits(value=9, year=99), now=lambda: 1767268800.0) as device:
     print(device.send(sys.argv[1], "test", {"a": sys.argv[3]}).period)
 """
-JAVASCRIPT = f"""
-import {{ Device }} from "{LIBRARY}/device.js";
-const [gateway, state, a] = process.argv.slice(-3);
-const limits = {{ value: 9, year: 99 }};
-const device = new Device(state, {{ limits, now: () => Date.parse("2026-01-01T12:00:00Z"), wait: () => {{}} }});
-console.log((await device.send(gateway, "test", {{ a }})).period);
-"""
-
-
-DYING = """
-import fs from "node:fs";
-import { syncBuiltinESMExports } from "node:module";
-let left = Number(process.env.DIES_AT);
-const changing = ["write", "writeFile", "link", "unlink", "open", "fsync", "close", "rename", "rm", "chmod"];
-for (const name of changing.map((each) => `${each}Sync`)) {
-  const real = fs[name];
-  fs[name] = (...given) => {
-    if (left-- === 0) process.kill(process.pid, "SIGKILL");
-    return real(...given);
-  };
-}
-syncBuiltinESMExports();
-"""
-"""Before a program begins: it is killed at one of its operations on files."""
 
 
 class Watched:
@@ -116,7 +93,7 @@ def _period(report: bytes) -> int:
 
 @pytest.mark.parametrize("language", ["python", "javascript"])
 def test_a_device_that_was_killed_while_sending_sends_the_same_report_again(tmp_path: Path, language: str) -> None:
-    command = _command(tmp_path, language)
+    command = _command(language)
     arrived, over = Event(), Event()
 
     def hold_the_first(request: BaseHTTPRequestHandler) -> None:
@@ -145,9 +122,8 @@ def test_a_device_that_was_killed_while_sending_sends_the_same_report_again(tmp_
 @pytest.mark.long(part="clients")
 def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_on(tmp_path: Path) -> None:
     """A failure would be: other bytes for a period that was sent before, no report, or a lock that nobody removes."""
-    command = _command(tmp_path, "javascript")
-    (tmp_path / "dying.mjs").write_text(DYING)
-    dying = [command[0], "--import", str(tmp_path / "dying.mjs"), *command[1:]]
+    command = _command("javascript")
+    dying = [command[0], "--import", str(HERE / "dying.mjs"), *command[1:]]
     with gateway(answering(200, CAPPED.terms)) as running:
         for operation in count():
             running.posted.clear()
@@ -169,9 +145,5 @@ def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_o
     assert operation > 40
 
 
-def _command(directory: Path, language: str) -> list[str]:
-    if language == "python":
-        return [sys.executable, "-c", PYTHON]
-    script = directory / "device.mjs"
-    script.write_text(JAVASCRIPT)
-    return [find_node(), str(script)]
+def _command(language: str) -> list[str]:
+    return [sys.executable, "-c", PYTHON] if language == "python" else [find_node(), str(HERE / "device.mjs")]

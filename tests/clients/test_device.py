@@ -19,8 +19,8 @@ from lab.auditing.gateways import TAKEN, Handle, answering, gateway, served
 from protocols.scheme import Scheme
 from protocols.wire import Frame, decode_report
 from servers.ports import free_port
+from tests.clients.cases import ANY
 from tests.clients.libraries import LIBRARIES, Clock, Opening, open_device, stored
-from tests.clients.vectors import ANY
 from tests.helpers.certificates import Authority
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -92,7 +92,7 @@ def test_it_is_the_class_of_hearsay() -> None:
     assert issubclass(DeviceError, hearsay.HearsayError)
 
 
-def test_a_report_is_the_same_for_the_rest_of_its_period_whatever_the_values(opened: Opening) -> None:
+def test_a_report_is_the_same_for_the_rest_of_its_period_and_a_preview_stores_nothing(opened: Opening) -> None:
     device = opened()
     device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     shown = device.preview("test", {"a": 1})
@@ -101,10 +101,7 @@ def test_a_report_is_the_same_for_the_rest_of_its_period_whatever_the_values(ope
     assert opened().settle("test", {"a": 3}) == first
     assert device.owed("test") == [first]
     assert list(first.says) == ["a"] and len(first.says["a"]) == 1
-
-
-def test_a_preview_stores_nothing(opened: Opening) -> None:
-    device = opened()
+    device = opened("another")
     device.join(CAPPED.terms, pin=CAPPED.fingerprint)
     before = device.explain()
     shown = {device.preview("test", {"a": value}).report for value in range(9)}
@@ -122,15 +119,6 @@ def test_settling_does_not_wait_for_delivery_and_gaps_count_what_was_settled(ope
         device.confirm("test", 9)
         with refused("reported"):
             device.settle("test", {"a": 1})
-
-
-def test_sending_twice_in_a_period_is_already_reported(opened: Opening) -> None:
-    with gateway(TERMS) as running:
-        device = opened()
-        first, again = (device.send(running.address, "test", {"a": 1}, pin=CAPPED.fingerprint) for _ in range(2))
-    assert (first.period, first.status) == (0, "reported")
-    assert (again.period, again.status) == (0, "already reported")
-    assert len(running.posted) == 1
 
 
 def test_owed_reports_are_sent_oldest_first_as_they_were_until_their_grace_is_over(

@@ -13,8 +13,8 @@ from protocols.mechanisms.encodings import Direct, Unary
 from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.question import Question
 from protocols.scheme import Scheme
+from tests.clients.cases import ANY
 from tests.clients.libraries import Clock, open_device
-from tests.clients.vectors import ANY
 from tests.helpers.enumeration import answers, combine
 from tests.helpers.surveys import of_size, scheme_with
 

@@ -21,8 +21,8 @@ from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.randomness.sampling import uniform
 from protocols.respondent import Respondent
-from tests.clients.libraries import LIBRARIES, Clock, open_device
-from tests.clients.vectors import ANY
+from tests.clients.cases import ANY
+from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
 from tests.helpers.terms import decode_terms
 
 STATES = Path(__file__).parents[1] / "states"
@@ -63,13 +63,13 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_memos_traits_and_the_sampled_question_stay_what_they_were(path: Path) -> None:
-    stored = json.loads(base_document(path))
-    old = {survey: joined["terms"].encode() for survey, joined in stored["surveys"].items()}
+    document = stored("python", path)
+    old = {survey: joined["terms"].encode() for survey, joined in document["surveys"].items()}
     assert set(old) == {"capped", "several", "fakes", "hashed", "turns", "place"}
     del old["place"]  # of version 1: devices go on with it, and nobody else compiles it
     for scheme in map(decode_terms, old.values()):
         theirs = OldRespondent(scheme, Keyring(SECRET))
-        ours = Answering(read_terms(scheme.terms), stored, lambda _: bytes(32))
+        ours = Answering(read_terms(scheme.terms), document, lambda _: bytes(32))
         if scheme.sampling:
             assert ours.sampled == int(theirs.sampled(ALONE)[0])
         if scheme.takes_turns:
@@ -98,8 +98,7 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
         for survey, report in owed.items():
             assert [each.report for each in device.owed(survey)] == [report]
             assert device.settle(survey, {"a": 0, "b": 0}).report == report
-        held = json.loads(base_document(path))["surveys"]["capped"]["cells"]["a"]
-        assert held == [1, 2]
+        assert stored("python", path)["surveys"]["capped"]["cells"]["a"] == [1, 2]
         charged = device.explain()["year"]["charged"]
         moment[0] = at(5)
         gaps = {survey: json.loads(device.settle(survey, {"a": 0, "b": 0}).report)["gap"] for survey in owed}
@@ -109,16 +108,12 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
 
 @pytest.mark.parametrize("library", LIBRARIES)
 def test_places_of_version_1_may_cost_a_cell_side_what_they_declared_then(path: Path, library: str) -> None:
-    terms = json.loads(base_document(path))["surveys"]["place"]["terms"].encode()
+    terms = stored("python", path)["surveys"]["place"]["terms"].encode()
     today = json.dumps({**json.loads(terms), "version": 2}).encode()
     with open_device(library, path.parent / "new", Clock(at(3)), Limits(**ANY), entropy="places") as device:
         with pytest.raises(DeviceError, match="reveal more than it declares"):
             device.join(today, trust_first_use=True)
         device.join(terms, trust_first_use=True)
-
-
-def base_document(path: Path) -> str:
-    return str(sqlite3.connect(path).execute("select document from state").fetchone()[0])
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -1,7 +1,6 @@
-"""The programs of the libraries' READMEs against a running `hearsay serve`: they are counted."""
+"""The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from http.server import SimpleHTTPRequestHandler
 from pathlib import Path
+from queue import Empty, Queue
 from typing import Any
 
 import pyarrow as pa
@@ -26,23 +26,15 @@ from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
+from tests.clients.cases import FILE
+from tests.clients.test_device import CAPPED
 from tests.gateway.forked import Forked, nursery
-from tests.helpers.browser import open_browser
-from tests.helpers.node import find_node
+from tests.helpers.browser import find_browser, open_browser
+from tests.helpers.command_line import done
+from tests.helpers.node import LIBRARY, find_node
 
 CLIENTS = Path(__file__).parents[2] / "clients"
-PATIENCE_SECONDS = 120
-SURVEY = """
-id: lunch
-start: {start}
-period: 1h
-eps_inf: 3
-eps_1: 1
-memo_cap: 3
-minimum: 0
-attributes:
-  - {{name: dish, values: [soup, salad, pasta, none], other: none}}
-"""
+SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
 
 
 @dataclass
@@ -70,7 +62,7 @@ class Lunch:
 
 @contextmanager
 def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
-    text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    text = SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     (directory / "survey.yaml").write_text(text)
     data = directory / "data"
     with nursery() as parent:
@@ -81,10 +73,7 @@ def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
 
 def said(*command: str, directory: Path, **environment: str) -> list[str]:
     directory.mkdir(exist_ok=True)
-    return subprocess.run(
-        command, cwd=directory, env={**os.environ, **environment}, capture_output=True, text=True,
-        timeout=PATIENCE_SECONDS, check=True,
-    ).stdout.splitlines()  # fmt: skip
+    return done(*command, directory=directory, **environment).splitlines()
 
 
 def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsay(tmp_path: Path) -> None:
@@ -102,7 +91,7 @@ def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsa
 
 def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(tmp_path: Path) -> None:
     file = tmp_path / "survey.yaml"
-    file.write_text(SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    file.write_text(SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
     unsigned = Scheme(read_survey(file)).fingerprint
     authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
     assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
@@ -161,3 +150,65 @@ def test_the_program_and_the_page_of_the_javascript_readme_are_counted(tmp_path:
             page.goto(f"{address}/")
             expect(page.locator("body")).to_contain_text(f"period 0: {status}")
         assert lunch.counted() == 2
+
+
+PAGE_SECONDS = 180
+
+
+@contextmanager
+def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
+    """The library's files, the vectors, and a gateway with one survey, at one address; `said` is what the page says."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(LIBRARY))
+
+        def do_GET(self) -> None:
+            own = {"/vectors.json": FILE.read_bytes(), "/v1/surveys/test": CAPPED.terms}
+            if self.path in own:
+                self._answer(200, own[self.path])
+            else:
+                super().do_GET()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.path == "/done":
+                said.put(body.decode())
+            else:
+                posted.append(body)
+            self._answer(201, b"{}")
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with served(Handler) as address:
+        yield address
+
+
+@pytest.mark.long(part="clients")
+def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
+    browser = find_browser()
+    posted: list[bytes] = []
+    said: Queue[str] = Queue()
+    with serving(posted, said) as address:
+        command = [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            f"--user-data-dir={tmp_path / 'profile'}", f"{address}/tests/browser.html",
+        ]  # fmt: skip
+        with (tmp_path / "browser.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as running:
+            try:
+                outcome = said.get(timeout=PAGE_SECONDS)
+            except Empty:
+                outcome = f"the page said nothing for {PAGE_SECONDS} seconds"
+            finally:
+                running.terminate()
+    cases = len(json.loads(FILE.read_text())["cases"])
+    assert outcome == f"{cases} cases, 0 wrong steps, period 4 sent, then already reported"
+    (report,) = posted
+    assert json.loads(report)["fingerprint"] == CAPPED.fingerprint

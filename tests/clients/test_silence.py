@@ -16,8 +16,8 @@ from lab.auditing.gateways import answering, gateway
 from protocols.errors import SurveyError
 from protocols.mechanisms import RECORDS
 from protocols.scheme import Scheme
+from tests.clients.cases import ANY
 from tests.clients.libraries import LIBRARIES, Clock, open_device
-from tests.clients.vectors import ANY
 from tests.helpers.surveys import scheme_with
 
 SURVEYS, MANY = 12, 300

@@ -12,8 +12,7 @@ from protocols.mechanisms import RECORDS
 from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
 from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, row_faults
-from tests.clients.cases import cases, place_cases, table_cases
-from tests.clients.vectors import ANY, FILE, changed, made, text_of
+from tests.clients.cases import ANY, FILE, cases, changed, made, place_cases, table_cases, text_of
 from tests.helpers.node import LIBRARY, node
 from tests.helpers.terms import decode_terms
 
@@ -21,7 +20,7 @@ VECTORS = json.loads(FILE.read_text())
 
 
 def test_the_vectors_are_what_devices_report_today() -> None:
-    """If this fails, devices in the field would report something else; only on purpose: see tests.clients.vectors."""
+    """If this fails, devices in the field would report something else; only on purpose: see tests.clients.cases."""
     today = json.loads(text_of(made()))
     for now, then in zip(today["cases"], VECTORS["cases"], strict=True):
         assert now == then, now["name"]
@@ -68,31 +67,25 @@ def test_every_mechanism_is_in_a_vector() -> None:
     assert asked == set(RECORDS) - {"geo-tight"}  # which devices refuse
 
 
-def test_devices_in_python_know_every_key_of_a_survey() -> None:
+def test_devices_in_both_languages_know_every_key_of_a_survey() -> None:
     no_terms = "title description contact forecast nowcast areas signature groups role quantiles correction"
     shown = set(no_terms.split())
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
     assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
     assert (MOST_HASHES, tuple(PRIMES)) == (questions.MOST_HASHES, questions.FRESH_PRIMES)
-
-
-def test_devices_in_javascript_know_the_same_terms() -> None:
     source = (LIBRARY / "device.js").read_text()
     for text in (terms.DECLARED, attributes.ATTRIBUTE, terms.RESOLVED):
         assert re.sub(r'" \+\s+"', "", source).count(f'"{text}"') == 1
     assert str(list(questions.FRESH_PRIMES)) in source and f"1 << {MOST_HASHES.bit_length() - 1}" in source
 
 
-def test_the_javascript_library_is_one_small_module_without_dependencies() -> None:
+def test_the_libraries_can_be_read_by_somebody_who_does_not_trust_them_and_need_no_others() -> None:
     assert (LIBRARY / "device.js").stat().st_size < 80_000
     assert "dependencies" not in (LIBRARY / "package.json").read_text()
     imported = re.findall(r'(?:from |import\()(?:/\*.*?\*/ )?"([^"]+)"', (LIBRARY / "device.js").read_text())
     # Only when they are needed: in Node.js, of places, of ordered values and shared questions, and of signed terms.
     assert set(imported) == {"node:crypto", "./node.js", "./places.js", "./losses.js", "./signatures.js"}
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
-
-
-def test_the_python_library_can_be_read_by_somebody_who_does_not_trust_it() -> None:
     lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
     assert sum(lengths) <= 2000 and max(lengths) <= 300
 

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.deploy_test import compose, image, manifests, monitoring, podman, release, schemas, strimzi, tools
+from tests.deploy_test import compose, image, manifests, monitoring, podman, release, strimzi, tools
 from tests.deploy_test.tools import Tool
 from tests.deploy_test.workplace import StepFailed, Workplace
 
@@ -33,7 +33,7 @@ class Step:
 
 STEPS = {
     "alerts": Step((tools.PROMTOOL,), monitoring.step),
-    "schemas": Step((tools.SCHEMAS,), schemas.step),
+    "schemas": Step((tools.SCHEMAS,), manifests.against_schemas),
     "kubernetes": Step(tools.API_SERVER, manifests.step),
     "strimzi": Step((*tools.API_SERVER, tools.MAVEN, tools.JAVA_21), strimzi.step),
     "image": Step(tools.CONTAINERS, image.step),

@@ -70,31 +70,10 @@ def api_server(place: Workplace) -> Iterator[ApiServer]:
     store = f"http://127.0.0.1:{free_port()}"
     (directory / "tokens.csv").write_text(f"{token},admin,admin,system:masters\n")
     place.run("openssl", "genrsa", "-out", directory / "accounts.key", "2048", within=SECONDS)
-    commands = [
-        [
-            "etcd",
-            f"--data-dir={directory / 'etcd'}",
-            f"--listen-client-urls={store}",
-            f"--advertise-client-urls={store}",
-            f"--listen-peer-urls=http://127.0.0.1:{free_port()}",
-            "--unsafe-no-fsync",
-        ],
-        [
-            str(built / "kube-apiserver"),
-            f"--etcd-servers={store}",
-            "--bind-address=127.0.0.1",
-            f"--secure-port={port}",
-            f"--cert-dir={directory / 'certificates'}",
-            f"--token-auth-file={directory / 'tokens.csv'}",
-            "--authorization-mode=RBAC",
-            "--service-cluster-ip-range=10.0.0.0/24",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={directory / 'accounts.key'}",
-            f"--service-account-signing-key-file={directory / 'accounts.key'}",
-            # Nobody here makes the account that every namespace has on a whole cluster.
-            "--disable-admission-plugins=ServiceAccount",
-        ],
-    ]
+    given = {"directory": directory, "store": store, "port": port, "peers": free_port()}
+    lines = (Path(__file__).parent / "api_server.txt").read_text().format(**given).splitlines()
+    (etcd, *of_etcd), (server, *of_server) = (line.split() for line in lines if not line.startswith("#"))
+    commands = [[etcd, *of_etcd], [str(built / server), *of_server]]
     config = _config(directory, port, token)
     processes = [_started(command, directory) for command in commands]
     try:

@@ -1,7 +1,9 @@
-"""Every manifest applied to a real API server: strict validation, Pod Security restricted, and what must be refused."""
+"""Every manifest against the published schemas and a real API server: strict, restricted, and what is refused."""
 
 import copy
 import json
+import sys
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -81,3 +83,18 @@ def refused(server: ApiServer) -> int:
     for because, manifest in cases.items():
         server.refused(manifest, because)
     return len(cases)
+
+
+VERSION = "1.34"
+
+
+def against_schemas(place: Workplace) -> str:
+    base = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())
+    files = [KUBERNETES / "base" / name for name in base["resources"]]
+    tool = Path(sys.executable).parent / "kubernetes-validate"
+    place.run(tool, "--strict", f"--kubernetes-version={VERSION}", *files, within=300)
+    wrong = place.path("wrong.yaml")
+    wrong.write_text((KUBERNETES / "base" / "worker.yaml").read_text().replace("  replicas: 2", "  replicates: 2"))
+    refused = place.tried(tool, "--strict", f"--kubernetes-version={VERSION}", wrong, within=300)
+    require(refused.returncode != 0, "kubernetes-validate accepts a setting that does not exist")
+    return f"{len(files)} files are valid for Kubernetes {VERSION}"

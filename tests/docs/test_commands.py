@@ -15,7 +15,7 @@ import pytest
 
 from servers.private_files import private_directory, write_private
 from tests.docs.pages import INLINE, LANGUAGES, ROOT, RUNBOOKS, Block, Page, commands, pages
-from tests.helpers.command_line import resolve
+from tests.helpers.command_line import done, resolve
 
 PATIENCE_SECONDS = 600
 # The environment is there already, and tests cannot be run by a test of theirs: those targets are only expanded.
@@ -110,14 +110,7 @@ def matches(expected: str, actual: str) -> bool:
 def test_make_test_checks_everything_and_leaves_only_long_tests_out() -> None:
     ran = (ROOT / ".ci" / "run").read_text().splitlines()
     assert ran[-2:] == ["time make test", "time make test-long LONG=--touched"], "what a change must pass"
-    expanded = subprocess.run(
-        ["make", "--just-print", "--old-file=.venv/ready", "test"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-        timeout=60,
-    ).stdout
+    expanded = done("make", "--just-print", "--old-file=.venv/ready", "test")
     for tool in ("ruff check .", "ruff format --check .", "mypy", "lint-imports"):
         assert tool in expanded
     tests = [line.partition(" -m pytest ")[2].split() for line in expanded.splitlines() if " -m pytest " in line]

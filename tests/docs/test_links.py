@@ -1,11 +1,24 @@
-"""Links lead somewhere, every page is found from the README, and the Python that pages show computes what they say."""
+"""Links lead somewhere, every page is found, what pages say and compute is true, and operators find everything."""
 
 import doctest
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from gateway.service import WATCHED, Metrics
+from hearsay.commands.operations.doctor import named_settings
+from hearsay.survey_files import example
+from hearsay.terminal import exits
+from protocols.mechanisms import SupportChannel
+from protocols.scheme import Scheme
+from protocols.wire import Reason
+from servers.settings import Settings
+from stream_app.faust_app import crash
+from stream_app.faust_app import monitoring as metrics
+from stream_app.kafka import Topics, roles
+from tests.deploy_test.__main__ import STEPS
 from tests.docs.pages import INLINE, ROOT, Page, pages
 
 ROOMS = "protocols servers memo_store analytics producers stream_app hearsay lab deploy docs bench tests"
@@ -68,3 +81,102 @@ def test_examples_compute_what_the_page_says(page: Page) -> None:
             doctest.DocTestRunner(optionflags=FLAGS, verbose=False).run(parsed, out=said.append, clear_globs=False)
             names |= parsed.globs
     assert not said, "".join(said)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/concepts.md"])
+def test_pages_say_how_many_of_the_demos_answers_are_true(page: str) -> None:
+    """In closed form: an answer names the true value with the floor and the gain of its channel."""
+    channel = Scheme(example("mobility-week")).question("gender").channel
+    assert isinstance(channel, SupportChannel)
+    true = float(channel.gain + channel.floor[0])
+    text = " ".join((ROOT / page).read_text().split())
+    assert f"{true:.1%}".replace("%", " %") in text
+
+
+FALSE = (
+    "sees a true answer", "sees only noise", "it links nothing", "learns nothing about delivered reports",
+    "has them in memory", "cannot lose, sell", "sends nothing before",
+)  # fmt: skip
+"""What pages have said, and attacks have shown to be false."""
+
+
+def test_no_page_says_what_was_shown_to_be_false() -> None:
+    found = [*ROOT.glob("*.md"), *ROOT.glob("clients/*/README.md")]
+    found += [page for each in ("docs", "hearsay/serving/assets", "examples") for page in (ROOT / each).rglob("*")]
+    texts = {
+        page: " ".join(page.read_text().split()) for page in found if page.suffix in (".md", ".html", ".js", ".svg")
+    }
+    assert len(texts) > 50
+    assert [(page.name, words) for page, text in texts.items() for words in FALSE if words in text] == []
+
+
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+DEPLOYING = (ROOT / "docs" / "deploying.md").read_text()
+
+
+def documented(names: set[str]) -> set[str]:
+    return {name for name in names if f"`{name}`" in PAGE}
+
+
+def test_every_metric_is_documented() -> None:
+    source = re.findall(r'"(hearsay_\w+)"', Path(metrics.__file__).read_text())
+    counted = (metrics.REPORTS, metrics.FINALS, metrics.FORECAST, metrics.UNEXPECTED, metrics.PASSED_OVER)
+    counters = {"hearsay_reports", "hearsay_finals", "hearsay_forecast_numbers", "hearsay_unexpected"}
+    counters |= {"hearsay_passed_over_records"}
+    assert counters == {metric.describe()[0].name for metric in counted}
+    names = {f"{name}_total" if name in counters else name for name in source}
+    assert documented(names) == names
+    assert set(re.findall(r"`(hearsay_\w+)`", PAGE)) == names
+
+
+def test_every_metric_of_a_gateway_is_documented() -> None:
+    page = (ROOT / "docs" / "gateway.md").read_text()
+    gateway = Metrics()
+    for name in WATCHED:
+        gateway.watch(name, lambda: 0.0)
+    families = [family for family in gateway.registry.collect() if family.name.startswith("hearsay_")]
+    names = {f"{family.name}_total" if family.type == "counter" else family.name for family in families}
+    assert set(re.findall(r"^\| `(hearsay_\w+)`", page, flags=re.MULTILINE)) == names
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        {reason.value for reason in Reason},
+        {topic.name for topic in Topics().all()},
+        {name for name, _ in named_settings(Settings()) if not name.endswith("_FILE")},
+    ],
+    ids=["reasons", "topics", "settings"],
+)
+def test_every_one_is_documented(names: set[str]) -> None:
+    assert documented(names) == names
+
+
+def test_every_exit_code_is_documented() -> None:
+    codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
+    assert set(map(int, codes)) == {0, 2, exits.REFUSED, exits.TRY_AGAIN, exits.STOPPED, exits.BROKEN}
+    assert crash.EXIT == exits.BROKEN
+
+
+def rows(heading: str) -> dict[str, list[str]]:
+    """The rows of the table under a heading, by the name in their first cell."""
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## |\Z)", DEPLOYING, re.MULTILINE | re.DOTALL)
+    cells = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in section.splitlines() if line[:3] == "| `"
+    ]
+    return {first.strip("`"): rest for first, *rest in cells}
+
+
+def test_every_step_and_every_role_is_described_with_what_it_reads_and_writes() -> None:
+    topics = Topics()
+    short = {topic.name: topic.name.removeprefix(f"{topics.prefix}.") for topic in topics.all()}
+    short |= dict.fromkeys((topics.counting_changelog, topics.merging_changelog), "changelogs")
+    described = rows("Who may do what")
+    assert list(described) == [role.name for role in roles(topics)]
+    for role in roles(topics):
+        for operation, cell in zip(("Read", "Write"), described[role.name][1:], strict=True):
+            rights = [right for right in role.rights if right.resource == "topic" and operation in right.operations]
+            allowed = {short[right.name] for right in rights}
+            named = {re.sub(r" \(.*\)", "", name) for name in cell.split(", ") if name}
+            assert named == allowed or (named == {"everything"} and allowed == set(short.values())), role.name
+    assert list(rows("What is run, and how")) == list(STEPS)

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from bench._processes import WorkerProcess
 from hearsay.running.stack import Stack
@@ -14,7 +13,8 @@ from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Topics, publish
-from tests.docs.pages import ROOT, RUNBOOKS, Page
+from tests.deploy.test_deploy import ALERTS
+from tests.docs.pages import RUNBOOKS, Page
 from tests.docs.test_commands import run_page
 from tests.gateway.forked import Forked, nursery
 from tests.helpers.eventually import eventually
@@ -25,11 +25,6 @@ from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire
 
 INDEX = RUNBOOKS / "README.md"
 PAGES = [Page(path) for path in sorted(RUNBOOKS.glob("*.md")) if path != INDEX]
-ALERTS = [
-    rule
-    for group in yaml.safe_load((ROOT / "deploy" / "monitoring" / "alerts.yaml").read_text())["groups"]
-    for rule in group["rules"]
-]
 
 
 def test_every_alert_names_its_page_and_every_page_has_an_alert() -> None:

@@ -60,10 +60,8 @@ def test_a_survey_with_a_map_is_collected_in_a_fresh_directory_and_its_page_has_
     report(city, "--html", str(city / "city.html"))
     about = events_in((city / "city.html").read_text())[0]["record"]
     assert [shape["properties"]["name"] for shape in about["shapes"]["features"]] == ["Préville"]
-    refused = hearsay(
-        "replay", str(city / "city.csv"), "--survey", str(city / "city.yaml"), "--data", str(city / "new")
-    )
-    assert refused.returncode == 1 and not (city / "new").exists()
+    words = "--survey", str(city / "city.yaml"), "--data", str(city / "new")
+    assert hearsay("replay", str(city / "city.csv"), *words).returncode == 1 and not (city / "new").exists()
 
 
 def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_anybody(city: Path) -> None:
@@ -91,12 +89,9 @@ def test_what_a_refusal_proposes_can_be_pasted_and_a_check_names_hours_without_a
     assert "+336" not in hearsay("replay", str(dirty), *words).stderr
 
 
-def test_both_of_two_equal_hours_have_a_row_of_their_own(city: Path) -> None:
+def test_days_and_hours_are_asked_for_by_their_dates_and_two_equal_hours_have_a_row_each(city: Path) -> None:
     shown = report(city)
     assert "Sun 2026-10-25 02:00 +02:00" in shown and "Sun 2026-10-25 02:00 +01:00" in shown
-
-
-def test_days_and_hours_are_asked_for_by_their_dates(city: Path) -> None:
     monday = json.loads(report(city, "--day", "2026-10-26", "--json"))["windows"]
     assert [window["begin"][:16] for window in monday if window["kind"] == "period"] == [
         f"2026-10-26T0{hour}:00" for hour in range(3)

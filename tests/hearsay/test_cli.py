@@ -1,10 +1,14 @@
-"""The command line as people and programs meet it: sentences, hints, exit codes, files."""
+"""The command line as people, programs and terminals meet it: sentences, hints, exit codes, harmless text."""
 
+import errno
+import io
 import json
+import logging
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from functools import partial
@@ -12,12 +16,19 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from rich.table import Table
 
 from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
+from hearsay.terminal import console
+from hearsay.terminal.console import SafeConsole
+from hearsay.terminal.exits import REFUSED
 from hearsay.terminal.explaining import explain
+from protocols.errors import SurveyError
 from protocols.wire import REPORT
+from servers.logs import configure_logs
 from servers.ports import free_port
+from servers.printable import UNSAFE
 from stream_app.kafka import Topics
 from stream_app.local.log import LocalLog
 from tests.helpers.browser import events_in
@@ -89,17 +100,14 @@ def test_whoever_closes_its_outputs_is_served_all_the_same(closed: str, tmp_path
     assert page.read_text() == example_text("telemetry"), "nothing else was written to it"
 
 
-def test_a_defect_is_called_one_and_has_its_own_exit_code(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_defect_has_its_own_exit_code_and_colours_of_our_own_stay(capsys: pytest.CaptureFixture[str]) -> None:
     assert explain(ValueError("of all things")) == 70
     assert "ValueError: of all things" in capsys.readouterr().err
+    file = io.StringIO()
+    SafeConsole(file=file, force_terminal=True, color_system="standard").print("[red]stop[/]")
+    assert "\x1b[31mstop" in file.getvalue()
 
 
-MODULES = """
-import atexit, sys
-atexit.register(lambda: print(*sys.modules, sep=","))
-from hearsay.cli import main
-main()
-"""
 HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
 
 
@@ -256,3 +264,98 @@ def test_the_doctor_says_what_to_do_about_a_server_that_is_away_and_cuts_nothing
     assert seen.returncode == 1
     assert "…" not in seen.stdout and "start it" in seen.stdout
     assert "HEARSAY_KAFKA_BOOTSTRAP is not set; by default 127.0.0.1:9092" in seen.stdout
+
+
+HOSTILE = "before\x1b]0;title\x07\x1b[2J\x9b31m\u202eafter"
+
+
+def in_bytes(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "hearsay", *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, timeout=120, check=False)
+
+
+def test_text_from_outside_is_shown_and_not_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.StringIO()
+    terminal = SafeConsole(file=file, force_terminal=True, color_system=None, width=120)
+    table = Table(HOSTILE, title=HOSTILE)
+    table.add_row(HOSTILE)
+    terminal.print(HOSTILE, table)
+    monkeypatch.setattr(console, "err", terminal)
+    explain(SurveyError(HOSTILE, HOSTILE))
+    assert file.getvalue().count("before") == 6
+    assert not UNSAFE.search(file.getvalue())
+
+
+def test_json_has_the_same_data_in_harmless_characters(capsys: pytest.CaptureFixture[str]) -> None:
+    console.print_json({"value": HOSTILE})
+    shown = capsys.readouterr().out
+    assert json.loads(shown) == {"value": HOSTILE}
+    assert not UNSAFE.search(shown)
+
+
+def test_a_log_on_a_terminal_is_harmless_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    root = logging.getLogger()
+    kept, level = root.handlers[:], root.level
+    try:
+        configure_logs()
+        logging.getLogger("hearsay").warning("%s", HOSTILE)
+    finally:
+        root.handlers[:] = kept
+        root.setLevel(level)
+    shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())  # colours of our own
+    assert "before?]0;title??[2J" in shown
+    assert not UNSAFE.search(shown)
+
+
+@pytest.fixture
+def survey(tmp_path: Path) -> Path:
+    path = tmp_path / "survey.yaml"
+    path.write_text(example_text("telemetry"), "utf-8")
+    return path
+
+
+@pytest.mark.long(part="pages")
+def test_a_terminal_without_unicode_gets_other_characters(survey: Path) -> None:
+    for arguments in (("survey", "check", str(survey)), ("plan", str(survey)), ("plan", "--help")):
+        shown = in_bytes(*arguments, PYTHONIOENCODING="ascii")
+        assert (shown.returncode, shown.stderr) == (0, b"")
+        assert shown.stdout.isascii() and b"\\u" not in shown.stdout
+    refused = in_bytes("plan", "caf\u00e9.yaml", PYTHONIOENCODING="ascii")
+    assert refused.returncode == 1
+    assert b"cannot be read: No such file" in refused.stderr and refused.stderr.isascii()
+
+
+@pytest.mark.long(part="pages")
+def test_a_narrow_terminal_loses_no_digit(survey: Path) -> None:
+    narrow, wide = (in_bytes("plan", str(survey), COLUMNS=columns).stdout.decode() for columns in ("40", "80"))
+    assert narrow == wide
+
+
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (OSError(errno.ENOSPC, "No space left on device"), "free disk space"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "free disk space"),
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit -n"),
+        (sqlite3.OperationalError("database or disk is full"), "free disk space"),
+    ],
+)
+def test_limits_of_the_machine_get_a_sentence_and_what_to_do(
+    error: Exception, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert explain(error) == REFUSED
+    assert hint in capsys.readouterr().err
+
+
+def test_a_log_gets_a_line_every_few_seconds_and_none_about_what_is_done_soon(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(console, "err", console.Console(highlight=False))
+    times = iter([0.0, 1.0, 6.0, 6.0, 8.0, 12.0, 12.0])
+    step = console.Lines(lambda: next(times))
+    for done in (100, 2_000, 3_000, 4_000):
+        step(done, 5_000, "day 3")
+    assert capsys.readouterr().out.splitlines() == ["day 3: 2,000 of 5,000", "day 3: 4,000 of 5,000"]

@@ -3,8 +3,6 @@
 import fcntl
 import os
 import stat
-import subprocess
-import sys
 import tarfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +23,7 @@ from producers.sinks import DirectorySink
 from protocols.errors import HearsayError, ResultsError, ScenarioError, ServerUnavailable, SettingsError
 from servers.private_files import lock_directory, private_directory
 from servers.settings import Settings
+from tests.helpers.nursery import run as hearsay
 from tests.producers.populations import KEYRING, Alternating, scheme
 
 
@@ -149,30 +148,15 @@ def test_a_data_directory_of_the_release_before_opens_or_says_what_to_do(
     data = tmp_path / "landing"
     with tarfile.open(ARCHIVE) as archive:
         archive.extractall(data, filter="data")
-    done = subprocess.run(
-        [sys.executable, "-m", "hearsay", *arguments, "--data", str(data)],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-        env={**os.environ, "COLUMNS": "80"},
-    )
+    done = hearsay(*arguments, "--data", str(data))
     assert done.returncode in (0, 1), done.stderr
     assert done.returncode == 0 or "hint:" in done.stderr
     if done.returncode == 0 and arguments == ("report",):
         assert done.stdout.count("2017-06-0") >= 6, "the days of the demo"
 
 
-SURVEY = """
-id: buttons
-start: 2026-01-01T00:00:00Z
-period: 1d
-eps_inf: 4
-eps_1: 2
-clock: source
-attributes:
-  - {name: colour, values: [red, green]}
-"""
+SURVEY = """{id: buttons, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, clock: source,
+ attributes: [{name: colour, values: [red, green]}]}"""
 RUN = ("run", "survey.yaml", "--devices", "40", "--periods", "1")
 
 

@@ -17,10 +17,12 @@ import pytest
 import hearsay
 from analytics.estimation import estimate
 from hearsay.library.estimating import FIGURES
-from protocols.errors import ResultsError, ScenarioError, SurveyError, WireError
+from protocols.errors import DeviceError, ResultsError, ScenarioError, SurveyError, WireError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from tests.docs.pages import ROOT
+from tests.helpers.command_line import done
+from tests.helpers.surveys import scheme_with
 from views.local import collector
 from views.reading import Results
 from views.results import histogram_table
@@ -33,6 +35,7 @@ HEAVY = {"numpy", "pydantic", "kafka", "pyarrow", "redis", "faust", "typer", "ri
 SECRET = bytes(range(32))
 KEY = bytes(32)
 ANY = hearsay.Limits(report=1000, value=1000, year=10_000)
+GRID = {"at": [47.2, 6.0], "cell": "500m", "columns": 6, "rows": 4}
 COLOURS = ["red"] * 6_000 + ["blue"] * 3_000 + ["green"] * 1_000
 HOURS = list(range(24)) * 417
 ADJUSTED = ["adjusted", "adjusted_error", "adjusted_low", "adjusted_high"]
@@ -49,13 +52,7 @@ def test_these_are_the_names_and_each_is_explained() -> None:
 
 
 def test_importing_it_imports_nothing_heavy() -> None:
-    listed = subprocess.run(
-        [sys.executable, "-c", "import hearsay, sys; print(*sys.modules)"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=240,
-    ).stdout.split()
+    listed = done(sys.executable, "-c", "import hearsay, sys; print(*sys.modules)").split()
     assert "hearsay" in listed
     assert not {name.partition(".")[0] for name in listed} & (HEAVY | {"protocols", "analytics"})
 
@@ -235,6 +232,33 @@ def test_devices_report_once_in_ascending_periods_and_a_wrong_value_is_located_a
         hearsay.Fleet(survey("eps_inf: 4, eps_1: 2, memo_cap: 2"), 2)
 
 
+def test_a_device_near_a_border_keeps_its_cell_also_if_it_does_not_know_where_it_is(tmp_path: Path) -> None:
+    """The memo is sent, so the same report again means the same cell."""
+    scheme = scheme_with({"name": "place", "grid": GRID, "geo_inf": {"level": 1.1, "radius": "400m"}}, memo_cap=3)
+    moment = [datetime(2026, 1, 1, 12, tzinfo=UTC)]
+    near: list[typing.Any] = [{"x": x, "y": 700.0} for x in (990.0, 1010.0, 1120.0)]
+    wrong = [{"x": 1.0}, {"latitude": "here", "longitude": 6}, {"x": float("nan"), "y": 1.0}, "x9y9", None]
+    with hearsay.Device(
+        tmp_path / "device.db",
+        limits=hearsay.Limits(report=1e6, value=1e6, year=1e7, ratio=1),
+        now=lambda: moment[0].timestamp(),
+    ) as device:
+        survey = device.join(scheme.terms, trust_first_use=True)
+        sent = []
+        for day, position in enumerate([*near, *wrong], 1):
+            moment[0] = datetime(2026, 1, day, 12, tzinfo=UTC)
+            report = device.settle(survey, {"place": position})
+            sent.append(json.loads(report.report)["answers"]["place"])
+            assert report.unlisted == (() if position in near else ("place",))
+        assert len(set(sent)) == 1
+
+
+def test_limits_count_what_two_positions_500_metres_apart_reveal(tmp_path: Path) -> None:
+    weak = scheme_with({"name": "place", "grid": GRID, "geo": {"level": 1.7, "radius": "400m"}})
+    with hearsay.Device(tmp_path / "device.db") as device, pytest.raises(DeviceError, match=r"may reveal 1\.7,"):
+        device.join(weak.terms, trust_first_use=True)
+
+
 def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -> None:
     ran = hearsay.run(survey(), devices=300, periods=2, data=tmp_path)
     read = hearsay.read_results(tmp_path)
@@ -249,13 +273,12 @@ def test_a_run_gives_what_can_be_read_afterwards_and_the_truth(tmp_path: Path) -
         hearsay.read_results(tmp_path, survey="other")
 
 
-def test_a_run_without_a_directory_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_without_a_directory_leaves_nothing_behind_and_results_are_read_from_one_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     assert len(hearsay.run(survey(), devices=50, periods=1)["visitors"]) == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_results_are_read_from_one_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(ResultsError, match="there are no results in hearsay-data"):
         hearsay.read_results()
@@ -293,15 +316,13 @@ def test_crosses_labels_and_places_are_evaluated() -> None:
     asked = {"name": "place", "grid": grid, "geo": {"level": 2, "radius": "500m"}}
     terms = {"id": "p", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": [asked]}
     positions = {"x": random.uniform(0, 2000, 2000), "y": random.uniform(0, 2000, 2000)}
-    placed = hearsay.evaluate(
-        positions,
-        [2],
-        ["geo-grid"],
-        places=hearsay.load_survey(terms),
-        positions={"place": ("x", "y")},
-        metres=True,
-        runs=2,
-    )
+    how: dict[str, typing.Any] = {
+        "places": hearsay.load_survey(terms),
+        "positions": {"place": ("x", "y")},
+        "metres": True,
+        "runs": 2,
+    }
+    placed = hearsay.evaluate(positions, [2], ["geo-grid"], **how)
     assert 0 < placed["metres_off"][0].as_py() < 500
 
 

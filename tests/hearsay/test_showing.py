@@ -29,9 +29,13 @@ def answers(asked: AskedAttribute, shares: Shares, n: int) -> list[str]:
     window = WindowReport.model_construct(
         first=6, last=6, kind="period", visitors=EXACT, suppressed=None, attributes=(attribute,)
     )
+    return drawn(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
+
+
+def drawn(what: object) -> list[str]:
     console = Console(width=80, color_system=None)
     with console.capture() as shown:
-        console.print(answers_table(DAYS.model_copy(update={"attributes": (asked,)}), window))
+        console.print(what)
     return [line.rstrip() for line in shown.get().strip().splitlines()]
 
 
@@ -87,10 +91,7 @@ def window(first: int, last: int, **facts: object) -> WindowReport:
 
 
 def printed(what: object) -> str:
-    console = Console(width=80, color_system=None)
-    with console.capture() as shown:
-        console.print(what)
-    return " ".join(shown.get().split())
+    return " ".join(" ".join(drawn(what)).split())
 
 
 @pytest.mark.parametrize(
@@ -100,12 +101,9 @@ def printed(what: object) -> str:
         ("difference", "together with a window inside it, it would show a number of fewer than 20 visitors"),
     ],
 )
-def test_a_suppressed_window_says_why_it_shows_nothing(why: str, said: str) -> None:
+def test_a_window_without_answers_says_why_it_shows_nothing(why: str, said: str) -> None:
     shown = printed(answers_table(DAYS, window(0, 3, suppressed=why)))
     assert "Wed 2017-05-31 to Sat 2017-06-03: suppressed" in shown and said in shown
-
-
-def test_a_window_without_answers_says_why() -> None:
     assert "only single periods have answers" in printed(answers_table(DAYS, window(0, 3, visitors=EXACT)))
 
 

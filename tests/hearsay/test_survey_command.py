@@ -1,4 +1,4 @@
-"""`hearsay survey`, as people and programs see it."""
+"""`hearsay survey`, as people and programs see it, and files beside a survey: values of attributes, and areas."""
 
 import json
 from contextlib import nullcontext
@@ -9,12 +9,15 @@ from typer.testing import CliRunner
 
 from hearsay.cli import app as every
 from hearsay.commands.survey import app
+from hearsay.running.simulating import populate
 from hearsay.survey_files import EXAMPLES, example, example_text, read_survey
 from hearsay_device import Device, DeviceError
+from pages.shapes import grid_shapes
+from producers.simulation import check_scenario
 from protocols.errors import SurveyError
 from protocols.planning import plan
 from protocols.scheme import Scheme
-from protocols.survey_text import json_schema, reference
+from protocols.survey_text import json_schema, parse_survey, reference
 from tests.helpers.terms import decode_terms
 
 
@@ -53,13 +56,10 @@ def test_signing_replaces_the_file_as_a_whole_and_keeps_its_mode(survey: Path, t
     assert {path.name for path in tmp_path.iterdir()} == {"survey.yaml", "before", "author.key"}
 
 
-def test_a_bad_survey_is_refused_with_the_line(survey: Path) -> None:
+def test_a_survey_that_is_bad_not_there_not_text_or_without_an_end_is_refused(survey: Path, tmp_path: Path) -> None:
     survey.write_text(survey.read_text("utf-8").replace("eps_1: 2", "eps_1: two"), "utf-8")
     with pytest.raises(SurveyError, match=r"survey\.yaml: line \d+: eps_1 = two"):
         run("check", str(survey))
-
-
-def test_a_file_that_is_not_there_not_text_or_without_an_end_is_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes("title: café".encode("latin-1"))
     files = {"nothing.yaml": "No such file", "latin.yaml": "not UTF-8", "/dev/zero": "cannot be read: File too large"}
     for name, why in files.items():
@@ -165,3 +165,97 @@ def test_an_example_can_be_the_beginning_no_file_is_overwritten_and_no_example_i
         run("new", str(survey))
     with pytest.raises(SurveyError, match="examples: mobility-week, telemetry"):
         run("new", str(tmp_path / "other.yaml"), "--example", "nothing")
+
+
+SURVEY = "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [{name: a, %s}]}"
+MEMOS = "eps_inf: 2, eps_1: 1"
+TEXT = """
+{id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, areas: districts.geojson,
+ grid: {at: [47.2, 6.0], cell: 500m, columns: 6, rows: 4}, geo: {level: 1.1, radius: 400m}}]}
+"""
+
+
+def written(directory: Path, more: str) -> Path:
+    path = directory / "survey.yaml"
+    path.write_text(SURVEY % more)
+    return path
+
+
+def test_very_many_values_are_read_from_a_file_and_asked_with_fresh_hashes(tmp_path: Path) -> None:
+    (tmp_path / "names.txt").write_text("".join(f"item {place}\n" for place in range(70_000)))
+    found = read_survey(written(tmp_path, "values_from: names.txt"))
+    assert found.attributes[0].values[-1] == "item 69999"
+    assert Scheme(found).questions[0].label == "olh"
+    few = ", ".join(f"item {place}" for place in range(3))
+    (tmp_path / "names.txt").write_text("item 0\nitem 1\nitem 2")
+    same = read_survey(written(tmp_path, "values_from: names.txt")), parse_survey(SURVEY % f"values: [{few}]")
+    assert same[0] == same[1]
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        ("values_from: ../names.txt", "not the name of a file"),
+        ("values_from: [a]", "not the name of a file"),
+        ("values_from: names.txt, values: [a, b]", "other values beside it"),
+        ("values_from: others.txt", r"others.txt cannot be read: No such file"),
+        ("values_from: names.txt", "lists 'x' twice"),
+    ],
+)
+def test_a_wrong_file_of_values_is_refused_in_words(tmp_path: Path, more: str, words: str) -> None:
+    (tmp_path / "names.txt").write_text("x\nx\n")
+    with pytest.raises(SurveyError, match=words):
+        read_survey(written(tmp_path, more))
+
+
+@pytest.mark.parametrize(
+    ("more", "budgets", "words"),
+    [
+        ("values_from: names.txt", "eps: 1", "read from beside a survey's file"),
+        ("range: {last: 69999}", MEMOS, r"has 70,000 values; auto takes at most 65,536 .*olh up to 1,000,000"),
+        ("range: {last: 299}, mechanism: loloha", MEMOS, r"at most 255 values, not 300.*l-osue up to 65,536"),
+        ("range: {last: 299}, mechanism: olh", MEMOS, "'olh' does not fit this survey's solution and budgets"),
+        ("range: {last: 1000000}", "eps: 1", "more than 1,000,000 values"),
+        ("range: {last: 999999}, mechanism: olh, parameter: 61", "eps: 1", "olh cannot hash 1000000 values to g = 61"),
+    ],
+)
+def test_too_many_values_are_refused_with_what_to_take(more: str, budgets: str, words: str) -> None:
+    with pytest.raises(SurveyError, match=words):
+        parse_survey((SURVEY % more).replace("eps: 1", budgets))
+
+
+def districts(*squares: tuple[str, float, float, float, float]) -> str:
+    """Rectangles of longitudes and latitudes."""
+    features = []
+    for name, west, south, east, north in squares:
+        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+        shape = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"properties": {"name": name}, "geometry": shape})
+    return json.dumps({"type": "FeatureCollection", "features": features})
+
+
+def test_areas_of_a_file_become_groups_and_change_no_fingerprint(tmp_path: Path) -> None:
+    survey_file, areas = tmp_path / "survey.yaml", tmp_path / "districts.geojson"
+    survey_file.write_text(TEXT)
+    with pytest.raises(SurveyError, match="beside the survey"):
+        read_survey(survey_file)
+    areas.write_text(districts(("west", 5.9, 47.1, 6.0132, 47.3), ("far away", 7.0, 47.1, 7.1, 47.3)))
+    survey = read_survey(survey_file)
+    groups = survey.attributes[0].groups
+    assert groups == {"west": tuple(f"x{x}y{y}" for y in range(4) for x in range(2))}
+    other = areas.read_text().replace("west", "left")
+    areas.write_text(other)
+    assert Scheme(read_survey(survey_file)).fingerprint == Scheme(survey).fingerprint
+    areas.write_text("{}")
+    with pytest.raises(SurveyError, match="cannot be read"):
+        read_survey(survey_file)
+
+
+def test_the_map_has_a_shape_for_each_cell_where_it_is_and_commuters_live_on_the_grid() -> None:
+    survey = example("places")
+    shapes = grid_shapes(survey)
+    assert shapes is not None and shapes["attribute"] == "place"
+    assert [shape["properties"]["name"] for shape in shapes["features"]] == list(survey.attributes[0].values)
+    (corner, *_) = shapes["features"][0]["geometry"]["coordinates"][0]
+    assert corner == pytest.approx([6.02 - 5000 / 75_800, 47.24 - 4000 / 111_200], abs=1e-3)
+    check_scenario(survey, populate(survey, "commuters", 50, 2, 0))

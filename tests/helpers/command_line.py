@@ -1,6 +1,8 @@
 """The command line: holding words against it without doing what they say, and calling it as an operator does."""
 
+import os
 import subprocess
+from pathlib import Path
 from typing import Any
 
 import click
@@ -10,7 +12,9 @@ from hearsay.cli import app
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics
 from tests.helpers.eventually import eventually
-from tests.helpers.nursery import run
+from tests.helpers.nursery import ROOT, run
+
+WITHIN_SECONDS = 600
 
 
 def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
@@ -38,3 +42,18 @@ def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess
     """A command as an operator calls it, in a wide terminal."""
     own = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix, "COLUMNS": "200"}
     return run(*arguments, **own)
+
+
+def done(*words: str | Path, directory: Path = ROOT, **environment: str) -> str:
+    """What a program that ends well prints; otherwise all that it said."""
+    ran = subprocess.run(
+        list(map(str, words)),
+        cwd=directory,
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=WITHIN_SECONDS,
+        check=False,
+    )
+    assert ran.returncode == 0, f"{words}, exit code {ran.returncode}:\n{ran.stdout}\n{ran.stderr}"
+    return ran.stdout

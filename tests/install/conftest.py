@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable
 from fcntl import LOCK_EX, flock
@@ -12,24 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.docs.pages import ROOT
+from tests.helpers.command_line import done
 
 Install = Callable[[str], Path]
-WITHIN_SECONDS = 600
-
-
-def done(*words: str | Path, directory: Path = ROOT, **environment: str) -> str:
-    """What a program that ends well prints; otherwise all that it said."""
-    ran = subprocess.run(
-        list(map(str, words)),
-        cwd=directory,
-        env=os.environ | environment,
-        capture_output=True,
-        text=True,
-        timeout=WITHIN_SECONDS,
-        check=False,
-    )
-    assert ran.returncode == 0, f"{words}, exit code {ran.returncode}:\n{ran.stdout}\n{ran.stderr}"
-    return ran.stdout
 
 
 @pytest.fixture(scope="session")

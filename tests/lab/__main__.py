@@ -27,16 +27,14 @@ from lab.attacks.guessing import guess_trials
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import guess
 from protocols.question import Question
-from tests.analytics.integrity_data import honest, zipf
-from tests.analytics.test_integrity import CASES, small_p_values
+from tests.analytics.test_integrity import CASES, honest, small_p_values, zipf
 from tests.clients.libraries import LIBRARIES
 from tests.clients.program import DEFECTS, MANY
 from tests.clients.test_audit import program
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.audit.test_honest_lives import LIVES, alarms
-from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, proven
+from tests.lab.audit.test_collected import LIVES, alarms
 from tests.lab.calling import LEVEL, call, refuted
-from tests.lab.observing import MECHANISMS, observe
+from tests.lab.observing import ALPHA, BROKEN, MECHANISMS, TWO_ROUNDS, observe, proven
 from tests.lab.peers import EPSILON, VALUES, opendp_promise
 from tests.lab.test_beside import SIZES
 

@@ -63,7 +63,7 @@ def test_people_get_tables(survey: Path) -> None:
     assert "No limit is exceeded: guess=1" in call(f"audit {survey} --only guess --fail-above guess=1").output
 
 
-def test_the_worst_figure_of_an_attack_is_a_sentence_with_its_luck_and_says_whether_it_was_measured() -> None:
+def test_the_worst_figure_is_a_sentence_with_its_luck_and_the_published_schema_is_that_of_the_report() -> None:
     def guessed(target: str, best: float, **more: Any) -> Figure:
         return plain("guess", target, "even shares", None, "chance", best, luck=1 / 3, **more)
 
@@ -79,9 +79,6 @@ def test_the_worst_figure_of_an_attack_is_a_sentence_with_its_luck_and_says_whet
         "epsilon", [*promised, plain("epsilon", "a", "", 1, "nats", 2.0, measured=1.5)]
     )
     assert worst("link", figures) == ""
-
-
-def test_the_published_schema_is_that_of_the_report() -> None:
     assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m lab.audit.report"
 
 
@@ -143,10 +140,12 @@ def test_a_table_of_people_is_audited_against_another_one(survey: Path, tmp_path
     assert "1 of 1 rows have no value of 'many' that the survey lists" in str(refused)
 
 
-def test_published_attackers_stand_beside_the_best(survey: Path) -> None:
+def test_published_attackers_stand_beside_the_best_and_wrong_usage_is_refused(survey: Path) -> None:
     report = reported(survey, "--attacker published --only epsilon")
     weak = [figure for figure in report.figures if "published attacker" in figure.knows]
     assert len(weak) == 2 and all((figure.measured or 0) <= (figure.best or 0) for figure in weak)
+    for options in ("--only luck", "--periods 3", "--targets 0", "--csv x.csv --devices 3"):
+        assert call(f"audit {survey} {options}").exit_code == 2
 
 
 def test_a_figure_that_cannot_be_is_a_defect(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,11 +169,6 @@ def test_shares_come_from_a_file(survey: Path, tmp_path: Path) -> None:
     for wrong in ("{}x", '{"few": {"a": 1}}', '{"few": {"a": 2, "b": -1, "c": 0}}', '{"none": {}}'):
         shares.write_text(wrong)
         assert isinstance(call(f"audit {survey} --prior {shares}").exception, HearsayError)
-
-
-def test_wrong_usage_is_refused(survey: Path) -> None:
-    for options in ("--only luck", "--periods 3", "--targets 0", "--csv x.csv --devices 3"):
-        assert call(f"audit {survey} {options}").exit_code == 2
 
 
 def test_the_page_has_every_figure_as_it_was_reported(survey: Path, tmp_path: Path) -> None:

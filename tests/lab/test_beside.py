@@ -18,9 +18,8 @@ from protocols.errors import SettingsError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.broken import TWO_ROUNDS, asked, without_memo
 from tests.lab.calling import LEVEL, call, refuted
-from tests.lab.observing import honest, observe, tossed, with_coins
+from tests.lab.observing import TWO_ROUNDS, asked, honest, observe, tossed, with_coins, without_memo
 
 SIZES = "--devices 200 --periods 4"
 

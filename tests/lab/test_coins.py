@@ -8,8 +8,7 @@ import pytest
 
 from lab.attacks.coins import smallest_violation
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.broken import ALPHA, BROKEN, TWO_ROUNDS, asked, proven
-from tests.lab.observing import MECHANISMS
+from tests.lab.observing import ALPHA, BROKEN, MECHANISMS, TWO_ROUNDS, asked, proven
 
 
 @pytest.mark.parametrize(("t", "expected"), [(1, 0.947), (2, 1.549), (3, 1.768), (5, 1.847), (10, 1.913)])

@@ -31,8 +31,7 @@ from stream_app.finals import Final
 from stream_app.local import EmbeddedApp
 from stream_app.log import FINALS
 from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.broken import ALPHA
-from tests.lab.observing import MECHANISMS
+from tests.lab.observing import ALPHA, MECHANISMS
 
 FESTIVAL = {"eps_inf": 4.0, "eps_1": 2.0}
 SIZE, DELTA = 40, 0.05  # so that 100,000 coins see most of what is claimed

@@ -84,11 +84,8 @@ def test_among_fakes_no_attribute_needs_to_be_guessed() -> None:
 
 def test_the_published_attacker_finds_the_true_attribute_by_estimated_shares() -> None:
     """Control: if values are thought to be even, all attributes look alike, and the guess is a coin."""
-    scheme, random, devices = (
-        survey("grr", "rs+fd", eps=6.0),
-        np.random.default_rng(5),
-        np.arange(4000, dtype=np.uint64),
-    )
+    scheme, random = survey("grr", "rs+fd", eps=6.0), np.random.default_rng(5)
+    devices = np.arange(4000, dtype=np.uint64)
     skewed = {name: random.binomial(k - 1, 0.1, size=4000) for name, k in zip(NAMES, SIZES, strict=True)}
     search = Search(scheme.survey, skewed, skewed, "published", 0.01, 1)
     respondent = Respondent(scheme, seeded_keyring(1))
@@ -125,12 +122,9 @@ def test_without_noise_everybody_who_is_unique_is_found() -> None:
     assert rank(guessed(seen, np.random.default_rng(0)), targets, table, NAMES)[0][10].share == 1.0
 
 
-def test_a_target_that_the_background_lacks_is_never_found() -> None:
-    table, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
-    assert rank([], strangers, table, ["a0"])[0][10].right == 0
-
-
-def test_as_many_people_are_looked_for_as_are_asked_for_by_as_many_surveys() -> None:
+def test_as_many_people_are_looked_for_as_are_asked_for_and_none_that_the_background_lacks_is_found() -> None:
+    zeros, strangers = {"a0": np.zeros(10, dtype=int)}, {"a0": np.ones(5, dtype=int)}
+    assert rank([], strangers, zeros, ["a0"])[0][10].right == 0
     table = people(500)
     search = Search(survey().survey, table, table, "best", 0.01, 1, targets=23, surveys=2)
     assert {(figure.trials, figure.reports) for figure in search.run(seeded_keyring(3), no_step)[0]} == {(23, 2)}

@@ -75,9 +75,6 @@ def test_the_library_draws_the_same_records_as_the_command(data: Path, tmp_path:
         hearsay.synthesize(data, rows=0)
     with pytest.raises(ResultsError, match="no report of period 7"):
         hearsay.synthesize(data, window=(7, 7))
-
-
-def test_a_file_of_another_kind_is_refused(data: Path, tmp_path: Path) -> None:
     assert isinstance(call(data, f"--out {tmp_path}/records.xlsx").exception, SettingsError)
 
 

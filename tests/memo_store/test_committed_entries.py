@@ -1,4 +1,4 @@
-"""A period reports the memo entry that it has committed, whatever happens to the record or to the store in between."""
+"""A period reports the memo entry that it has committed, and a device never exceeds its cap, whatever happens."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
+from memo_store.tables.memos import MemoTable
 from memo_store.tables.period_commits import PeriodCommits
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
@@ -14,8 +15,7 @@ from protocols.arrays import Values
 from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, empty, respondent
+from tests.memo_store.surveys import devices, empty, ledger_of, respondent
 
 EVERYONE = devices(300)
 
@@ -93,14 +93,6 @@ def test_of_two_processes_that_commit_two_memos_in_one_period_the_first_one_coun
     assert look_up(store.survey(people(cap)), 5, 0) == first[0]
 
 
-def test_what_another_process_has_committed_before_leaves_the_cap_as_it_is(store: MemoStore) -> None:
-    """A failure would be a cap that is filled by a value which no report was ever about."""
-    first = look_up(store.survey(people(2)), 3, 0)
-    late = store.survey(people(2))
-    assert look_up(late, 4, 0) == first
-    assert look_up(late, 5, 1) == people(2).memoise(late.respondent.scheme.questions[0], EVERYONE, values(5)).tolist()
-
-
 def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committed(
     store: MemoStore, hasty_redis_url: str
 ) -> None:
@@ -116,3 +108,41 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     assert look_up(memos, 8, 1) == held
     assert look_up(memos, 8, 2) == other != held
     assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
+
+
+def test_at_the_cap_a_device_holds_the_last_memo_it_created_for_good(store: MemoStore) -> None:
+    people, everyone = respondent(terms="memo_cap: 2,"), devices(200)
+    memos, question = store.survey(people), people.scheme.questions[0]
+    seen = [memos.lookup(question, everyone, np.full(200, value), p) for p, value in enumerate((4, 5, 6, 4, 7))]
+    own = {value: people.memoise(question, everyone, np.full(200, value)) for value in (4, 5)}
+    for memo, value in zip(seen, (4, 5, 5, 5, 5), strict=True):
+        assert (memo == own[value]).all()
+
+
+def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sees room for one more value; a failure would be both of them taking it."""
+    terms = "memo_cap: 1, grace: 1d,"
+    slow, quick = (store.survey(respondent(terms=terms)) for _ in range(2))
+    question, everyone, propose = slow.respondent.scheme.questions[0], devices(500), MemoTable.propose
+
+    def quick_first(*arguments: Any) -> Any:
+        monkeypatch.setattr(MemoTable, "propose", propose)
+        quick.lookup(question, everyone, np.full(500, 3), 1)
+        return propose(*arguments)
+
+    monkeypatch.setattr(MemoTable, "propose", quick_first)
+    held = slow.lookup(question, everyone, np.full(500, 4), 0)
+    assert (held == quick.respondent.memoise(question, everyone, np.full(500, 3))).all()
+    assert set(ledger_of(quick, everyone).values["area"].tolist()) == {1}
+
+
+def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
+    people, everyone = respondent(terms="memo_cap: 2, solution: rs+fd,", second=True), devices(500)
+    memos = store.survey(people)
+    for period in range(5):
+        for question in people.scheme.questions:
+            memos.lookup(question, everyone, (np.arange(500) + period) % question.k, period)
+    sampled = people.sampled(everyone)
+    counts = ledger_of(memos, everyone).values
+    assert 0 < np.mean(sampled == 0) < 1
+    assert {name: set(count.tolist()) for name, count in counts.items()} == {"area": {2}, "plan": {2}}

@@ -6,8 +6,7 @@ import pytest
 from memo_store.registry import COSTED
 from memo_store.store import MemoStore
 from memo_store.survey_memos import Lookup, SurveyMemos
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, respondent
+from tests.memo_store.surveys import devices, ledger_of, respondent
 
 EVERYONE = devices(1000)
 

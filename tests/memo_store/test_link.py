@@ -64,15 +64,12 @@ def test_a_store_that_is_silent_is_not_waited_for_for_ever(server: RedisServer) 
         assert memos.presence.status(EVERYONE, 0).eligible.all()
 
 
-def test_a_client_of_ones_own_must_not_decode(redis_url: str) -> None:
+def test_a_client_that_decodes_and_an_invalid_url_are_refused(redis_url: str) -> None:
     with (
         redis.Redis.from_url(redis_url, decode_responses=True) as client,
         pytest.raises(SettingsError, match="decode_responses=False"),
     ):
         MemoStore(client)
-
-
-def test_an_invalid_redis_url_is_refused() -> None:
     for url in ("http://localhost", "redis://localhost/0?colour=red"):
         with pytest.raises(SettingsError, match=r"'[a-z]*://localhost.*' is not a valid Redis URL"):
             MemoStore(url)

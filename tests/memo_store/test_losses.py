@@ -13,8 +13,7 @@ from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import HistoryLost, StoreError
 from servers.redis_server import RedisServer
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, empty, respondent
+from tests.memo_store.surveys import devices, empty, ledger_of, respondent
 
 EVERYONE = devices(400)
 CAPPED = respondent(id="capped", terms="memo_cap: 3,")
@@ -65,6 +64,7 @@ def test_a_store_that_goes_back_in_time_stops_capped_surveys_for_good(
 
 def test_a_lost_shard_is_enough(store: MemoStore, server: RedisServer) -> None:
     store.accept_loss()
+    assert store.has_lost_data, "also where nobody is left who has seen the store before it was emptied"
     memos = store.survey(CAPPED)
     look_up(memos, 0)
     with redis.Redis.from_url(server.url) as client:
@@ -188,9 +188,3 @@ def test_a_store_that_is_declared_new_goes_on_and_one_that_lost_data_says_so_for
     assert store.has_lost_data and store.stats().has_lost_data
     assert "memo_cap bounds nothing" in ledger_of(capped, EVERYONE).meaning
     assert "memo_cap" not in ledger_of(store.survey(respondent()), EVERYONE).meaning
-
-
-def test_an_operator_who_accepts_a_loss_says_that_there_was_one(store: MemoStore) -> None:
-    """Nobody is left who has seen the store before it was emptied: it looks new."""
-    store.accept_loss()
-    assert store.has_lost_data

@@ -15,8 +15,7 @@ from protocols.errors import StoreError
 from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
-from tests.memo_store.ledgers import ledger_of
-from tests.memo_store.surveys import devices, empty, unsteady
+from tests.memo_store.surveys import devices, empty, ledger_of, unsteady
 
 EVERYONE = devices(2000)
 FOODS = ["soup", "bread", "an apple", "rice", "tea"]

@@ -170,11 +170,15 @@ def sealer(terms: str = "", id: str = "visits") -> Sealer:
     return Sealer(seeded_keyring(1), id, respondent(terms=terms, id=id).scheme.fingerprint)
 
 
-def test_other_terms_under_an_id_have_the_names_of_the_id() -> None:
+def test_other_terms_under_an_id_have_its_names_and_cannot_unseal_what_was_sealed() -> None:
     one, other, stranger = sealer(), sealer("minimum: 5,"), sealer(id="visits-2")
     assert one.table("memos", "area") == other.table("memos", "area") != stranger.table("memos", "area")
     assert (one.pseudonyms(EVERYONE) == other.pseudonyms(EVERYONE)).all()
     assert not (one.pseudonyms(EVERYONE) == stranger.pseudonyms(EVERYONE)).all(axis=1).any()
+    sealed = sealer().seal("base", b"content")
+    assert sealer().unseal("base", sealed) == b"content"
+    with pytest.raises(StoreError, match="cannot be unsealed"):
+        sealer("minimum: 5,").unseal("base", sealed)
 
 
 @pytest.mark.parametrize("terms", ["minimum: 5,", "memo_cap: 3,", "grace: 1h,", "calibration: published,"])
@@ -187,10 +191,3 @@ def test_under_other_terms_all_tags_and_pads_are_independent(terms: str) -> None
         assert not (mine == theirs).reshape(len(EVERYONE), -1).all(axis=1).any()
         differing = np.unpackbits(np.ascontiguousarray(mine ^ theirs).view(np.uint8)).mean()
         assert abs(differing - 0.5) < 0.003  # half of all bits, as between random numbers
-
-
-def test_what_was_sealed_under_other_terms_cannot_be_unsealed() -> None:
-    sealed = sealer().seal("base", b"content")
-    assert sealer().unseal("base", sealed) == b"content"
-    with pytest.raises(StoreError, match="cannot be unsealed"):
-        sealer("minimum: 5,").unseal("base", sealed)

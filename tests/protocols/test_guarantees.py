@@ -1,16 +1,20 @@
-"""Every guarantee against the full output distribution, enumerated."""
+"""Every guarantee, and every closed-form guess, against the full output distribution, enumerated."""
 
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
 
+from protocols.arrays import Floats
 from protocols.mechanisms import Use, fitting
 from protocols.privacy import Loss, loss_of_values
 from protocols.privacy.histories import second_round_loss
+from protocols.privacy.risk import attribute_guess, value_guess
 from protocols.scheme import Scheme
 from protocols.scheme.choosing import total_variance
 from tests.helpers.enumeration import (
+    answers,
     combine,
     histories,
     history_distribution,
@@ -29,6 +33,7 @@ BUDGETS: dict[str, dict[str, Any]] = {
 CALIBRATIONS = ("exact", "published")
 USES: tuple[Use, ...] = ("one-shot", "memo only", "two rounds")
 FAKED = [*(record.name for record in fitting("rs+fd")), "adp", "auto"]
+PAIRS = [("grr", "grr"), ("grr-r", "grr-r"), ("grr-r", "grr"), ("oue-r", "oue-r"), ("grr", "sue-r"), ("oue-r", "grr-r")]
 PRIORS = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
 
 SINGLE = [(use, record.name) for use in USES for record in fitting(use)]
@@ -42,6 +47,21 @@ def holds(scheme: Scheme, t: int) -> None:
     assert figures.whole == pytest.approx(whole_loss(truth), rel=1e-9)
     assert scheme.guarantees.per_attribute(t) == pytest.approx(one_attribute_losses(truth), rel=1e-9)
     assert figures.attribute == max(scheme.guarantees.per_attribute(t))
+
+
+def as_far_apart_as_said(scheme: Scheme) -> Loss:
+    """What is stated of any two histories of two reports is exact, and that of the enumerated distribution."""
+    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
+    assert (stated.relation, stated.exact) == ("any", True)
+    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
+    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    return stated
+
+
+def of_memos(scheme: Scheme, *counts: int) -> Floats:
+    """What so many different memos of each attribute show."""
+    tables = [histories(question, count)[0] for question, count in zip(scheme.questions, counts, strict=True)]
+    return combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
 
 
 @pytest.mark.parametrize(("kind", "name"), SINGLE)
@@ -85,17 +105,7 @@ def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee:
 
 @pytest.mark.parametrize("guarantee", ["tuple", "attribute", "published"])
 @pytest.mark.parametrize("kind", BUDGETS)
-@pytest.mark.parametrize(
-    "names",
-    [
-        ("grr", "grr"),
-        ("grr-r", "grr-r"),
-        ("grr-r", "grr"),
-        ("oue-r", "oue-r"),
-        ("grr", "sue-r"),
-        ("oue-r", "grr-r"),
-    ],
-)
+@pytest.mark.parametrize("names", PAIRS)
 def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[str, str], guarantee: str) -> None:
     for sizes, t in product(((2, 3), (3, 3), (4, 2)), (1, 2, 3)):
         bits = sum(1 if "grr" in name else k for k, name in zip(sizes, names, strict=True))
@@ -125,12 +135,7 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
 def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solution: str, cap: int | None) -> None:
     """Histories that return, cells that collide, two attributes."""
     attributes = [of_size(3, f"a{i}", mechanism=name) for i, name in enumerate(names)]
-    scheme = scheme_with(*attributes, solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5)
-    truth = history_distribution(scheme, 2)
-    stated = scheme.guarantees.any(2)
-    assert (stated.relation, stated.exact) == ("any", True)
-    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
-    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    as_far_apart_as_said(scheme_with(*attributes, solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5))
 
 
 @pytest.mark.parametrize(
@@ -191,10 +196,7 @@ def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
 ) -> None:
     attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
     scheme = scheme_with(*attributes, solution=solution, memo_cap=1, **BUDGETS["two rounds"])
-    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
-    assert stated.exact
-    assert stated.whole == pytest.approx(whole_loss(truth), rel=1e-9)
-    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    as_far_apart_as_said(scheme)
     assert scheme.guarantees.any(10_000).whole == pytest.approx(scheme.guarantees.for_ever.whole)
     free = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"]).guarantees
     assert scheme.guarantees.without_cap.any(2) == free.any(2)
@@ -205,11 +207,7 @@ def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
 def test_one_shot_reports_add_up_between_any_two_histories(solution: str) -> None:
     names = ("grr", "oue-r") if solution == "rs+fd" else ("grr", "oue")
     attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
-    scheme = scheme_with(*attributes, solution=solution, eps=1.0)
-    truth, stated = history_distribution(scheme, 2), scheme.guarantees.any(2)
-    assert stated.exact
-    assert stated.whole == pytest.approx(2.0) == pytest.approx(whole_loss(truth), rel=1e-9)
-    assert stated.attribute == pytest.approx(max(one_attribute_losses(truth)), rel=1e-9)
+    assert as_far_apart_as_said(scheme_with(*attributes, solution=solution, eps=1.0)).whole == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "dbitflip", "geometric"])
@@ -227,8 +225,7 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
         scheme = scheme_with(
             *attributes, solution="rs+fd", guarantee="published", memo_cap=cap, **BUDGETS["two rounds"]
         )
-        tables = [histories(question, cap)[0] for question in scheme.questions]
-        truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
+        truth = of_memos(scheme, cap, cap)
         renaming = scheme.guarantees.renaming
         assert renaming is not None and renaming.exact
         assert renaming.whole == pytest.approx(whole_loss(truth), rel=1e-9)
@@ -244,8 +241,7 @@ def test_fakes_dampen_the_first_value_and_not_those_that_follow(name: str) -> No
     assert further is not None
 
     def spent(*counts: int) -> float:
-        tables = [histories(question, count)[0] for question, count in zip(scheme.questions, counts, strict=True)]
-        return one_attribute_losses(combine(scheme, [table for table, _ in tables], [fake for _, fake in tables]))[0]
+        return one_attribute_losses(of_memos(scheme, *counts))[0]
 
     assert spent(1, 1) <= first + 1e-9
     assert first < spent(2, 2) - spent(1, 2) <= further.attribute + 1e-9
@@ -261,8 +257,7 @@ def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str
     scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
     promise = scheme.guarantees
     assert promise.values == (2, 3)
-    tables = [histories(q, count)[0] for q, count in zip(scheme.questions, promise.values, strict=True)]
-    truth = combine(scheme, [table for table, _ in tables], [fake for _, fake in tables])
+    truth = of_memos(scheme, *promise.values)
     bound = promise.renaming
     assert bound is not None and not bound.exact
     assert whole_loss(truth) <= bound.whole <= 1.3 * whole_loss(truth)
@@ -289,7 +284,7 @@ def test_an_attribute_guarantee_spends_what_was_declared(kind: str, calibration:
         assert promise.per_report.whole > report
 
 
-def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() -> None:
+def test_choices_settle_on_the_smallest_variance_and_a_one_shot_survey_has_no_bound_for_ever() -> None:
     """Under an attribute guarantee what one attribute uses changes what all may spend; no single switch helps."""
     sizes = (4, 9, 14)
     terms: dict[str, Any] = {"solution": "rs+fd", "guarantee": "attribute", "eps": 1.0}
@@ -300,10 +295,61 @@ def test_choices_that_move_the_budget_settle_on_the_smallest_total_variance() ->
         other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
         rival = scheme_with(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
         assert total_variance(chosen.questions) < total_variance(rival.questions)
-
-
-def test_a_one_shot_survey_has_no_bound_for_ever() -> None:
     promise = scheme_with(of_size(3), eps=1.0).guarantees
     assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
     assert promise.constant(7).whole == pytest.approx(7)
     assert promise.per_additional_value is None and promise.renaming is None
+
+
+@pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
+@pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
+def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, Any]) -> None:
+    sizes = (2, 3, 2)
+    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
+    scheme = scheme_with(*attributes, solution="rs+fd", **terms)
+    everything = survey_distribution(scheme, 1)
+    for place, question in enumerate(scheme.questions):
+        others = tuple(i for i in range(3) if i != place)
+        of_value = everything.mean(axis=others)  # the other attributes' values are spread evenly
+        assert value_guess(question) == pytest.approx(of_value.max(axis=0).sum() / question.k)
+
+    tables = [answers(question, 1, scheme.survey.longitudinal) for question in scheme.questions]
+    for same in (False, True):
+        by_sampled = []
+        for sampled in range(3):
+            parts = [
+                (rows[0] if same else rows.mean(axis=0)) if i == sampled else fake
+                for i, (rows, fake) in enumerate(tables)
+            ]
+            by_sampled.append(np.einsum("a,b,c->abc", *parts).ravel())
+        assert attribute_guess(scheme.questions, same) == pytest.approx(np.max(by_sampled, axis=0).sum() / 3)
+
+
+@pytest.mark.parametrize(
+    ("names", "gives_away"),
+    [
+        (("grr", "grr"), True),
+        (("grr", "oue-r"), True),
+        (("grr", "grr-r"), True),
+        (("grr-r", "grr-r"), False),
+        (("sue-r", "grr-r"), False),
+        (("sue-r",) * 2, False),
+    ],
+)
+@pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
+def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carry_noise(
+    names: tuple[str, str], gives_away: bool, terms: dict[str, Any]
+) -> None:
+    """Values are spread exactly like the fakes, which is the best a prior can be."""
+    priors = ([0.9, 0.06, 0.04], [0.2, 0.8])
+    attributes = [
+        of_size(len(prior), f"a{i}", mechanism=name, prior=prior)
+        for i, (prior, name) in enumerate(zip(priors, names, strict=True))
+    ]
+    scheme = scheme_with(*attributes, solution="rs+rfd", **terms)
+    (first, fake_first), (second, fake_second) = (answers(q, 1, scheme.survey.longitudinal) for q in scheme.questions)
+    assert fake_first is not None and fake_second is not None
+    by_sampled = np.outer(priors[0] @ first, fake_second), np.outer(fake_first, priors[1] @ second)
+    best = np.max(by_sampled, axis=0).sum() / 2
+    assert attribute_guess(scheme.questions, same=False) == pytest.approx(best)
+    assert (best > 0.51) == gives_away

@@ -64,20 +64,15 @@ def test_numbers_and_arrays_of_instants_have_the_same_periods(zone: str) -> None
     assert calendar.of(begins[1:] - 1)[lasting].tolist() == np.arange(799)[lasting].tolist()
 
 
-def test_weeks_are_seven_local_days_and_hours_are_hours() -> None:
+def test_weeks_are_seven_local_days_hours_are_hours_and_a_day_may_begin_at_one() -> None:
     weekly = survey_in("Europe/Paris", "2026-03-23T00:00:00+01:00", "1w")
     assert weekly.bounds(0)[1] - weekly.bounds(0)[0] == timedelta(days=7) - HOUR
     hourly = survey_in("Europe/Paris", "2026-03-29T00:00:00+01:00", "1h")
     assert [hourly.bounds(hour)[0].isoformat()[11:] for hour in (1, 2)] == ["01:00:00+01:00", "03:00:00+02:00"]
     assert {end - begin for begin, end in map(hourly.bounds, range(30))} == {HOUR}
-
-
-def test_a_start_at_an_hour_that_begins_its_day_is_taken() -> None:
     survey = survey_in("America/Sao_Paulo", "2018-11-04T01:00:00-02:00")
-    assert [str(survey.bounds(period)[0]) for period in (0, 1)] == [
-        "2018-11-04 01:00:00-02:00",
-        "2018-11-05 00:00:00-02:00",
-    ]
+    begins = ["2018-11-04 01:00:00-02:00", "2018-11-05 00:00:00-02:00"]
+    assert [str(survey.bounds(period)[0]) for period in (0, 1)] == begins
 
 
 def test_the_terms_have_the_offsets_so_that_nobody_else_looks_them_up(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,11 +84,14 @@ def test_the_terms_have_the_offsets_so_that_nobody_else_looks_them_up(monkeypatc
     assert Survey.model_validate_json(survey.model_dump_json()) == survey
 
 
-def test_a_survey_with_a_time_zone_ends_after_twenty_years() -> None:
+def test_a_survey_in_a_zone_ends_after_twenty_years_and_is_open_as_long_as_its_shortest_days_need() -> None:
     survey = survey_in("Europe/Paris", "2026-01-01T00:00:00+01:00")
     assert survey.bounds(survey.calendar.last)[1].date() == date(2046, 1, 1)
     with pytest.raises(OverflowError, match="the last one"):
         survey.bounds(survey.calendar.last + 1)
+    start, more = "2026-01-01T00:00:00+01:00", "grace: 2d, clock: source,"
+    paris, utc = survey_in("Europe/Paris", start, more=more), survey_in("UTC", "2026-01-01T00:00:00Z", more=more)
+    assert (paris.ahead, utc.ahead) == (5, 4)
 
 
 @pytest.mark.parametrize(
@@ -111,13 +109,6 @@ def test_offsets_that_are_none_are_refused(offsets: list[list[int]]) -> None:
     terms["time_zone"]["offsets"] = offsets
     with pytest.raises(ValueError, match="time_zone"):
         Survey.model_validate(terms)
-
-
-def test_grace_may_keep_one_more_period_open_where_a_day_is_shorter() -> None:
-    """A survey in a zone is open for as many periods ahead as its shortest days need."""
-    start, more = "2026-01-01T00:00:00+01:00", "grace: 2d, clock: source,"
-    paris, utc = survey_in("Europe/Paris", start, more=more), survey_in("UTC", "2026-01-01T00:00:00Z", more=more)
-    assert (paris.ahead, utc.ahead) == (5, 4)
 
 
 def test_days_later_keep_the_local_time() -> None:

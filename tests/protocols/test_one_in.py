@@ -27,9 +27,6 @@ def taking_turns(one_in: int, **terms: Any) -> Respondent:
     return Respondent(scheme, seeded_keyring(1))
 
 
-# The place of a device
-
-
 @pytest.mark.parametrize("one_in", [2, 7, 365])
 def test_every_place_is_drawn_equally_often(one_in: int) -> None:
     found = np.bincount(taking_turns(one_in).places(DEVICES), minlength=one_in)
@@ -66,9 +63,6 @@ def test_every_row_is_of_one_kind_and_presence_only_rows_are_asked_nothing(solut
     assert len(asked) == len(people.scheme.kinds)
     assert asked[-1][0] == () and people.scheme.kinds[-1] == PRESENCE_ONLY
     assert np.array_equal(asked[-1][1], np.flatnonzero(people.places(DEVICES) != 10 % 3))
-
-
-# What it costs
 
 
 def distribution(scheme: Scheme, periods: range, constant: bool) -> Floats:
@@ -127,9 +121,6 @@ def test_the_stated_losses_are_those_of_all_histories(case: str, one_in: int) ->
         assert promise.any(t).whole == answered.any(ceil(t / one_in)).whole
     assert promise.per_window == promise.any(one_in)
     assert answered.per_window is None
-
-
-# What links, and what a plan says
 
 
 def test_a_plan_shows_the_window_the_error_and_the_other_ways() -> None:

@@ -1,18 +1,26 @@
-"""A plan says what the compiled survey does, and warns of exactly what applies."""
+"""What `auto` chooses, and what a plan says: what the compiled survey does, and exactly what applies."""
 
+import json
 from dataclasses import replace
-from math import exp
+from math import exp, log
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from hearsay.survey_files import example
+from protocols.errors import SurveyError
 from protocols.mechanisms import SupportChannel, fitting
+from protocols.mechanisms.catalogue import build
+from protocols.mechanisms.channels import variance_at_zero
+from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.mechanisms.rounds import grr
 from protocols.planning import plan, told_apart
 from protocols.privacy.central import central
+from protocols.privacy.linked import loss
 from protocols.privacy.presence import share_variance
+from protocols.privacy.risk import attribute_guess
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.surveys import of_size, scheme_with
@@ -24,7 +32,7 @@ def codes(scheme: Scheme) -> set[str]:
     return {caution.code for caution in plan(scheme, alternatives=False).cautions}
 
 
-def test_auto_is_explained_by_the_variances_it_compared() -> None:
+def test_auto_is_explained_by_the_variances_of_those_that_can_meet_the_budgets() -> None:
     drawn = plan(scheme_with(of_size(5), of_size(100, "b"), **TWO_ROUNDS))
     few, many = drawn.attributes
     assert (few.mechanism, many.mechanism) == ("l-grr", "l-osue")
@@ -36,14 +44,11 @@ def test_auto_is_explained_by_the_variances_it_compared() -> None:
     assert unordered == set(few.alternatives) >= {"l-grr", "l-sue", "l-osue", "l-oue", "l-soue", "loloha"}
     asked = plan(scheme_with(of_size(5, mechanism="l-sue"), **TWO_ROUNDS)).attributes[0]
     assert asked.why == "the survey asks for it"
-
-
-def test_mechanisms_that_cannot_meet_the_budgets_are_no_alternatives() -> None:
     drawn = plan(scheme_with(of_size(5), eps_inf=2.0, eps_1=1.9))
     assert {"l-oue", "l-soue"}.isdisjoint(drawn.attributes[0].alternatives)
 
 
-def test_precision_follows_the_number_of_devices() -> None:
+def test_precision_follows_the_number_of_devices_and_averaging_stops_at_the_memos() -> None:
     survey = scheme_with(of_size(4, mechanism="grr"), of_size(4, "b", mechanism="grr"), eps=1.0)
     p, q = grr(4, 1.0).p, grr(4, 1.0).q
     precision = plan(survey, devices=20_000, error=0.02).attributes[0].precision
@@ -54,6 +59,10 @@ def test_precision_follows_the_number_of_devices() -> None:
     again = plan(survey, devices=precision.devices_needed, error=0.02).attributes[0].precision
     assert max(again.if_nobody, again.if_half) == pytest.approx(0.02, rel=1e-3)
     assert precision.at_best is None
+    precision = plan(scheme_with(of_size(4), **TWO_ROUNDS)).attributes[0].precision
+    memo = SupportChannel(4, grr(4, 2.0), exclusive=True)
+    assert precision.at_best == pytest.approx((memo.floor[0] * (1 - memo.floor[0]) / 10_000) ** 0.5 / memo.gain)
+    assert precision.at_best < precision.if_nobody
 
 
 def test_the_largest_domain_has_a_plan() -> None:
@@ -63,14 +72,7 @@ def test_the_largest_domain_has_a_plan() -> None:
     assert drawn.precision.if_half > drawn.precision.if_nobody > 0
 
 
-def test_averaging_stops_at_the_memos() -> None:
-    precision = plan(scheme_with(of_size(4), **TWO_ROUNDS)).attributes[0].precision
-    memo = SupportChannel(4, grr(4, 2.0), exclusive=True)
-    assert precision.at_best == pytest.approx((memo.floor[0] * (1 - memo.floor[0]) / 10_000) ** 0.5 / memo.gain)
-    assert precision.at_best < precision.if_nobody
-
-
-def test_guarantees_are_those_of_the_survey() -> None:
+def test_guarantees_are_those_of_the_survey_and_an_order_has_both_figures() -> None:
     scheme = scheme_with(of_size(4), of_size(9, "b"), solution="rs+fd", guarantee="attribute", memo_cap=3, **TWO_ROUNDS)
     promise = plan(scheme).guarantee
     assert promise.per_report.attribute == pytest.approx(1)
@@ -79,6 +81,9 @@ def test_guarantees_are_those_of_the_survey() -> None:
     assert promise.cells == {"a": 3, "b": 3}
     one_shot = plan(scheme_with(of_size(4), eps=1.0)).guarantee
     assert one_shot.for_ever.whole is None and one_shot.renaming is None
+    promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
+    assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
+    assert promise.per_report.whole == pytest.approx(5.0)
 
 
 def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> None:
@@ -91,58 +96,13 @@ def test_figures_that_rest_on_the_cap_are_shown_beside_those_that_do_not() -> No
     assert one.renaming_without_cap == three.renaming_without_cap == free.renaming
 
 
-def test_an_ordered_attribute_shows_both_figures() -> None:
-    promise = plan(scheme_with(of_size(11, mechanism="geometric"), eps=0.5)).guarantee
-    assert promise.neighbours_per_report == pytest.approx({"a": 0.5})
-    assert promise.per_report.whole == pytest.approx(5.0)
-
-
-CALM = {"presence_epsilon": 1.0, "memo_cap": 2}
+CAUTIONS = json.loads((Path(__file__).parent / "cautions.json").read_text())
+"""The codes of the cautions of a plan, the attributes of its survey, and its other terms."""
 
 
 def test_cautions_apply_where_they_should() -> None:
-    many = [of_size(4), of_size(9, "b")]
-    vectors, symbols, noisy = (
-        [of_size(2, prior=[0.4, 0.6], mechanism=name), of_size(2, "b", prior=[0.1, 0.9], mechanism=name)]
-        for name in ("oue-r", "grr", "grr-r")
-    )
-    always = {"visible-changes"}
-    cases: list[tuple[set[str], Scheme]] = [
-        (always, scheme_with(*many, **TWO_ROUNDS, **CALM)),
-        (always | {"presence"}, scheme_with(*many, **TWO_ROUNDS, memo_cap=2)),
-        (always | {"no-memo-cap"}, scheme_with(*many, **TWO_ROUNDS, presence_epsilon=1.0)),
-        (always | {"gaps"}, scheme_with(*many, **TWO_ROUNDS, **CALM, horizon=7)),
-        (always | {"published-calibration"}, scheme_with(*many, **TWO_ROUNDS, **CALM, calibration="published")),
-        (always, scheme_with(of_size(9, mechanism="l-osue"), **TWO_ROUNDS, **CALM, calibration="published")),
-        (always | {"memo-is-sent", "link-by-answer"}, scheme_with(*many, eps_inf=2.0, **CALM)),
-        (always | {"memo-is-sent"}, scheme_with(*many, eps_inf=2.0, **CALM, devices=1_000_000)),
-        (always | {"link-by-answer"}, scheme_with(of_size(200, mechanism="l-osue"), **TWO_ROUNDS, **CALM)),
-        (
-            always,
-            scheme_with(of_size(200, mechanism="l-osue"), eps_inf=4.0, eps_1=1.0, **CALM),
-        ),
-        (always | {"cheap-to-poison"}, scheme_with(of_size(100, mechanism="l-grr"), **TWO_ROUNDS, **CALM)),
-        (
-            always | {"lifelong-traits", "link-by-answer"},
-            scheme_with(of_size(9, mechanism="loloha"), **TWO_ROUNDS, **CALM),
-        ),
-        (always | {"distance-only"}, scheme_with(of_size(9, mechanism="l-geometric"), **TWO_ROUNDS, **CALM)),
-        (always | {"uniform-fakes"}, scheme_with(*many, **TWO_ROUNDS, **CALM, solution="rs+fd")),
-        (always, scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
-        (always, scheme_with(*noisy, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
-        (always | {"noiseless-fakes"}, scheme_with(*symbols, **TWO_ROUNDS, **CALM, solution="rs+rfd")),
-        (
-            always | {"amplification"},
-            scheme_with(*vectors, **TWO_ROUNDS, **CALM, solution="rs+rfd", guarantee="attribute"),
-        ),
-        (
-            always | {"zero-fakes", "uniform-fakes"},
-            scheme_with(of_size(4, mechanism="oue-z"), of_size(9, "b"), **TWO_ROUNDS, **CALM, solution="rs+fd"),
-        ),
-        ({"costs-add-up"}, scheme_with(*many, eps=1.0, presence_epsilon=1.0)),
-    ]
-    for expected, scheme in cases:
-        assert codes(scheme) == expected
+    for expected, attributes, terms in CAUTIONS:
+        assert codes(scheme_with(*attributes, **terms)) == set(expected), (attributes, terms)
 
 
 def test_the_plan_shows_what_noise_on_presence_costs() -> None:
@@ -157,9 +117,8 @@ def test_the_plan_shows_what_noise_on_presence_costs() -> None:
     needed = plan(wide, devices=1000, error=0.05).presence
     assert needed is not None
     met = plan(wide, devices=needed.attributes["a"].devices_needed).presence
-    assert met is not None and max(met.attributes["a"].if_half, met.attributes["a"].if_nobody) == pytest.approx(
-        0.05, rel=1e-3
-    )
+    assert met is not None
+    assert max(met.attributes["a"].if_half, met.attributes["a"].if_nobody) == pytest.approx(0.05, rel=1e-3)
     text = next(c.text for c in plan(wide, devices=1000).cautions if c.code == "useless-with-presence-noise")
     assert "standard error of 0.66" in text and "set minimum instead" in text
     narrow = plan(scheme_with(of_size(4, mechanism="grr"), eps=1.0, presence_epsilon=1.0), devices=1000)
@@ -181,23 +140,26 @@ def text_of(scheme: Scheme, code: str) -> str:
     return next(caution.text for caution in plan(scheme, alternatives=False).cautions if caution.code == code)
 
 
-def test_an_observer_who_links_is_described_by_the_figure_for_ten_reports() -> None:
+def test_an_observer_who_links_is_described_by_ten_reports_and_a_long_memo_is_called_identifying() -> None:
     two_rounds = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5)
     assert two_rounds.guarantees.any(10).whole == pytest.approx(13.51, abs=0.01)
     assert "separate two histories by at most 13.5, not by 1" in text_of(two_rounds, "visible-changes")
     sent = scheme_with(of_size(3, mechanism="grr"), eps_inf=1.0)
     assert "separate two histories without bound" in text_of(sent, "visible-changes")
+    for k, identifying in ((100, True), (4, False)):
+        text = text_of(scheme_with(of_size(k, mechanism="oue"), eps_inf=2.0), "memo-is-sent")
+        assert ("identify a device" in text) == identifying
 
 
-def test_a_cap_of_one_is_described_with_what_it_costs_and_when_it_is_void() -> None:
+def test_caps_are_described_with_what_they_cost_when_they_are_void_and_what_they_do_not_bound() -> None:
     scheme = scheme_with(of_size(3, mechanism="l-grr"), eps_inf=1.0, eps_1=0.5, memo_cap=1)
     assert "visible-changes" not in codes(scheme)
     text = text_of(scheme, "stale-answers")
     assert "any two histories by up to 1." in text
-    assert (
-        "void once a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is by at most 13.5"
-        in text
-    )
+    assert "a loss of the memo store was accepted (`hearsay memo accept-loss`): then it is by at most 13.5" in text
+    text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
+    assert "up to 18, between histories that are equal up to a renaming" in text
+    assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
 
 
 def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
@@ -206,12 +168,6 @@ def test_a_plan_says_by_how_much_drawn_values_move_shares() -> None:
     text = text_of(scheme_with(colour, of_size(3), **TWO_ROUNDS), "unlisted-values")
     assert text.startswith("colour: ") and "adds u (1/k - f)" in text and "nobody has appears to have 2.5 %" in text
     assert "unlisted-values" not in codes(scheme_with({**colour, "other": "grey"}, of_size(3), **TWO_ROUNDS))
-
-
-def test_a_memo_cap_is_not_said_to_bound_everything() -> None:
-    text = text_of(scheme_with(of_size(9), **TWO_ROUNDS), "no-memo-cap")
-    assert "up to 18, between histories that are equal up to a renaming" in text
-    assert "Only memo_cap: 1 also bounds what any two histories reveal" in text
 
 
 def test_a_plan_shows_what_links_and_what_other_budgets_would_do() -> None:
@@ -279,7 +235,106 @@ def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
     assert "link-by-answer" not in codes(Scheme(survey))
 
 
-def test_a_long_memo_that_is_sent_is_called_identifying() -> None:
-    for k, identifying in ((100, True), (4, False)):
-        text = text_of(scheme_with(of_size(k, mechanism="oue"), eps_inf=2.0), "memo-is-sent")
-        assert ("identify a device" in text) == identifying
+def labels(*attributes: dict[str, Any], **terms: Any) -> list[str]:
+    return [question.label for question in scheme_with(*attributes, **terms).questions]
+
+
+@pytest.mark.parametrize("eps", [0.3, 1.0, 2.5])
+def test_auto_is_direct_up_to_three_e_to_the_eps_values_and_two_more(eps: float) -> None:
+    """With one round and, calibrated exactly, with two: one report is then GRR(eps) or OUE(eps)."""
+    limit = 3 * exp(eps) + 2
+    for k in (int(limit), int(limit) + 1):
+        direct = k < limit
+        found = labels(of_size(k), eps=eps) + labels(of_size(k), eps_inf=2 * eps, eps_1=eps)
+        assert found == (["grr", "l-grr"] if direct else ["oue", "l-osue"])
+
+
+def test_auto_never_fakes_with_zero_vectors_and_adp_may() -> None:
+    attributes = [of_size(200), of_size(300, "b")]
+    terms: dict[str, Any] = {"solution": "rs+fd", "eps": 1.0}
+    assert labels(*attributes, **terms) == ["oue-r", "oue-r"]
+    assert labels(*({**attribute, "mechanism": "adp"} for attribute in attributes), **terms) == ["oue-z", "oue-z"]
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("l-oue", log((2 * exp(2) + 1) / 3)), ("l-soue", log(exp(1) * (2 * exp(1) + 1) / (exp(1) + 2)))],
+)
+def test_what_cannot_be_reached_is_refused_with_the_range(name: str, limit: float) -> None:
+    attribute = of_size(9, mechanism=name)
+    with pytest.raises(SurveyError, match=f"choose eps_1 below {limit:.6g}"):
+        scheme_with(attribute, eps_inf=2.0, eps_1=limit + 1e-6)
+    promise = scheme_with(attribute, eps_inf=2.0, eps_1=limit - 1e-6).guarantees
+    assert promise.per_report.whole == pytest.approx(limit - 1e-6)
+
+
+def falling(k: int) -> list[float]:
+    """Shares that fall like 1 / rank."""
+    total = sum(1 / rank for rank in range(1, k + 1))
+    return [1 / rank / total for rank in range(1, k + 1)]
+
+
+def test_auto_with_a_prior_takes_fakes_that_do_not_show_the_true_attribute() -> None:
+    """Bare fakes of grr would be a little more exact; auto takes the most exact mechanism of those that hide."""
+    attributes = [of_size(k, f"a{k}", prior=falling(k)) for k in (4, 8, 30)]
+    terms: dict[str, Any] = {"solution": "rs+rfd", "eps": 1.0}
+    chosen = scheme_with(*attributes, **terms)
+    assert [q.label for q in chosen.questions] == ["grr-r", "grr-r", "oue-r"]
+    assert attribute_guess(chosen.questions, same=False) == pytest.approx(1 / 3)
+    for place, question in enumerate(chosen.questions):
+        variances = {name: variance_at_zero(q.channel) for name, q in chosen.alternatives(question).items()}
+        hiding = {name: variances[name] for name in ("grr-r", "oue-r")}
+        assert question.label == min(hiding, key=lambda name: hiding[name])
+        bare = [{**a, "mechanism": "grr"} if i == place else a for i, a in enumerate(attributes)]
+        assert 3 * attribute_guess(scheme_with(*bare, **terms).questions, same=False) > 1.05
+    assert labels(*({**a, "mechanism": "adp"} for a in attributes), **terms) == ["grr", "grr", "oue-r"]
+
+
+def test_auto_keeps_bare_fakes_where_they_show_hardly_anything_and_leaks_least_where_another_leaks_anyway() -> None:
+    attributes = [of_size(4, name, prior=[0.26, 0.25, 0.25, 0.24]) for name in "ab"]
+    chosen = scheme_with(*attributes, solution="rs+rfd", eps=2.0)
+    assert [q.label for q in chosen.questions] == ["grr", "grr"]
+    assert 0.5 < attribute_guess(chosen.questions, same=False) < 0.525
+    attributes = [of_size(4, prior=falling(4), mechanism="grr"), of_size(4, "b", prior=falling(4))]
+    chosen = scheme_with(*attributes, solution="rs+rfd", eps=1.0)
+    assert chosen.questions[1].label == "grr-r"
+    assert 2 * attribute_guess(chosen.questions, same=False) > 1.05
+
+
+def test_auto_avoids_what_links_in_the_surveys_crowd() -> None:
+    """100 bits at 2 and 1 have 2.8 bits in common: 2,000 devices hide 1, a million 9.9."""
+    wide, budgets = of_size(100), {"eps_inf": 2.0, "eps_1": 1.0}
+    assert labels(wide, **budgets) == ["l-osue"]
+    assert labels(wide, **budgets, devices=2_000) == ["l-grr"]
+    assert labels(wide, **budgets, devices=1_000_000) == ["l-osue"]
+    assert labels(wide, eps_inf=4.0, eps_1=1.0, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "allomfree"}, **budgets, devices=2_000) == ["l-osue"]
+    assert labels({**wide, "mechanism": "l-osue"}, **budgets, devices=2_000) == ["l-osue"]
+    ten = [of_size(100, f"a{i}") for i in range(10)]  # the sampled one alone has 3.3 bits: everything links
+    assert set(labels(*ten, **budgets, devices=2_000)) == {"l-osue"}
+
+
+def test_auto_counts_all_answers_of_a_report_together() -> None:
+    """Of two attributes that a report both answers, one may be bits (the first): two would link."""
+    attributes = [of_size(k, f"a{k}") for k in (60, 70)]
+    budgets = {"eps_inf": 4.0, "eps_1": 2.0, "solution": "spl"}
+    assert labels(*attributes, **budgets) == ["l-osue", "l-osue"]
+    assert labels(*attributes, **budgets, devices=8_000) == ["l-osue", "l-grr"]
+    assert labels(*attributes, **budgets, devices=20_000) == ["l-osue", "l-osue"]
+
+
+@pytest.mark.parametrize("eps", [1e-5, 20.0])
+def test_the_smallest_and_the_largest_budgets_are_met(eps: float) -> None:
+    for record in fitting("memo only"):
+        found = loss(build(record.name, 40, Budget(eps)))
+        assert found == pytest.approx(39 * eps if "geometric" in record.name else eps, rel=1e-6)
+    for record in fitting("two rounds"):
+        if not record.needs_order:
+            assert loss(build(record.name, 40, Budget(eps, eps / 3))) == pytest.approx(eps / 3, rel=1e-6)
+
+
+def test_a_long_range_does_not_underflow() -> None:
+    """e^-4000 is no float; its logarithm is."""
+    promise = scheme_with(of_size(400, mechanism="l-geometric"), eps_inf=10.0, eps_1=2.0).guarantees
+    assert promise.between_neighbours(1)["a"] == pytest.approx(2.0)
+    assert promise.for_ever.whole == pytest.approx(3990.0)

@@ -57,27 +57,18 @@ def test_an_attribute_with_a_problem_is_not_said_to_be_missing() -> None:
     assert len(error.value.message.splitlines()) == 1
 
 
-def test_names_of_values_are_what_is_written() -> None:
+def test_names_groups_and_ranges_are_what_is_written() -> None:
+    written = ("yes", "no", "on", "1", "1.0", "010", "12:30", "2026-01-01", "'null'", "0x1F", "1_000")
     survey = parse_survey(
-        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, "
-        "attributes: [{name: a, values: [yes, no, on, 1, 1.0, 010, 12:30, 2026-01-01, 'null', 0x1F, 1_000]}]}"
+        "{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: "
+        f"[{{name: a, values: [{', '.join(written)}]}}]}}"
     )
-    written = ("yes", "no", "on", "1", "1.0", "010", "12:30", "2026-01-01", "null", "0x1F", "1_000")
-    assert survey.attributes[0].values == written
-
-
-def test_a_boolean_from_a_program_is_no_name() -> None:
+    assert survey.attributes[0].values == tuple(name.strip("'") for name in written)
+    groups = {"warm": ["red"], "screen": ["red", "green"]}  # may overlap
+    assert load({"attributes.0.groups": groups}).attributes[0].groups == {"warm": ("red",), "screen": ("red", "green")}
+    assert load({"attributes.1.range": {"first": -2, "last": 1}}).attributes[1].values == ("-2", "-1", "0", "1")
     with pytest.raises(ValueError, match="True is not a name; put the name in quotes"):
         Survey.model_validate(GOOD | {"attributes": [{"name": "a", "values": [True, False]}]})
-
-
-def test_groups_may_overlap() -> None:
-    groups = {"warm": ["red"], "screen": ["red", "green"]}
-    assert load({"attributes.0.groups": groups}).attributes[0].groups == {"warm": ("red",), "screen": ("red", "green")}
-
-
-def test_a_range_may_have_negative_numbers() -> None:
-    assert load({"attributes.1.range": {"first": -2, "last": 1}}).attributes[1].values == ("-2", "-1", "0", "1")
 
 
 @pytest.mark.parametrize(
@@ -97,19 +88,12 @@ def test_values_of_roles_are_taken_as_documented(role: str, values: list[str]) -
     assert asked.values == tuple(values)
 
 
-def test_periods_are_found_by_moment_and_back() -> None:
+def test_periods_are_found_by_moment_and_back_and_are_open_ahead() -> None:
     survey = load({"period": "15m", "grace": "1h"})
     begin, end = survey.bounds(5)
     assert (begin, end) == (datetime(2026, 1, 1, 1, 15, tzinfo=UTC), datetime(2026, 1, 1, 1, 30, tzinfo=UTC))
-    assert (survey.period_of(begin), survey.period_of(end), survey.period_of(survey.start - timedelta(1))) == (
-        5,
-        6,
-        -96,
-    )
-
-
-def test_reports_of_a_week_without_workers_are_taken() -> None:
-    assert load({"period": "1d", "grace": "1h", "clock": "wall"}).ahead == 9
+    assert [survey.period_of(at) for at in (begin, end, survey.start - timedelta(1))] == [5, 6, -96]
+    assert load({"period": "1d", "grace": "1h", "clock": "wall"}).ahead == 9, "a week without workers"
     assert load({"period": "15m", "grace": "1h", "clock": "source"}).ahead == 6
 
 

@@ -1,21 +1,29 @@
-"""Surveys as text: back and forth without loss, and from any text a survey or an error that can be read."""
+"""Surveys as text: back and forth without loss, a survey or an error from any text, and what editors are told."""
 
 import json
 import random
 import re
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from producers.scenarios import scenario
 from protocols.errors import SurveyError
-from protocols.survey import Survey
-from protocols.survey_text import format_survey, parse_survey
+from protocols.mechanisms import CHOOSERS, NAMES, RECORDS
+from protocols.scheme import Scheme
+from protocols.survey import Attribute, Cross, Survey
+from protocols.survey.attribute import Span
+from protocols.survey.grid import Grid, Reach
+from protocols.survey_text import format_survey, json_schema, parse_survey, reference
 from protocols.survey_text.parsing import MOST_PROBLEMS
 from protocols.survey_text.plain_yaml import MAX_PARTS, MAX_TEXT
+from protocols.survey_text.reference import fits
 
 Data = dict[str, Any]
 budgets = st.floats(0.01, 10).map(lambda eps: round(eps, 3))
@@ -133,30 +141,16 @@ def judge(text: str) -> None:
         assert len(error.message) < 20_000
 
 
-HOSTILE = {
-    "nothing": ("", "expected keys and values"),
-    "a list": ("[]", "expected keys and values"),
-    "a word": ("hello", "expected keys and values"),
-    "a key twice": ("id: a\nid: b", "line 2: 'id' is there twice"),
-    "an anchor": ("id: &a s\ntitle: *a", "an anchor is used again"),
-    "an endless list": ("id: &a [*a]", "an anchor is used again"),
-    "a tag": ("id: !secret s", "the tag !secret is not supported"),
-    "a tag on a key": ("id: s\n!secret title: s", "line 2: the tag !secret is not supported"),
-    "python": ("id: !!python/object/apply:os.getcwd []", "id"),
-    "a key that is a list": ("[a, b]: c", "a key that is not one word"),
-    "two documents": ("id: a\n---\nid: b", "line 2: not YAML"),
-    "broken": ("id: [a", "not YAML"),
-    "a tab": ("id:\n\t- a", "line 2: not YAML"),
-    "a zero byte": ("id: \0", "not YAML"),
-    "no character": ('id: "\\UFFFFFFFF"', "not YAML"),
+HOSTILE: dict[str, tuple[str, str]] = {
+    **json.loads((Path(__file__).parent / "hostile_texts.json").read_text()),
     "deep": ("[" * 5000, "not YAML"),
     "deep below one another": ("- " * 5000, "nested too deeply"),
     "many values": ("id: [" + "a," * MAX_PARTS + "]", f"more than {MAX_PARTS} lines and values"),
     "many lines": ("#\n" * (MAX_PARTS + 1), f"more than {MAX_PARTS} lines and values"),
     "many keys in one line": ("{a: " * 30 + "[" + "[] " * MAX_PARTS, "not YAML"),
-    "many laughs": ("a: &a [b,b]\nb: &b [*a,*a]\nc: [*b,*b]", "line 2: an anchor is used again"),
     "long": ("#" * (MAX_TEXT + 1), "characters"),
 }
+"""Texts that are no plain YAML, and words of their refusals."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -174,3 +168,77 @@ def test_of_very_many_problems_the_first_are_shown() -> None:
     lines = error.value.message.splitlines()
     assert len(lines) == MOST_PROBLEMS + 1
     assert re.fullmatch(r"and [\d,]+ more", lines[-1])
+
+
+ROOT = Path(__file__).parents[2]
+FILES = sorted((files("protocols") / "survey_text" / "examples").iterdir(), key=lambda path: path.name)
+ATTRIBUTES = [{"name": "a", "values": ["x", "y", "z"]}, {"name": "b", "values": ["x", "y"]}]
+PRIORS = [{**each, "prior": dict.fromkeys(each["values"], 1 / len(each["values"]))} for each in ATTRIBUTES]
+FITS: dict[str, dict[str, Any]] = {
+    "`eps`": {"eps": 1},
+    "memo only": {"eps_inf": 2},
+    "`eps_1`": {"eps_inf": 2, "eps_1": 0.5},
+    "rs+fd": {"eps": 1, "solution": "rs+fd"},
+    "rs+rfd": {"eps": 1, "solution": "rs+rfd", "attributes": PRIORS},
+}
+
+
+def test_the_reference_in_the_documents_is_the_one_the_model_gives() -> None:
+    """Write it again with: hearsay survey schema --markdown > docs/survey-reference.md"""
+    assert (ROOT / "docs" / "survey-reference.md").read_text("utf-8") == reference()
+
+
+def test_every_key_and_every_mechanism_is_in_the_reference_and_in_the_json_schema() -> None:
+    models = (Survey, Attribute, Cross, Span, Grid, Reach)
+    text, fields = reference(), [field for model in models for field in model.model_fields.items()]
+    assert all(field.description for _, field in fields)
+    assert [name for name in (*dict(fields), *NAMES) if f"| `{name}` |" not in text] == []
+    assert json_schema()["$defs"]["Attribute"]["properties"]["mechanism"]["enum"] == list(NAMES)
+    schema = json.loads(json.dumps(json_schema()))
+    assert list(schema["properties"]) == list(Survey.model_fields)
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["grace"]["default"] == "0s"
+
+
+@pytest.mark.parametrize("context", FITS)
+@pytest.mark.parametrize("mechanism", NAMES)
+def test_what_the_reference_says_fits_is_what_compiles(mechanism: str, context: str) -> None:
+    terms = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "attributes": ATTRIBUTES, **FITS[context]}
+    first: dict[str, Any] = {**terms["attributes"][0], "mechanism": mechanism}
+    if mechanism in RECORDS and RECORDS[mechanism].needs_grid:
+        reaches = {"eps": "geo", "eps_inf": "geo_inf", "eps_1": "geo"}
+        first = {"name": "a", "grid": {"crs": "own", "cell": 100, "columns": 3, "rows": 2}, "mechanism": mechanism}
+        first |= {
+            reaches[key]: {"level": 1 + (key == "eps_inf"), "radius": 100} for key in FITS[context] if key in reaches
+        }
+    if mechanism in RECORDS and RECORDS[mechanism].needs_order:
+        first = {"name": "a", "range": {"last": 2}, "mechanism": mechanism}
+        first |= {"prior": {"0": 0.25, "1": 0.25, "2": 0.5}} if context == "rs+rfd" else {}
+    terms["attributes"] = [first, terms["attributes"][1]]
+    try:
+        Scheme(Survey.model_validate(terms))
+        compiles = True
+    except (SurveyError, ValidationError):
+        compiles = False
+    assert compiles == (mechanism in CHOOSERS or context in fits(RECORDS[mechanism]).split(", "))
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_examples_show_and_explain_every_key(path: Path) -> None:
+    """Each key is set, or shown as a comment with its default, and some comment stands above it."""
+    lines = path.read_text("utf-8").splitlines()
+    for key in Survey.model_fields:
+        number = next((n for n, line in enumerate(lines) if line.removeprefix("# ").startswith(f"{key}:")), None)
+        assert number is not None, f"{key} is not shown"
+        while not lines[number - 1].startswith("#"):
+            number -= 1
+            assert lines[number], f"{key} is not explained"
+
+
+@pytest.mark.parametrize(
+    ("example", "name"), [("mobility-week", "virtual-humans"), ("telemetry", "telemetry"), ("demand-year", "demand")]
+)
+def test_examples_fit_the_scenarios_they_are_for(example: str, name: str) -> None:
+    survey = parse_survey((files("protocols") / "survey_text" / "examples" / f"{example}.yaml").read_text("utf-8"))
+    truth = scenario(name, devices=500)
+    assert {attribute.name: attribute.values for attribute in survey.attributes} == truth.attributes

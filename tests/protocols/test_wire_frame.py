@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -89,11 +90,12 @@ def test_too_few_or_too_many_rows_are_not_sent_and_not_read(rows: int) -> None:
     assert f"{rows} rows" in refused(write(frame), scheme).detail
 
 
-def test_a_frame_too_large_to_be_taken_is_not_sent() -> None:
+def test_a_frame_too_large_to_be_taken_is_not_sent_and_nothing_too_large_is_parsed() -> None:
     scheme = make_scheme(4000)
     with pytest.raises(WireError, match="fewer rows"):
         encode_frame(random_frame(scheme, 10_000), scheme)
     assert refused(bytes(MAX_RECORD_BYTES + 1)).reason is Reason.TOO_LARGE
+    assert refused(b" " * (1 << 20), form="report").reason is Reason.TOO_LARGE
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -273,28 +275,15 @@ def test_order_and_spaces_do_not_matter() -> None:
     assert same(decoded, random_frame(SCHEME, 1))
 
 
-ANSWERS = RECORD["answers"]
-REPORTS: dict[str, tuple[dict[str, Any], str]] = {
-    "a number for a token": ({"token": 1}, "token"),
-    "a short token": ({"token": "1"}, "token"),
-    "capitals": ({"token": "ABCDEFABCDEFABCD"}, "token"),
-    "digits of another script": ({"gap": "٠٠٠١"}, "gap"),
-    "a negative gap": ({"gap": "-001"}, "gap"),
-    "a decimal period": ({"period": 3}, "period"),
-    "a further key": ({"device": "me"}, "keys"),
-    "a survey that is not text": ({"survey": ["s"]}, "survey"),
-    "half a surrogate pair": ({"survey": "\ud800"}, "survey"),
-    "no fingerprint": ({"fingerprint": None}, "fingerprint"),
-    "answers that are a list": ({"answers": list(ANSWERS)}, "answers"),
-    "an answer to nothing asked": ({"answers": ANSWERS | {"b": "00"}}, "answers"),
-    "an answer too short": ({"answers": ANSWERS | {"a1": "00"}}, "a1 is not 26"),
-    "an answer that is a number": ({"answers": ANSWERS | {"a0": 1}}, "a0"),
-}
+REPORTS = json.loads((Path(__file__).parent / "not_reports.json").read_text())
+"""What is changed in a good report, and a word of the refusal."""
 
 
 @pytest.mark.parametrize("change", REPORTS)
 def test_what_is_not_a_report_of_the_survey_is_refused_and_says_why(change: str) -> None:
     fields, word = REPORTS[change]
+    if isinstance(fields.get("answers"), dict):
+        fields = {"answers": RECORD["answers"] | fields["answers"]}
     reject = refused(json.dumps(RECORD | fields).encode(), form="report")
     assert (reject.reason, word in reject.detail) == (Reason.UNDECODABLE, True), reject
 
@@ -306,12 +295,9 @@ NOT_JSON = {
     "an answer twice": TEXT.replace('"a0":', '"a0": "00", "a0":').encode(),
     "not a number": TEXT.replace('"gap": "', '"gap": NaN, "x": "').encode(),
     "an infinity": b'{"survey": -Infinity}',
-    "a huge number": b'{"survey": ' + b"9" * 100_000 + b"}",
     "another encoding": TEXT.encode("utf-16"),
     "bytes of no encoding": b'{"survey": "\xff"}',
     "a mark of byte order": b"\xef\xbb\xbf" + TEXT.encode(),
-    "deep lists": b"[" * 100_000,
-    "deep objects": b'{"a":' * 40_000,
     "a list": b"[]",
     "a word": b"null",
     "two objects": TEXT.encode() * 2,
@@ -322,7 +308,3 @@ NOT_JSON = {
 @pytest.mark.parametrize("bytes_", NOT_JSON.values(), ids=NOT_JSON)
 def test_what_is_not_one_json_object_is_refused(bytes_: bytes) -> None:
     assert refused(bytes_, form="report").reason is Reason.UNDECODABLE
-
-
-def test_a_report_too_large_is_not_even_parsed() -> None:
-    assert refused(b" " * (1 << 20), form="report").reason is Reason.TOO_LARGE

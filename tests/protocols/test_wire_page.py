@@ -162,21 +162,12 @@ def block(language: str, place: int = 0) -> str:
 EXAMPLE = Scheme(parse_survey(block("yaml")))
 
 
-def test_the_example_is_what_a_device_sends() -> None:
+def test_the_example_is_what_a_device_sends_and_can_be_read() -> None:
     device = Respondent(EXAMPLE, Keyring(bytes(range(32))))
     question, alone = EXAMPLE.questions[0], np.array([0], dtype=np.uint64)
-    frame = Frame(
-        EXAMPLE.survey.id,
-        EXAMPLE.fingerprint,
-        3,
-        device.tokens(alone, 3),
-        np.array([1], dtype=np.uint16),
-        {"colour": device.answers(question, alone, 3, np.array([0]))},
-    )
-    assert encode_report(frame, EXAMPLE).decode() == block("json")
-
-
-def test_the_example_can_be_read() -> None:
+    answers = {"colour": device.answers(question, alone, 3, np.array([0]))}
+    about = EXAMPLE.survey.id, EXAMPLE.fingerprint, 3, device.tokens(alone, 3)
+    assert encode_report(Frame(*about, np.array([1], dtype=np.uint16), answers), EXAMPLE).decode() == block("json")
     frame = decode_report(block("json").encode(), {"buttons": EXAMPLE}.get)
     assert isinstance(frame, Frame)
     assert (frame.period, frame.gaps.tolist(), frame.answers["colour"].tolist()) == (3, [1], [2])

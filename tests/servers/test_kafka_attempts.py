@@ -8,7 +8,7 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -85,15 +85,11 @@ def shake_hands_with_a_silent_server(client: Callable[..., Any], tmp_path: Path)
     silent: list[socket.socket] = []
     with listening(silent.append) as address:
         settings = KafkaSettings(bootstrap=address, security="SSL", ssl_ca=Authority(tmp_path).certificate)
-        refuse(client, settings, 1, 0.1)
-        for connection in silent:
-            connection.close()
-        silent.clear()
-        with leaves_nothing():
-            refuse(client, settings, 3, 0.1)
-            for connection in silent:
-                connection.close()
-            silent.clear()
+        for times, left in ((1, nullcontext()), (3, leaves_nothing())):
+            with left:
+                refuse(client, settings, times, 0.1)
+                while silent:
+                    silent.pop().close()
 
 
 @pytest.mark.parametrize("client", CLIENTS)

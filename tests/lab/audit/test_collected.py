@@ -1,18 +1,26 @@
-"""Verdicts on what was collected, from the reports to the command: honest devices pass, forged reports do not."""
+"""Verdicts on what was collected: honest devices pass, in whole lives of surveys too, forged reports do not."""
 
 import json
+import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from hearsay.library.answering import Fleet
 from hearsay.reports.files import open_results
 from hearsay.terminal.exits import REFUSED
 from lab.audit.report import AuditReport
+from producers.scenarios import SCENARIOS, scenario
 from protocols.scheme import Scheme
+from protocols.wire import CLOCK, FRAME, Clock, encode_clock
 from tests.helpers.forging import collect
 from tests.helpers.surveys import of_size, scheme_with
 from tests.lab.calling import call
+from views.local import collector
+from views.reading import Results
 
 DEVICES, PERIODS = 1500, 3
 
@@ -66,11 +74,8 @@ def test_one_forged_gap_more_than_there_were_reports_breaks_the_flow(tmp_path: P
     with open_results(None, tmp_path, None) as (results, _):
         last = results.histograms("forged")[-1].integrity
     assert last is not None and last.alarms == (("", "flow"),) and last.verdict == "contradicted"
-    assert last.flow is not None and (last.flow.period, last.flow.claimed, last.flow.reported) == (
-        1,
-        DEVICES + 1,
-        DEVICES,
-    )
+    assert last.flow is not None
+    assert (last.flow.period, last.flow.claimed, last.flow.reported) == (1, DEVICES + 1, DEVICES)
     report = AuditReport.model_validate_json(call(f"audit --data {tmp_path} --json").stdout)
     assert [finding.code for finding in report.findings] == ["forged-returners"]
 
@@ -104,3 +109,54 @@ def test_a_smaller_crowd_than_declared_and_a_wrong_prior_are_claims_that_the_dat
 @pytest.mark.parametrize("words", ["", "--data . --devices 5"])
 def test_what_to_audit_must_be_clear(words: str) -> None:
     assert call(f"audit {words}").exit_code == 2
+
+
+KEY = b"the operator's key of honest lives"
+LIVES = {"telemetry": 12, "virtual-humans": 7, "commuters": 30, "demand": 30}
+"""Every scenario, and how many periods of it are collected: the festival's days, a day and more of commuters."""
+MECHANISMS = ("l-osue", "l-grr")  # in turns, so that every check has something to look at
+
+
+def alarms(name: str, devices: int, seed: int) -> Counter[str]:
+    """In how many attributes and periods each check was an alarm, in a survey that asks for all that a scenario has."""
+    people = scenario(name, devices=devices, periods=LIVES[name], seed=seed)
+    scheme = _asking(people.attributes)
+    fleet = Fleet(scheme.survey, devices, secret=seed.to_bytes(32, "big"))
+    found: Counter[str] = Counter()
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        collector(Path(directory), [scheme.survey], KEY, KEY) as app,
+    ):
+        for period in range(people.periods):
+            present = people.presences(period)
+            values = {a: np.array(people.attributes[a])[places] for a, places in present.values.items()}
+            for frame in fleet.report(period, values, present.devices):
+                app.send(0, FRAME, frame)
+            app.send(0, CLOCK, encode_clock(Clock(scheme.survey.id, period), KEY))
+            app.flush()
+        finals = Results(app.store).histograms(scheme.survey.id)
+    assert len(finals) == people.periods
+    for final in finals:
+        assert final.integrity is not None, "every period has a verdict"
+        found.update(check for _, check in final.integrity.alarms)
+    return found
+
+
+def _asking(attributes: dict[str, tuple[str, ...]]) -> Scheme:
+    asked = [
+        {"name": name, "values": values, "mechanism": MECHANISMS[at % len(MECHANISMS)]}
+        for at, (name, values) in enumerate(attributes.items())
+    ]
+    return scheme_with(*asked, id="honest", clock="source", horizon=3, eps_inf=4.0, eps_1=2.0)
+
+
+@pytest.mark.long(part="statistics")
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_no_period_of_honest_people_is_contradicted_in_the_life_of_a_survey(name: str) -> None:
+    """Values change and people are absent, so a jump may be an alarm: it says "changed", not "contradicted".
+
+    At most one life in a hundred may have another one. `make attacks` counts more of them.
+    """
+    assert set(LIVES) == set(SCENARIOS)
+    for seed in range(2):
+        assert set(alarms(name, 800, seed)) <= {"jump"}
