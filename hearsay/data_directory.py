@@ -10,8 +10,14 @@ from shutil import rmtree
 
 from protocols.errors import HearsayError, ResultsError, ScenarioError, SettingsError
 from protocols.randomness import Keyring
-from servers.key_files import keyring_in, secret_in
-from servers.private_files import append_private, create_private, private_directory, write_private
+from servers.private_files import (
+    append_private,
+    create_private,
+    keyring_in,
+    private_directory,
+    secret_in,
+    write_private,
+)
 
 COLLECTOR = "collector"
 HOME = Path("hearsay-data")

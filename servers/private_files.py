@@ -1,19 +1,26 @@
 """Files and directories that only their owner may read, whatever the umask; written whole or not at all.
 
-Small files that others may have written are read up to a limit.
+Small files that others may have written are read up to a limit. Secrets are made once and never replaced: a real
+device has one such file and index 0; a fleet, or an operator who replays events, has one for all its devices. A lost secret means lost memos, so it is on disk before it is first used. A new secret under an old survey would draw a
+second memo for the same value, so rotating keys requires a new survey.
 """
 
 import errno
 import fcntl
 import os
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import mkstemp
 from typing import IO, Any
 
+from protocols.errors import SettingsError
+from protocols.randomness import MIN_SECRET, Keyring
+
 UMASK = 0o077
 """The umask under which servers are started, so that what they write is private too."""
+SECRET_BYTES = 32
 
 
 def private_directory(path: Path) -> Path:
@@ -113,3 +120,24 @@ def read_limited(path: Path, most: int = NOTE_BYTES) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     return data
+
+
+def keyring_in(path: Path) -> Keyring:
+    """The keyring whose secret is in a file; made if there is none."""
+    return Keyring(secret_in(path))
+
+
+def secret_in(path: Path) -> bytes:
+    """The secret in a file (hexadecimal); made if there is none. Processes that race get the same one."""
+    if not path.exists():
+        create_private(path, secrets.token_hex(SECRET_BYTES) + "\n")
+    try:
+        secret = bytes.fromhex(read_limited(path).decode().strip())
+    except ValueError:
+        secret = b""
+    if len(secret) < MIN_SECRET:
+        raise SettingsError(
+            f"{path} does not hold a key of {MIN_SECRET} bytes or more in hexadecimal",
+            "restore it; a new key would redraw all noise",
+        )
+    return secret

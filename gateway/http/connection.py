@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import httptools
 
-from gateway.http.heads import address_of, is_sound, name_in, origin_form
-from gateway.http.messages import Request, Response, refusal
+from gateway.http.messages import Request, Response, address_of, is_sound, name_in, origin_form, refusal
 
 if TYPE_CHECKING:
     from gateway.http.listening import Listener

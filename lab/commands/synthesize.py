@@ -1,10 +1,10 @@
-"""`hearsay synthesize`: records that follow what is published."""
+"""`hearsay synthesize` and `hearsay people`: records and virtual people that follow what is published."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -38,19 +38,28 @@ def synthesize(
     from hearsay.commands.report import asked_window
     from lab.library import synthesize as draw
 
-    if out is not None and out.suffix not in SUFFIXES:
-        raise SettingsError(f"{out}: records are written as CSV or Parquet", f"end the name in {' or '.join(SUFFIXES)}")
+    _check_suffix(out, "records")
     wanted = asked_window(period, window)
     with console.progress("drawing records from results") as step:
         table = draw(data, kafka=kafka, survey=survey, rows=rows, window=wanted, seed=seed)
-        facts, lines = json.loads(table.schema.metadata[b"hearsay"]), table.schema.metadata[b"about"].decode()
+        facts = json.loads(table.schema.metadata[b"hearsay"])
         path = out or Path(f"{facts['survey']}-records.csv")
         step(1, 2, f"writing {path}")
         write_records(table, path)
-    if as_json:
-        console.print_json({**facts, "file": str(path)})
+    _say(table, path, {**facts, "file": str(path)} if as_json else None)
+
+
+def _check_suffix(out: Path | None, what: str) -> None:
+    if out is not None and out.suffix not in SUFFIXES:
+        raise SettingsError(f"{out}: {what} are written as CSV or Parquet", f"end the name in {' or '.join(SUFFIXES)}")
+
+
+def _say(table: pa.Table, path: Path, facts: dict[str, Any] | None) -> None:
+    """Say what was written: to a program the facts, to people what stands in the file."""
+    if facts is not None:
+        console.print_json(facts)
         return
-    console.out.print(lines, soft_wrap=True, markup=False)
+    console.out.print(table.schema.metadata[b"about"].decode(), soft_wrap=True, markup=False)
     console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
 
 
@@ -66,3 +75,61 @@ def write_records(table: pa.Table, path: Path) -> None:
     with path.open("wb") as file:
         file.write("".join(f"# {line}\n" for line in lines).encode())
         pyarrow.csv.write_csv(table, file)
+
+
+def people(
+    aggregates: Annotated[Path | None, typer.Argument()] = None,
+    survey: str | None = None,
+    period: Annotated[str | None, typer.Option(metavar="FIRST:LAST", show_default=False)] = None,
+    lasting: Annotated[str, typer.Option(metavar="NAMES")] = "",
+    stay: Annotated[str | None, typer.Option(metavar="NAME=SHARE")] = None,
+    number: Annotated[int | None, typer.Option("--people")] = None,
+    out: Annotated[Path | None, typer.Option(show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    data: console.Data = None,
+    kafka: console.Kafka = None,
+    as_json: console.AsJson = False,
+) -> None:
+    """Write virtual people, who come out as published: the different people of all windows of days, and their values.
+
+    A row for each person and day. Windows of every length up to the horizon are exact. How values go with presence
+    follows from windows by value (--lasting); how they follow each other from day to day is not known (--stay). The
+    file says what is followed, what is missed and what is assumed. Only aggregates are read: it costs no budget.
+
+    Example: hearsay people --survey festival-week --lasting gender --out people.parquet
+    """
+    from hearsay.commands.report import span
+    from lab.library import people as draw
+
+    _check_suffix(out, "people")
+    if aggregates is not None and (period or survey or data or kafka):
+        raise typer.BadParameter("choose a file of aggregates, or results")
+    periods = None if period is None else span("--period", period)
+    kept = [name.strip() for name in lasting.split(",") if name.strip()]
+    with console.progress("drawing people from aggregates") as step:
+        table = draw(
+            aggregates if aggregates is not None else data,
+            kafka=kafka,
+            survey=survey,
+            periods=periods,
+            lasting=kept,
+            stay=None if stay is None else _stay(stay),
+            people=number,
+            seed=seed,
+        )
+        facts = json.loads(table.schema.metadata[b"hearsay"])
+        path = out or Path(f"{facts['survey'] if aggregates is None else aggregates.stem}-people.csv")
+        step(1, 2, f"writing {path}")
+        write_records(table, path)
+    _say(table, path, {**facts, "out": str(path)} if as_json else None)
+
+
+def _stay(text: str) -> tuple[str, float]:
+    name, _, share = text.rpartition("=")
+    try:
+        found = float(share)
+    except ValueError:
+        found = -1
+    if not name or not 0 <= found <= 1:
+        raise typer.BadParameter(f"--stay: {text!r} is not of the form NAME=SHARE, such as area=0.8")
+    return name, found

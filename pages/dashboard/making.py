@@ -10,9 +10,9 @@ import structlog
 from pydantic_core import to_json
 
 from analytics.mobility import MobilityReport
-from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Document, Result
 from pages.dashboard.overview import SurveyStatus
+from pages.dashboard.streaming import segment
 from pages.events import Event, event, forecast_event, live_event, mobility_events, nowcast_event
 from protocols.errors import HearsayError
 from protocols.survey import Survey

@@ -17,8 +17,7 @@ import numpy as np
 
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.progress import meaning_of
-from producers.edge.state import EdgeState
+from producers.edge.state import EdgeState, meaning_of
 from producers.events.choosing import Chooser
 from producers.events.interpreting import Events, Interpreter, Options
 from producers.events.people import People

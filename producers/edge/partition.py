@@ -16,8 +16,8 @@ import numpy as np
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import AHEAD
-from producers.edge.progress import PartitionState
 from producers.edge.records import Record
+from producers.edge.state import PartitionState
 from producers.events.choosing import Chooser
 from producers.events.interpreting import ANY_ORDER, Interpreter, Options
 from producers.events.people import People

@@ -1,21 +1,77 @@
-"""What an edge knows of its input: how far it was read, and what was counted. One sealed file, replaced as a whole."""
+"""What an edge knows of its input: how far it was read, and what was counted. No person or value.
 
+An edge over a directory has one sealed file, replaced as a whole. Owners of partitions tell each other.
+"""
+
+import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
 from memo_store.sealing import Sealer
-from producers.edge.progress import Counted
 from producers.events.sending import Totals
 from producers.files import BAD
 from protocols.errors import ReplayError, StoreError
 from servers.private_files import write_private
 
 SUMMED = ("reports", "repeats", "ineligible", "unlisted", "duplicates")
+
+
+def meaning_of(*parts: object) -> str:
+    """A digest of what decides which reports events become: fingerprint, columns and rules."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What an edge has counted. `totals.through` is the last period that it has sent (see `meaning_of`)."""
+
+    meaning: str = ""
+    totals: Totals = field(default_factory=Totals)
+    rows: int = 0
+    told_apart: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    late: dict[int, int] = field(default_factory=dict)
+    """By period: the events that came too late."""
+
+
+@dataclass(frozen=True)
+class PartitionState(Counted):
+    """One partition of an events topic. Whoever owns it next goes on from here, and reads open periods again."""
+
+    position: int = 0
+    """Records before this offset are counted."""
+    restart: int = 0
+    """The first record with an event of a period that was not sent."""
+    ended: int = -1
+    """The last period that has ended, by the events of this partition."""
+    open: int | None = None
+    """The first period with events that were not sent."""
+    idle: bool = False
+    """Whether nobody waits for it, because no event came for long."""
+    cuts: dict[int, int] = field(default_factory=dict)
+    """By period that is being sent: the offset from which on its events are late. What is sent again is the same."""
+
+
+def next_closed(closed: int, partitions: Mapping[int, PartitionState], count: int) -> int:
+    """The period through which all partitions send next; `closed` while one has not sent that, or has not ended more.
+
+    A partition that nothing is known of holds all up. Periods without events are closed with the next one.
+
+    >>> ended = {0: PartitionState(ended=5, open=2), 1: PartitionState(ended=3, open=1), 2: PartitionState(idle=True)}
+    >>> next_closed(-1, ended, 3), next_closed(-1, ended, 4)
+    (1, -1)
+    """
+    known = [partitions.get(number, PartitionState()) for number in range(count)]
+    if any(state.totals.through < closed for state in known):
+        return closed
+    ended = min((state.ended for state in known if not state.idle), default=closed)
+    first = min((state.open for state in known if state.open is not None), default=ended)
+    return max(closed, min(ended, max(first, closed + 1)))
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,8 @@ from pydantic import TypeAdapter
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import Progress
 from producers.edge.partition import PartitionEdge
-from producers.edge.progress import PartitionState, meaning_of, next_closed
 from producers.edge.records import Read, Record, decode
-from producers.edge.state import EdgeState, together
+from producers.edge.state import EdgeState, PartitionState, meaning_of, next_closed, together
 from producers.events.choosing import Chooser
 from producers.events.interpreting import Interpreter, Options
 from producers.sinks.base import Sink

@@ -1,4 +1,3 @@
 """Scenarios: the truth of simulations."""
 
-from producers.scenarios.base import Presences, Scenario
-from producers.scenarios.catalogue import SCENARIOS, scenario
+from producers.scenarios.base import SCENARIOS, Presences, Scenario, scenario

@@ -1,14 +1,19 @@
-"""The interface of a scenario: for any period, which devices are present, and their true values.
+"""All scenarios by name, and their interface: for any period, which devices are present, and their true values.
 
 A scenario is the truth of a simulation, which a collector never sees. It is kept apart from reports so that accuracy
 can be measured. It is a pure function of its options and its seed: a period is the same whenever and in whatever order
 it is computed. Seeded pseudo-randomness is safe here, because nothing private depends on it (PROTOCOLS 8 is about
 reports).
+
+>>> truth = scenario("telemetry", devices=100, periods=2, seed=3)
+>>> truth.name, truth.devices, truth.periods
+('telemetry', 100, 2)
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from importlib import import_module
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,6 +21,13 @@ from protocols.arrays import Whole, Words
 from protocols.errors import ScenarioError
 
 MOST_DEVICES = 10**9
+# A scenario is imported when it is built, so that the command line can list their names quickly.
+SCENARIOS = {
+    "telemetry": "producers.scenarios.telemetry:Telemetry",
+    "virtual-humans": "producers.scenarios.virtual_humans:VirtualHumans",
+    "commuters": "producers.scenarios.commuters:Commuters",
+    "demand": "producers.scenarios.demand:Demand",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,3 +109,20 @@ def check_probabilities(**options: float) -> None:
     for name, value in options.items():
         if not 0 <= value <= 1:
             raise ScenarioError(f"{name} = {value} is not a probability", "choose it between 0 and 1")
+
+
+def scenario(
+    name: str, *, devices: int | None = None, periods: int | None = None, seed: int = 0, **options: Any
+) -> Scenario:
+    """Build a scenario. Options that are left out have that scenario's own defaults; its docstring explains them.
+
+    >>> scenario("festival")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    protocols.errors.ScenarioError: there is no scenario 'festival' (known scenarios: telemetry, ...)
+    """
+    if name not in SCENARIOS:
+        raise ScenarioError(f"there is no scenario {name!r}", f"known scenarios: {', '.join(SCENARIOS)}")
+    module, _, class_name = SCENARIOS[name].partition(":")
+    build: Callable[..., Scenario] = getattr(import_module(module), class_name)
+    given = {"devices": devices, "periods": periods} | options
+    return build(seed=seed, **{option: value for option, value in given.items() if value is not None})

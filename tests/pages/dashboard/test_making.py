@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from pages.about import survey_event
-from pages.dashboard.encoding import text_of
 from pages.dashboard.feed import Document
 from pages.dashboard.making import Making
 from pages.dashboard.overview import SurveyStatus
+from pages.dashboard.streaming import text_of
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.log.flushes import Come, Output

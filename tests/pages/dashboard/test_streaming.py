@@ -13,8 +13,8 @@ import pytest
 from hearsay.reports import serving
 from pages.dashboard import Source
 from pages.dashboard import source as source_module
-from pages.dashboard.encoding import segment
 from pages.dashboard.feed import Position, Result
+from pages.dashboard.streaming import segment
 from stream_app.local import DirectoryFollower, LocalStore
 from tests.helpers.collecting import Collection, collecting, small_survey
 from tests.helpers.dashboards import Viewer, ask, dashboard, unread
