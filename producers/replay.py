@@ -12,15 +12,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
-from producers.events.choosing import Chooser
-from producers.events.interpreting import Interpreter, Options
-from producers.events.people import People
+from producers.events.interpreting import Options
 from producers.events.quality import Fault, Found, Located, Quality
-from producers.events.sending import PeriodSender, Totals
-from producers.events.spool import AT_ONCE, Spool
-from producers.files import Batch, EventFiles
+from producers.events.sending import Pipeline, Totals
+from producers.events.spool import AT_ONCE
+from producers.files import EventFiles
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
@@ -121,24 +118,18 @@ class Replay:
         pace: Pace | None = None,
         at_once: int = AT_ONCE,
     ) -> None:
-        scheme, keyring = memos.respondent.scheme, memos.respondent.keyring
-        survey = scheme.survey
         self._most_faults = options.most_faults
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files, options.strict)
-        self._interpreter = Interpreter(survey, options)
         self._pace = pace or Pace(None)
-        self._people = People(keyring)
-        chooser = Chooser(survey.attributes, options.rules, options.columns.positions)
-        name = self._files.identity(
-            scheme.fingerprint, keyring.key(("replay",)), self._interpreter.columns, chooser.rules, options.meaning
-        )
-        sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
+        respondent = memos.respondent
+        self._events = Pipeline(memos, sink, options, SourceClock(respondent.scheme.survey, clock_key, sink))
+        self._interpreter = self._events.interpreter
+        name = self._files.identity(respondent.keyring.key(("replay",)), self._events.meaning, options.meaning)
         try:
-            self._spool = Spool(workspace / f"{name}.spool", len(survey.attributes), sealer, at_once)
+            self._events.open(workspace / f"{name}.spool", at_once)
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
-        self._sender = PeriodSender(memos, sink, SourceClock(survey, clock_key, sink), chooser, self._spool)
         self._checkpoint = Checkpoint(workspace / f"{name}.json")
         self._totals = self._checkpoint.read()
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
@@ -147,22 +138,21 @@ class Replay:
         """Replay the files. Events of periods that an earlier attempt has reported are read, but not reported again."""
         try:
             for batch in self._files.batches(self._interpreter.columns):
-                self._take(batch)
+                read = self._interpreter.read(batch, self._quality).one_by_one()
+                self._events.hold(read, after=self._totals.through)
                 self._report(self._interpreter.last_ended, stop)
                 progress(batch.share_read, self._quality.rows, self._totals.reports)
-            self._report(max(self._spool.periods, default=-1), stop)
-            self._sender.finish(self._totals.through)
-            self._spool.drop_cells()
+            self._report(max(self._events.spool.periods, default=-1), stop)
+            self._events.finish(self._totals.through)
+            self._events.spool.drop_cells()
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         finally:
-            for period in self._spool.periods:  # the next attempt reads them again
-                self._spool.drop(period)
-            self._spool.close()
+            self._events.spool.abandon()  # the next attempt reads them again
         return Summary(
             self._quality.rows,
-            self._people.seen.count(),
-            self._people.seen.exact,
+            self._events.people.seen.count(),
+            self._events.people.seen.exact,
             self._totals.periods,
             self._totals.reports,
             self._totals.repeats,
@@ -172,19 +162,14 @@ class Replay:
             self._quality.located(),
         )
 
-    def _take(self, batch: Batch) -> None:
-        """Add a batch's usable events to the spool."""
-        read = self._interpreter.read(batch, self._quality).one_by_one()
-        self._spool.add(*read.spooled(self._people.devices(read.persons), after=self._totals.through))
-
     def _report(self, through: int, stop: Stop) -> None:
-        """Report the spooled periods up to `through`, and close those whose grace has ended."""
-        for period in [p for p in self._spool.periods if p <= through]:
+        """Report the held periods up to `through`, and close those whose grace has ended."""
+        for period in self._events.ended(through):
             self._require_few_faults()
             self._pace.wait_for((self._interpreter.calendar.end(period) + self._interpreter.tolerance) / SECOND, stop)
-            self._totals = self._sender.send(period, self._totals, self._quality, stop)
+            self._totals = self._events.send(period, self._totals, self._quality, stop)
             self._checkpoint.write(self._totals)
-            self._sender.close(period)
+            self._events.close(period)
             if stop():
                 raise Stopped(f"stopped after period {period}")
 

@@ -1,8 +1,9 @@
 """Files and directories that only their owner may read, whatever the umask; written whole or not at all.
 
 Small files that others may have written are read up to a limit. Secrets are made once and never replaced: a real
-device has one such file and index 0; a fleet, or an operator who replays events, has one for all its devices. A lost secret means lost memos, so it is on disk before it is first used. A new secret under an old survey would draw a
-second memo for the same value, so rotating keys requires a new survey.
+device has one such file and index 0; a fleet, or an operator who replays events, has one for all its devices. A lost
+secret means lost memos, so it is on disk before it is first used. A new secret under an old survey would draw a second
+memo for the same value, so rotating keys requires a new survey.
 """
 
 import errno

@@ -7,36 +7,63 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from pydantic import TypeAdapter
 
 from memo_store.sealing import Sealer
-from producers.events.sending import Totals
-from producers.files import BAD
+from producers.events.quality import Fault, Found, Quality
+from producers.events.sending import Pipeline, Totals
+from producers.files import BAD, EventFiles
+from protocols.arrays import Whole
 from protocols.errors import ReplayError, StoreError
 from servers.private_files import write_private
 
 SUMMED = ("reports", "repeats", "ineligible", "unlisted", "duplicates")
 
 
-def meaning_of(*parts: object) -> str:
-    """A digest of what decides which reports events become: fingerprint, columns and rules."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()
-
-
 @dataclass(frozen=True)
 class Counted:
-    """What an edge has counted. `totals.through` is the last period that it has sent (see `meaning_of`)."""
+    """What an edge has counted. `totals.through` is the last period that it has sent."""
 
     meaning: str = ""
+    """A digest of what decides which reports events become."""
     totals: Totals = field(default_factory=Totals)
     rows: int = 0
     told_apart: int = 0
     faults: dict[str, int] = field(default_factory=dict)
     late: dict[int, int] = field(default_factory=dict)
     """By period: the events that came too late."""
+
+    def begun(self, events: Pipeline) -> Self:
+        """The same, for events of one meaning; refuses those of another."""
+        meaning = hashlib.sha256(repr(events.meaning).encode()).hexdigest()
+        if self.meaning not in ("", meaning):
+            raise ReplayError(
+                "columns or rules are not those with which the open periods were begun",
+                "write them as they were, or give the survey a new id and other data",
+            )
+        return replace(self, meaning=meaning)
+
+    @property
+    def quality(self) -> Quality:
+        """To count the faults of the next events in, after the duplicates so far."""
+        quality = Quality(EventFiles([]))
+        quality.found[Fault.DUPLICATE] = Found(self.totals.duplicates)
+        return quality
+
+    def counting(self, quality: Quality, late: Whole) -> Self:
+        """The same with the faults of some more rows, and the periods of late events."""
+        found = {fault.name: found.count for fault, found in quality.found.items() if fault is not Fault.DUPLICATE}
+        return replace(
+            self,
+            rows=self.rows + quality.rows,
+            told_apart=self.told_apart + quality.told_apart,
+            faults={name: self.faults.get(name, 0) + count for name, count in found.items()},
+            late=dict(Counter(self.late) + Counter(late.tolist())),
+        )
 
 
 @dataclass(frozen=True)

@@ -28,8 +28,7 @@ from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import Progress
 from producers.edge.partition import PartitionEdge
 from producers.edge.records import Read, Record, decode
-from producers.edge.state import EdgeState, PartitionState, meaning_of, next_closed, together
-from producers.events.choosing import Chooser
+from producers.edge.state import EdgeState, PartitionState, next_closed, together
 from producers.events.interpreting import Interpreter, Options
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
@@ -94,10 +93,10 @@ class TopicEdge:
         survey = memos.respondent.scheme.survey
         self._memos, self._events, self._survey = memos, events, survey.id
         self._columns, self._calendar = Interpreter(survey, options).columns, survey.calendar
-        rules = Chooser(survey.attributes, options.rules, {}).rules
-        self._meaning = meaning_of(memos.respondent.scheme.fingerprint, self._columns, rules)
         self._clock = SourceClock(survey, clock_key, sink)
-        self._open = partial(_partition, memos, sink, options, workspace, now)
+        self._open: Callable[[int, PartitionState], PartitionEdge] = lambda number, state: PartitionEdge(
+            memos, sink, options, workspace / f"partition-{number}", state, now=now
+        )
         self._owned: dict[int, PartitionEdge] = {}
         self._came: dict[int, float] = {}  # by owned partition: when its last record came
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
@@ -208,12 +207,7 @@ class TopicEdge:
     def _take_over(self, tp: TopicPartition) -> None:
         """Go on where the last owner of a partition was."""
         self._follow()
-        state = self.told.partitions.get(tp.partition, PartitionState(meaning=self._meaning))
-        if state.meaning != self._meaning:
-            raise ReplayError(
-                "columns or rules are not those with which the open periods were begun",
-                "write them as they were, or give the survey a new id and other data",
-            )
+        state = self.told.partitions.get(tp.partition, PartitionState())
         begin = self._consumer.beginning_offsets([tp])[tp]
         if begin > state.restart and tp.partition in self.told.partitions:
             raise ReplayError(
@@ -316,18 +310,6 @@ class _Lost(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python ha
 def _news(state: PartitionState) -> tuple[object, ...]:
     """What others wait for."""
     return state.ended, state.idle, state.open, state.cuts, state.totals
-
-
-def _partition(
-    memos: SurveyMemos,
-    sink: Sink,
-    options: Options,
-    workspace: Path,
-    now: Callable[[], datetime],
-    number: int,
-    state: PartitionState,
-) -> PartitionEdge:
-    return PartitionEdge(memos, sink, options, workspace / f"partition-{number}", state, now=now)
 
 
 def _locked(workspace: Path) -> int:

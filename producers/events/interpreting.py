@@ -26,6 +26,10 @@ from protocols.survey import MICROSECOND, Attribute, Survey, micros
 ANY_ORDER = timedelta(days=1 << 23)
 """A tolerance longer than the time between any two valid events: nothing is reported before all files are read."""
 
+AHEAD = timedelta(minutes=10)
+"""How far the clocks of an edge's sources may be ahead. Events beyond it are faults: a single one of the year 2999
+would end all periods before it."""
+
 
 @dataclass(frozen=True)
 class Options:
@@ -117,6 +121,7 @@ class Interpreter:
                 )
         self._survey = survey
         self._options = options
+        self.attributes = len(survey.attributes)
         for attribute in options.columns.positions:
             survey.index(attribute)
         attributes = {
@@ -170,6 +175,11 @@ class Interpreter:
             note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
         quality.check()
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, late, values, sets)
+
+    def refuse_beyond(self, moment: datetime) -> None:
+        """Times far after this moment, by the clock of this machine, are faults from now on."""
+        latest = self.calendar.end(self.calendar.last)
+        self.until = min(latest, micros(moment) + AHEAD // MICROSECOND)
 
     def _times(self, batch: Batch, quality: Quality) -> Moments:
         column, rule = self.columns.time, self._options.repeated

@@ -1,19 +1,25 @@
-"""Periods that have ended become reports: what a replay and an edge have in common."""
+"""From events to reports: what a replay and an edge have in common."""
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
+from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
 from producers.events.choosing import Chooser
+from producers.events.interpreting import Events, Interpreter, Options
+from producers.events.people import People
 from producers.events.quality import Fault, Quality
-from producers.events.spool import Spool
+from producers.events.spool import AT_ONCE, Held, Spool
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop
+from protocols.arrays import Whole
 from protocols.respondent import UNKNOWN
 
 
@@ -31,31 +37,52 @@ class Totals:
     first_duplicates: tuple[int, ...] = ()
 
 
-class PeriodSender:
-    """Sends the reports of spooled periods, and closes those whose grace has ended, if it has the clock.
+class Pipeline:
+    """Events of a survey on their way: read, held until their period ends, and sent as reports.
 
     First `send`, then the caller stores the totals, then `close`. A crash between any two of them is repaired by doing
-    it again: the reports are the same, and each is counted once.
+    it again: the reports are the same, and each is counted once. `close` also closes periods whose grace has ended, if
+    there is a clock.
     """
 
-    def __init__(
-        self, memos: SurveyMemos, sink: Sink, clock: SourceClock | None, chooser: Chooser, spool: Spool
-    ) -> None:
+    spool: Spool
+
+    def __init__(self, memos: SurveyMemos, sink: Sink, options: Options, clock: SourceClock | None) -> None:
+        scheme, keyring = memos.respondent.scheme, memos.respondent.keyring
+        survey = scheme.survey
+        self.interpreter = Interpreter(survey, options)
+        self.people = People(keyring)
+        self.sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
         self._memos, self._respondent = memos, memos.respondent
         self._clock = clock
         self._reporter = Reporter(memos, memos.presence, sink)
-        self._chooser = chooser
-        self._spool = spool
-        self._restored = not chooser.stays
+        self._chooser = Chooser(survey.attributes, options.rules, options.columns.positions)
+        self._restored = not self._chooser.stays
+        self.meaning = scheme.fingerprint, self.interpreter.columns, self._chooser.rules
+        """What decides which reports events become."""
+
+    def open(self, directory: Path, at_once: int = AT_ONCE, held: Held | None = None) -> None:
+        """Hold events in a directory, from now on. Raises BlockingIOError if another process does."""
+        self.spool = Spool(directory, self.interpreter.attributes, self.sealer, at_once, held)
+
+    def hold(self, read: Events, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
+        """Hold the usable events of periods after one (of each row). Returns them, and their periods."""
+        held = read.spooled(self.people.devices(read.persons), after)
+        self.spool.add(*held)
+        return held
+
+    def ended(self, through: int) -> list[int]:
+        """The periods up to this one of which events are held."""
+        return [period for period in self.spool.periods if period <= through]
 
     def send(self, period: int, so_far: Totals, quality: Quality, stop: Stop) -> Totals:
         """Send a period's reports. Its duplicates are noted in `quality`."""
         self.advance(period)
         if not self._restored and so_far.through >= 0:  # an earlier process has sent the period before
-            self._chooser.stays.restore(self._spool.cells(so_far.through))
+            self._chooser.stays.restore(self.spool.cells(so_far.through))
         self._restored = True
         totals = replace(so_far, through=period, periods=so_far.periods + 1)
-        for events in self._spool.read(period, partial(self._respondent.tokens, period=period)):
+        for events in self.spool.read(period, partial(self._respondent.tokens, period=period)):
             chosen = self._chooser.choose(events)
             quality.note(Fault.DUPLICATE, chosen.again)
             quality.check()
@@ -70,14 +97,14 @@ class PeriodSender:
                 unlisted=totals.unlisted + unlisted,
             )
         if self._chooser.stays:
-            self._spool.keep_cells(period, self._chooser.stays.keep())
+            self.spool.keep_cells(period, self._chooser.stays.keep())
         found = quality.found[Fault.DUPLICATE]
         return replace(totals, duplicates=found.count, first_duplicates=found.first_rows)
 
     def close(self, period: int) -> None:
         """Erase what was held of a sent period, and close periods."""
-        self._spool.drop(period)
-        self._spool.drop_cells(but=period)
+        self.spool.drop(period)
+        self.spool.drop_cells(but=period)
         self.advance(period + 1)
         self._memos.finish(period)
 

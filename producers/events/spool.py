@@ -119,6 +119,12 @@ class Spool:
         """Let others open it."""
         os.close(self._lock)
 
+    def abandon(self) -> None:
+        """Remove all events, and let others open it."""
+        for period in self.periods:
+            self.drop(period)
+        self.close()
+
     def _restore(self) -> None:
         kept = {self._path(period): size for period, (size, _) in self._held.items()}
         for path, size in kept.items():
