@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from hearsay.library.planning import load_survey as load_survey
     from hearsay.library.planning import plan as plan
     from hearsay.library.proposing import survey_from as survey_from
+    from hearsay.library.results import Tables as Tables
     from hearsay.library.results import read_results as read_results
     from hearsay.library.results import replay as replay
     from hearsay.library.results import run as run
-    from hearsay.library.tables import Tables as Tables
     from hearsay_device.device import Device as Device
     from hearsay_device.limits import Limits as Limits
     from lab.library import audit as audit  # for type checkers only
@@ -51,7 +51,7 @@ else:
         "HearsayError": "protocols.errors",
         "Limits": "hearsay_device.limits",
         "Survey": "protocols.survey",
-        "Tables": "hearsay.library.tables",
+        "Tables": "hearsay.library.results",
         "audit": "lab.library",
         "estimate": "hearsay.library.estimating",
         "estimate_counts": "hearsay.library.estimating",

@@ -9,7 +9,7 @@ results of a survey have in common (names of values, guarantees) is left out of 
     live        the provisional histograms of the open periods, and what was refused
     nowcast     the nowcasts of one period, for pages that are told of them apart from its mobility report
     forecast    what was forecast after one period
-    status      how a survey is doing, for the page of all surveys (`pages.dashboard.overview`)
+    status      how a survey is doing, for the page of all surveys (`pages.dashboard.making`)
 """
 
 from collections.abc import Iterable, Iterator

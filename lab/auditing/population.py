@@ -16,8 +16,8 @@ from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import best_guess, tuple_guess
 from lab.audit.closed.which import attribute_inference
+from lab.audit.collected import Reports, candidates, crowds, divided, gap_figures, gap_findings
 from lab.audit.computed import WHOLE, Priors, asked, shares_known
-from lab.audit.gaps import Reports, candidates, crowds, divided, gap_figures, gap_findings
 from lab.audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound

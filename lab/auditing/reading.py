@@ -11,8 +11,17 @@ from lab.attacks.coins import coin_audit
 from lab.attacks.reidentify import Table, own_respondent
 from lab.attacks.trials import Trials
 from lab.audit.report import Figure, plain
-from lab.published.readers import Crowds, alone_in_its_gap, coin_scores, differencing, membership, memo_sent
-from lab.published.trajectories import positions_right, recovered, whole_people
+from lab.published.readers import (
+    Crowds,
+    alone_in_its_gap,
+    coin_scores,
+    differencing,
+    membership,
+    memo_sent,
+    positions_right,
+    recovered,
+    whole_people,
+)
 from protocols.arrays import Whole
 from protocols.privacy import central_loss
 from protocols.question import Question

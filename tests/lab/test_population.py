@@ -9,7 +9,7 @@ from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
 from lab.attacks.trials import defects
 from lab.audit.closed.guessing import guess
-from lab.audit.gaps import candidates
+from lab.audit.collected import candidates
 from lab.audit.report import ATTACKS, Attacker, Figure
 from lab.auditing.population import Population
 from protocols.arrays import PackedBits

@@ -1,8 +1,7 @@
 """Results of a period or of a survey: histogram, mobility report with its verdict, nowcasts, and live status."""
 
-from views.results.histogram import Histogram
+from views.results.histogram import Histogram, histogram_table
 from views.results.mobility import MOBILITY, MobilityResult
 from views.results.nowcasts import NOWCASTS, NowcastResult
 from views.results.period import HISTOGRAMS
 from views.results.status import LIVE, Live
-from views.results.tables import histogram_table

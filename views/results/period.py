@@ -12,8 +12,7 @@ from stream_app.counting import Statistics
 from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure, published_guarantees
 from stream_app.log import TopicName
 from views.past import Counted, Past, PeriodAnswers
-from views.results.histogram import AttributeHistogram, GapCounts, Histogram, Kind
-from views.results.tables import histogram_parts
+from views.results.histogram import AttributeHistogram, GapCounts, Histogram, Kind, histogram_parts
 from views.results.verdict import verdict_of, verdict_reach
 from views.view import View
 

@@ -9,8 +9,7 @@ import pytest
 
 from pages.about import survey_event
 from pages.dashboard.feed import Document
-from pages.dashboard.making import Making
-from pages.dashboard.overview import SurveyStatus
+from pages.dashboard.making import Making, SurveyStatus
 from pages.dashboard.streaming import text_of
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
