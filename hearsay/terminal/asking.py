@@ -40,7 +40,7 @@ def ask_for_survey() -> Survey:
     ask("id", _key("id"))
     ask("title", _key("title"))
     ask("period", _key("period"))
-    ask("time_zone", _optional)
+    ask("time_zone", lambda zone: {"time_zone": zone.strip()} if zone.strip() else {})
     ask("start", _key("start"), default=_midnight(data))
     lasting = _confirmed("lasting")
     if lasting:
@@ -59,7 +59,7 @@ def ask_for_survey() -> Survey:
             typer.echo(f"  {line}")
         ask("solution", _key("solution"))
     if lasting:
-        ask("memo_cap", _cap)
+        ask("memo_cap", lambda cap: {} if cap.strip() == "0" else {"memo_cap": cap.strip()})
     ask("minimum", _key("minimum"))
     return parse_survey(json.dumps(data), "your answers")
 
@@ -92,14 +92,6 @@ def _values(answer: str) -> Data:
 
 def _key(name: str) -> Read:
     return lambda answer: {name: answer.strip()}
-
-
-def _optional(zone: str) -> Data:
-    return {"time_zone": zone.strip()} if zone.strip() else {}
-
-
-def _cap(answer: str) -> Data:
-    return {} if answer.strip() == "0" else _key("memo_cap")(answer)
 
 
 def _visits(answer: str) -> Data:

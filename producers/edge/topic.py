@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -51,14 +51,6 @@ TELL_SECONDS = 5.0
 """How often a position is published that changes nothing for others: a process that dies counts again from there."""
 
 log = structlog.get_logger(__name__)
-
-
-@dataclass
-class Told:
-    """What the topic of progress says of one survey."""
-
-    closed: int = -1
-    partitions: dict[int, PartitionState] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -101,7 +93,8 @@ class TopicEdge:
         self._came: dict[int, float] = {}  # by owned partition: when its last record came
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
         self._finished = -1  # the last period that this process has closed for all
-        self.told = Told()
+        self._closed = -1  # the period through which all send, as the topic of progress says it
+        self._others: dict[int, PartitionState] = {}  # how far each partition has come, as it says
         self._lock = _locked(workspace)
         _create(events)
         opening = partial(opened, settings=events.kafka, seconds=OPEN_SECONDS)
@@ -160,7 +153,7 @@ class TopicEdge:
         """Whether a period has ended everywhere, and was not sent by all."""
         states = self._states()
         sent = min((states[n].totals.through if n in states else -1 for n in range(self._count)), default=-1)
-        return next_closed(self.told.closed, states, self._count) > sent
+        return next_closed(self._closed, states, self._count) > sent
 
     def take(self, progress: Progress = lambda name, state: None, stop: Stop = never) -> int:
         """Read the records that are there, and send what has ended. How many records these were."""
@@ -181,7 +174,7 @@ class TopicEdge:
         while self.waiting and not stop():
             self.poll(POLL_SECONDS, stop)
         if 0 in self._owned:
-            closed = min(self._calendar.closed(micros(moment)), self.told.closed)
+            closed = min(self._calendar.closed(micros(moment)), self._closed)
             self._clock.finish(closed)
             self._memos.finish(closed)
 
@@ -207,9 +200,9 @@ class TopicEdge:
     def _take_over(self, tp: TopicPartition) -> None:
         """Go on where the last owner of a partition was."""
         self._follow()
-        state = self.told.partitions.get(tp.partition, PartitionState())
+        state = self._others.get(tp.partition, PartitionState())
         begin = self._consumer.beginning_offsets([tp])[tp]
-        if begin > state.restart and tp.partition in self.told.partitions:
+        if begin > state.restart and tp.partition in self._others:
             raise ReplayError(
                 f"partition {tp.partition} of {tp.topic} begins at offset {begin:,}, and its open periods at "
                 f"{state.restart:,}: events that were not sent are gone",
@@ -238,7 +231,7 @@ class TopicEdge:
 
     def _send(self, stop: Stop) -> None:
         """Send what is closed for all. Of a period without events there is only that to tell."""
-        closed = self.told.closed
+        closed = self._closed
         for number, partition in self._owned.items():
             if partition.caught_up and partition.state.totals.through < closed:
                 partition.cut(closed)
@@ -250,7 +243,7 @@ class TopicEdge:
         """The owner of partition 0: close for all what has ended everywhere, when all have sent what was before."""
         if 0 not in self._owned:
             return
-        states, closed = self._states(), self.told.closed
+        states, closed = self._states(), self._closed
         sent = min(state.totals.through for state in states.values()) if len(states) == self._count else -1
         if sent >= closed > self._finished:
             self._clock.advance(closed + 1)
@@ -259,10 +252,10 @@ class TopicEdge:
         if (following := next_closed(closed, states, self._count)) > closed:
             self._clock.advance(following)
             self._write(self._survey, {"closed": following})
-            self.told.closed = following
+            self._closed = following
 
     def _states(self) -> dict[int, PartitionState]:
-        return {**self.told.partitions, **{number: one.state for number, one in self._owned.items()}}
+        return {**self._others, **{number: one.state for number, one in self._owned.items()}}
 
     def _tell(self, number: int) -> None:
         """Publish how far a partition has come: at once if others wait for it, otherwise now and then."""
@@ -286,9 +279,9 @@ class TopicEdge:
                 if survey != self._survey:
                     continue
                 if partition:
-                    self.told.partitions[int(partition)] = _STATE.validate_json(record.value)
+                    self._others[int(partition)] = _STATE.validate_json(record.value)
                 else:
-                    self.told.closed = max(self.told.closed, json.loads(record.value)["closed"])
+                    self._closed = max(self._closed, json.loads(record.value)["closed"])
 
 
 _STATE = TypeAdapter(PartitionState)

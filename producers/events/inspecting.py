@@ -89,7 +89,7 @@ def inspect(
         quality.worst(),
         quality.told_apart,
         people,
-        look.most_unknown(),
+        {column: dict(values.most_common(SHOWN)) for column, values in look.different.items() if values},
         suppressed,
         [*look.advice(quality), *encodings, *_on_size(survey, people, suppressed)],
     )
@@ -124,7 +124,7 @@ class _Look:
         self._unknown: Counter[str] = Counter()
         self._empty: Counter[str] = Counter()
         self._other_case: Counter[str] = Counter()
-        self._different: dict[str, Counter[str]] = defaultdict(Counter)
+        self.different: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, batch: Batch, events: Events) -> None:
         devices = self._everybody.devices(events.persons)
@@ -144,13 +144,10 @@ class _Look:
             unknown = batch.columns[name].filter(pa.array(events.values[:, i] == UNKNOWN))
             self._unknown[name] += len(unknown)
             counts = {found["values"]: found["counts"] for found in pc.value_counts(unknown).to_pylist()}
-            self._different[name] = Counter(dict((self._different[name] + Counter(counts)).most_common(DIFFERENT)))
+            self.different[name] = Counter(dict((self.different[name] + Counter(counts)).most_common(DIFFERENT)))
             self._empty[name] += int(pc.sum(pc.equal(unknown, "")).as_py() or 0)
             lower = pc.index_in(pc.utf8_lower(unknown), value_set=pa.array([v.lower() for v in listed]))
             self._other_case[name] += len(lower) - lower.null_count
-
-    def most_unknown(self) -> dict[str, dict[str, int]]:
-        return {column: dict(values.most_common(SHOWN)) for column, values in self._different.items() if values}
 
     def _look_at_times(self, column: pa.Array, events: Events) -> None:
         read = events.time != BAD
