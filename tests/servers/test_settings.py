@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from protocols.errors import SettingsError
-from servers.key_files import keyring_in, secret_in
+from servers.private_files import keyring_in, secret_in
 from servers.settings import KafkaSettings, load
 
 KEY = "5ec2e7" * 8
