@@ -96,7 +96,8 @@ def next_closed(closed: int, partitions: Mapping[int, PartitionState], count: in
     known = [partitions.get(number, PartitionState()) for number in range(count)]
     if any(state.totals.through < closed for state in known):
         return closed
-    ended = min((state.ended for state in known if not state.idle), default=closed)
+    # If all are idle, nobody holds up the one that is furthest.
+    ended = min((state.ended for state in known if not state.idle), default=max(state.ended for state in known))
     first = min((state.open for state in known if state.open is not None), default=ended)
     return max(closed, min(ended, max(first, closed + 1)))
 
