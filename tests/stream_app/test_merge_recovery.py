@@ -2,14 +2,12 @@
 
 from collections.abc import Iterable
 
-import pytest
-
-from stream_app.counting.partials import Part, Progress, encode_partial
+from stream_app.counting.partials import encode_partial
 from stream_app.log.flushes import Flush, Output, state_key
 from stream_app.log.marks import Acceptance, LogView, Mark, compare
 from stream_app.merging.merger import Merger
 from tests.stream_app.crashes import keep
-from tests.stream_app.merges import KEYRING, Owner, counts, finals, part, progress, results, status
+from tests.stream_app.merges import KEYRING, Owner, finals, part, progress, status
 from tests.stream_app.worlds import SURVEYS
 
 
@@ -47,60 +45,6 @@ def test_finals_that_nothing_is_made_of_again_are_deleted() -> None:
     assert sorted(key for key in store if b"/final/" in key) == [
         state_key("merge", 0, "final", "s", period) for period in (3, 4)
     ]
-
-
-@pytest.mark.parametrize(
-    "key", [state_key("merge", 0, "position"), state_key("merge", 0, "survey", "s")], ids=["position", "survey"]
-)
-def test_an_old_record_republishes_no_final_that_was_deleted(key: bytes) -> None:
-    """A paused owner writes an old record after several periods, when finals of earlier periods were deleted."""
-    store: dict[bytes, bytes] = {}
-    log: list[bytes] = []
-    published: dict[bytes, bytes] = {}
-    versions = []
-    merger = Merger(0, 1, SURVEYS.get, KEYRING)
-    for period in range(6):
-        for partial in (part(period, 0, period, period + 1, closed=True), progress(0, period, period)):
-            log.append(encode_partial(partial))
-            merger.apply(len(log) - 1, log[-1])
-        flush = merger.flush()
-        keep(store, flush)
-        published |= results(flush)
-        versions.append(store[key])
-    for version in versions:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, (store | {key: version}).items())
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        assert results(merger.flush()).items() <= published.items()
-        assert merger.status("s").through == 5
-
-
-def test_an_old_record_of_a_survey_is_read_up_again_however_often_that_is_interrupted() -> None:
-    """Another survey is further by then: nothing of it is read twice, and nothing of the first is passed over."""
-    schemes = {"s": SURVEYS["s"], "t": SURVEYS["s"]}
-    log = [encode_partial(Part(s, 0, p, 5, True, counts(7))) for s in "st" for p in range(3)]
-    log += [encode_partial(Progress(s, p, 5, 0, {}, {})) for p in range(3) for s in "ts"]
-    store: dict[bytes, bytes] = {}
-    versions: list[bytes | None] = [None]
-    merger = Merger(0, 3, schemes.get, KEYRING)
-    for offset, value in enumerate(log[:-1]):
-        merger.apply(offset, value)
-        keep(store, merger.flush())
-        versions.append(store.get(state_key("merge", 0, "survey", "s")))
-    assert merger.status("t").through == 0 and merger.status("s").through == -1
-    for version in versions:
-        late = {key: value for key, value in store.items() if key != state_key("merge", 0, "survey", "s")}
-        late |= {} if version is None else {state_key("merge", 0, "survey", "s"): version}
-        while (merger := Merger(0, 3, schemes.get, KEYRING, late.items())).next_offset < len(log) - 1:
-            merger.apply(merger.next_offset, log[merger.next_offset])
-            before, again = merger.next_offset, merger.flush()
-            assert not results(again)
-            keep(late, again)
-            if Merger(0, 3, schemes.get, KEYRING, late.items()).next_offset < before:
-                break  # nothing was to be saved: read on without an interruption
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        assert finals(merger.flush()) == {0: 21}
 
 
 def test_partials_that_were_given_up_are_lost_in_the_periods_that_partitions_may_have_closed_in_them() -> None:

@@ -30,19 +30,6 @@ def test_the_first_closed_part_is_never_replaced() -> None:
     assert finals(flush) == {0: 10}
 
 
-def test_a_final_is_never_published_again_with_other_counts() -> None:
-    owner = Owner(partitions=1)
-    owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
-    assert finals(owner.take(part(0, 0, 50, 99, closed=True), progress(0, 50, 0))) == {}
-
-
-def test_periods_before_the_first_report_have_no_final_and_empty_ones_after_it_have_one() -> None:
-    owner = Owner(partitions=1)
-    assert finals(owner.take(progress(0, 1, 40_000))) == {}
-    flush = owner.take(part(40_002, 0, 7, 3, closed=True), progress(0, 7, 40_004))
-    assert finals(flush) == {40_002: 3, 40_003: 0, 40_004: 0}
-
-
 def test_a_flush_has_the_last_offset_read_and_the_next_one_writes_only_changes() -> None:
     owner = Owner(partitions=1)
     assert owner.take(part(0, 0, 5, 10), part(0, 0, 6, 11, closed=True), progress(0, 6, 0)).offset == 2
