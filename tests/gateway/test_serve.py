@@ -25,7 +25,7 @@ from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import Crowd, join
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.helpers.eventually import eventually
 from views.local import collector
 from views.reading import Results
@@ -97,9 +97,7 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
     file, data = tmp_path / "survey.yaml", tmp_path / "data"
     file.write_text(text)
     scheme, random = Scheme(parse_survey(text)), Random(7)
-    with nursery() as parent:
-        server = Forked(parent, ["serve", str(file), "--data", str(data)], tmp_path / "serve.log").start()
-        server.wait_until_ready()
+    with Forked(tmp_path / "serve.log", "serve", str(file), "--data", str(data)).serving() as server:
         crowd = Crowd([server.port], reports_of(scheme, REPORTS), pause=0.02)
         threads = crowd.start(CLIENTS)
         for _ in range(KILLS):
@@ -138,8 +136,7 @@ def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_p
     text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     file, log = tmp_path / "survey.yaml", tmp_path / "serve.log"
     file.write_text(text)
-    with nursery() as parent:
-        server = Forked(parent, ["serve", str(file), "--data", str(tmp_path / "data")], log).start().wait_until_ready()
+    with Forked(log, "serve", str(file), "--data", str(tmp_path / "data")).serving() as server:
         eventually(lambda: "Results as they come: " in log.read_text())
         (address,) = re.findall(r"Results as they come: (\S+)", log.read_text())
         for thread in Crowd([server.port], reports_of(Scheme(parse_survey(text)), SHOWN)).start(2):

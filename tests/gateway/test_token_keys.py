@@ -26,7 +26,7 @@ from protocols.wire import REPORT, Frame, ReportHeader, decode_frame
 from servers.settings import Settings
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import bearer, credentials
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
 from tests.helpers.dying import Killed, Steps
 from tests.helpers.eventually import eventually
@@ -264,9 +264,8 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
     (data / "gateway.key").write_text(KEY.hex())
     state = StateFile(data / "gateway.state")
     state.update(lambda before: OVER)
-    with nursery() as parent:
-        words = ["serve", str(file), "--data", str(data), "--tokens", str(tokens)]
-        server = Forked(parent, words, tmp_path / "serve.log").start().wait_until_ready()
+    words = ("serve", str(file), "--data", str(data), "--tokens", str(tokens))
+    with Forked(tmp_path / "serve.log", *words).serving() as server:
         sent = json.dumps(report(of_period=SCHEME.survey.period_of(datetime.now(UTC)))).encode()
         headers = {"content-type": REPORT, **bearer("phone")}
         with urlopen(Request(f"http://127.0.0.1:{server.port}/v1/reports", sent, headers), timeout=60) as answer:
