@@ -7,7 +7,6 @@ from threading import Thread
 import numpy as np
 
 from bench._processes import workers
-from producers.sinks import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -15,12 +14,13 @@ from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_fram
 from stream_app.kafka import KafkaMessages, publish
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
+from tests.helpers.ordeal import send
+from tests.helpers.traffic import Record
 from views.reading import Results
 from views.results import Histogram
 
 PERIODS_PER_FAULT, FRAMES, ROWS = 2, 20, 2000
 KEY = b"the operator of a large survey.."
-Record = tuple[int, str, bytes]
 
 
 class FramesOrdeal(KafkaOrdeal):
@@ -38,7 +38,7 @@ class FramesOrdeal(KafkaOrdeal):
         self._frames: list[Frame] = []
         log = list(self._records(periods))
         with workers(2, self._kafka, self._topics, KEY, self._directory) as group:
-            sending = Thread(target=self._send, args=(log, 4.0 * faults))
+            sending = Thread(target=send, args=(self._kafka, self._topics, log, 4.0 * faults))
             sending.start()
             for _ in range(faults):
                 time.sleep(self._random.uniform(1, 4))
@@ -82,14 +82,6 @@ class FramesOrdeal(KafkaOrdeal):
         gaps = random.integers(1, self.scheme.survey.horizon + 1, ROWS).astype(np.uint16)
         answers = {question.name: random.integers(answer.count, size=ROWS).astype(answer.dtype)}
         return Frame(self.scheme.survey.id, self.scheme.fingerprint, period, tokens, gaps, answers)
-
-    def _send(self, log: list[Record], seconds: float) -> None:
-        sink = KafkaSink(self._kafka, self._topics.reports)
-        for record in log:
-            sink.send(*record)
-            time.sleep(seconds / len(log))
-        sink.flush()
-        sink.close()
 
     def _recounted(self, period: int, question: Question) -> np.ndarray:
         """Supports by gap and value, answer by answer."""

@@ -2,9 +2,8 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
 from contextlib import closing
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from kafka import KafkaConsumer, TopicPartition
@@ -15,6 +14,7 @@ from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame
 from stream_app.kafka import KafkaMessages, publish, read_topic
 from stream_app.kafka.reading import ends
+from stream_app.log import TopicName
 from tests.chaos.base import KafkaOrdeal
 from tests.chaos.many_values import supported
 from tests.helpers.eventually import eventually
@@ -30,7 +30,6 @@ AT_ONCE = 40
 WAIT_SECONDS = 300.0
 SESSION = "20"
 """In seconds. A result of so many values takes some, in which the worker's threads wait for each other."""
-Half = Callable[[Sequence[bytes]], bool]  # whether of these keys some are of pieces, and none is of their manifest
 
 
 @cache
@@ -60,12 +59,12 @@ class PiecesOrdeal(KafkaOrdeal):
         before = self._records(LIVE.name)
         self._send(period)
         eventually(lambda: self._records(LIVE.name) > before, WAIT_SECONDS)
-        topic = self._topic(HISTOGRAMS.name)
+        topic = self._topics.named(HISTOGRAMS.name)
         begin = ends(self._kafka, topic)
         for partition in range(self._topics.partitions):
             self._sink.send(partition, CLOCK, encode_clock(Clock("pieces", period), KEY))
         self._sink.flush()
-        hit = self._pause_between(worker, topic, begin, partial(_half, period))
+        hit = self._pause_between(worker, topic, begin, f"pieces/{period}".encode())
         if hit:
             self._kill(worker, "that has published some pieces of a result")
         else:
@@ -73,7 +72,7 @@ class PiecesOrdeal(KafkaOrdeal):
         eventually(lambda: self._finals() > period, WAIT_SECONDS)
         return hit
 
-    def _pause_between(self, worker: WorkerProcess, topic: str, begin: dict[int, int], half: Half) -> bool:
+    def _pause_between(self, worker: WorkerProcess, topic: str, begin: dict[int, int], manifest: bytes) -> bool:
         """Pause the worker when a topic has some pieces; whether it has no manifest then."""
         deadline, seen = time.monotonic() + WAIT_SECONDS, begin
         partitions = [TopicPartition(topic, number) for number in begin]
@@ -85,7 +84,7 @@ class PiecesOrdeal(KafkaOrdeal):
                 worker.pause()
                 keys = [record.key for record in read_topic(self._kafka, topic, begin)]
                 if any(b"#" in key for key in keys):
-                    return half(keys)
+                    return manifest not in keys
                 worker.resume()
                 seen = now
         raise AssertionError(f"no piece of a final within {WAIT_SECONDS:.0f} seconds")
@@ -100,17 +99,15 @@ class PiecesOrdeal(KafkaOrdeal):
         self._sink.send(0, FRAME, encode_frame(frame, scheme()))
         self._sink.flush()
 
-    def _records(self, name: str) -> int:
+    def _records(self, name: TopicName) -> int:
         """How many records a topic has."""
-        return sum(ends(self._kafka, self._topic(name)).values())
-
-    def _topic(self, name: str) -> str:
-        return f"{self._topics.prefix}.{name}"
+        return sum(ends(self._kafka, self._topics.named(name)).values())
 
     def _finals(self) -> int:
         """How many finals are published, both results of each."""
         found = [
-            [record.key for record in read_topic(self._kafka, self._topic(t.name))] for t in (HISTOGRAMS, MOBILITY)
+            [record.key for record in read_topic(self._kafka, self._topics.named(t.name))]
+            for t in (HISTOGRAMS, MOBILITY)
         ]
         return min(len({key for key in keys if b"#" not in key}) for keys in found)
 
@@ -131,10 +128,10 @@ class PiecesOrdeal(KafkaOrdeal):
             f"provisional results in {live}: each answer counted once"
         )
 
-    def _published(self, name: str) -> tuple[int, int]:
+    def _published(self, name: TopicName) -> tuple[int, int]:
         """How many pieces a topic has, and how many of its records again. Finals keep their bytes, and are whole."""
         values: dict[bytes, list[bytes]] = defaultdict(list)
-        for record in read_topic(self._kafka, self._topic(name)):
+        for record in read_topic(self._kafka, self._topics.named(name)):
             values[record.key].append(record.value)
         pieces = {key: found for key, found in values.items() if b"#" in key}
         if name != LIVE.name:
@@ -150,7 +147,3 @@ def _recounted(frame: Frame) -> np.ndarray:
     (question,) = scheme().questions
     answers = np.array_split(frame.answers["a"], ROWS // AT_ONCE)
     return sum((supported(question, some).sum(axis=0) for some in answers), np.zeros(VALUES, dtype=np.int64))
-
-
-def _half(period: int, keys: Sequence[bytes]) -> bool:
-    return f"pieces/{period}".encode() not in keys
