@@ -331,13 +331,3 @@ def test_a_bit_that_changes_in_the_store_is_noticed(
         database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (value, flipped))
         database.commit()
     database.close()
-
-
-def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
-    database = sqlite3.connect(tmp_path / "results.sqlite")
-    database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
-    database.commit()
-    database.close()
-    for opening in (LocalStore.existing, lambda directory: collector(directory, [SCHEME.survey], KEY, KEY)):
-        with pytest.raises(StateError, match="tables of another release"):
-            opening(tmp_path)
