@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
 from stream_app.local.log import LocalLog
+from tests.gateway import world
 from tests.gateway.clients import Crowd, join
 from tests.gateway.forked import Forked
 from tests.helpers.eventually import eventually
@@ -63,15 +63,9 @@ def reports_of(scheme: Scheme, count: int) -> Iterator[dict[str, object]]:
     """Reports of the period that it is now; some cannot be counted."""
     random = Random(1)
     for _ in range(count):
-        period = scheme.survey.period_of(datetime.now(UTC))
-        yield {
-            "survey": "buttons",
-            "fingerprint": scheme.fingerprint,
-            "period": f"{period:08x}",
-            "token": secrets.token_hex(8),
-            "gap": random.choice(["0001", "0002", "0007"]) if random.random() < 0.95 else "0009",
-            "answers": {"colour": f"0{random.randrange(3)}"},
-        }
+        gap = random.choice(["0001", "0002", "0007"]) if random.random() < 0.95 else "0009"
+        answers, period = {"colour": f"0{random.randrange(3)}"}, scheme.survey.period_of(datetime.now(UTC))
+        yield world.report(scheme, period, gap=gap, answers=answers)
 
 
 def counted_in(log: Path) -> dict[int, dict[int, tuple[int, int]]]:

@@ -12,6 +12,7 @@ from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from tests.gateway.clients import Crowd, Report, join
 from tests.gateway.forked import Forked
+from tests.gateway.world import report
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged
@@ -24,17 +25,9 @@ PERIODS = 2
 def reports_of(random: Random, count: int) -> Iterator[Report]:
     """Good reports of a small world, as devices send them."""
     for _ in range(count):
-        yield {
-            "survey": "s",
-            "fingerprint": SCHEME.fingerprint,
-            "period": f"{random.randrange(PERIODS):08x}",
-            "token": f"{random.randrange(1, 1 << 64):016x}",
-            "gap": f"{random.randint(1, HORIZON):04x}",
-            "answers": {
-                "colour": f"{random.randrange(COLOURS):02x}",
-                "page": random.randrange(1 << PAGES).to_bytes(2, "little").hex(),
-            },
-        }
+        page = random.randrange(1 << PAGES).to_bytes(2, "little").hex()
+        answers, gap = {"colour": f"{random.randrange(COLOURS):02x}", "page": page}, random.randint(1, HORIZON)
+        yield report(SCHEME, random.randrange(PERIODS), gap=f"{gap:04x}", answers=answers)
 
 
 def endure(
