@@ -1,11 +1,13 @@
 """`hearsay edge` over a topic: partitions, owners that die, and events that come too late."""
 
 import json
+import os
 import random
 import shutil
+import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -14,7 +16,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 
-from bench._processes import ServerProcess, workers
+from bench._processes import workers
 from servers.kafka_clients import connected
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
@@ -22,7 +24,7 @@ from stream_app.kafka import KafkaMessages, Topics, read_topic
 from stream_app.local import LocalStore
 from tests.helpers import town_calls as town
 from tests.helpers.eventually import eventually
-from tests.helpers.nursery import run
+from tests.helpers.nursery import Child, launch, run
 from views.reading import Results
 
 KEY = bytes(range(32))
@@ -72,16 +74,6 @@ class World:
         ended = run(*words, **self.environment)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
-
-    @contextmanager
-    def running(self, edge: Path) -> Iterator[ServerProcess]:
-        """An edge as a process, until the block ends."""
-        words = ("-m", "hearsay", "edge", str(edge), "--kafka", self.kafka.bootstrap)
-        process = ServerProcess(self.root / "log", 0, *words, **self.environment, COLUMNS="80").start()
-        try:
-            yield process
-        finally:
-            process.kill()
 
     def sent(self) -> int:
         """The last period that all partitions have sent, as their owners say."""
@@ -152,15 +144,28 @@ def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
     world.done("edge", str(paths["data"]), "--once", "--kafka", world.kafka.bootstrap)  # makes the key
     (world.root / "twin").mkdir()
     shutil.copy(world.root / "data" / "fleet.key", world.root / "twin")
-    with ExitStack() as running:
-        edges = [running.enter_context(world.running(path)) for path in paths.values()]
-        for part in range(kills):
-            world.write(came[1:][len(came) * part // kills : len(came) * (part + 1) // kills])
-            time.sleep(2 + 3 * rng.random())
-            edge = rng.choice(edges)
-            edge.kill()
-            edge.start()
-        eventually(lambda: world.sent() >= 9, seconds=WAIT_SECONDS)
+    with (world.root / "log").open("wb") as log:
+
+        def started(path: Path) -> Child:
+            command = [sys.executable, "-m", "hearsay", "edge", str(path), "--kafka", world.kafka.bootstrap]
+            child = launch(command, env={**os.environ, **world.environment, "COLUMNS": "80"}, stdout=log, stderr=log)
+            assert isinstance(child, Child)
+            return child
+
+        edges = {name: started(path) for name, path in paths.items()}
+        try:
+            for part in range(kills):
+                world.write(came[1:][len(came) * part // kills : len(came) * (part + 1) // kills])
+                time.sleep(2 + 3 * rng.random())
+                name = rng.choice(list(edges))
+                edges[name].kill()
+                edges[name].wait(WAIT_SECONDS)
+                edges[name] = started(paths[name])
+            eventually(lambda: world.sent() >= 9, seconds=WAIT_SECONDS)
+        finally:
+            for child in edges.values():
+                child.kill()
+                child.wait(WAIT_SECONDS)
     end = (town.START + timedelta(days=3)).isoformat()
     state = json.loads(world.done("edge", str(paths["data"]), "--end", end, "--json", "--kafka", world.kafka.bootstrap))
     assert (state["rows"], state["late"]) == (len(came), {})
@@ -178,9 +183,16 @@ def test_a_silent_partition_holds_nobody_up_and_a_wrong_key_is_refused(world: Wo
     someone = town.Call(1, town.START, "north")
     world.write([someone, replace(someone, at=town.START + timedelta(hours=9))])  # one partition has all
     path = world.edge("data", idle="1s")
-    with world.running(path):
-        eventually(lambda: world.sent() == 0, seconds=WAIT_SECONDS)
+    command = ["edge", str(path), "--kafka", world.kafka.bootstrap]
+    with (world.root / "log").open("wb") as log:
+        arguments = [sys.executable, "-m", "hearsay", *command]
+        child = launch(arguments, env={**os.environ, **world.environment}, stdout=log, stderr=log)
+        try:
+            eventually(lambda: world.sent() == 0, seconds=WAIT_SECONDS)
+        finally:
+            child.kill()
+            child.wait(WAIT_SECONDS)
     with connected(KafkaProducer, world.kafka, WAIT_SECONDS) as producer:
         producer.send(world.topic, b'{"msisdn": "1", "at": "2026-10-24 08:00:00"}', key=b"another").get(WAIT_SECONDS)
-    refused = run("edge", str(path), "--kafka", world.kafka.bootstrap, "--once", **world.environment)
+    refused = run(*command, "--once", **world.environment)
     assert refused.returncode == 1 and "the key of the record is not its msisdn" in refused.stderr
