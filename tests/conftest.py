@@ -12,7 +12,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from bench._processes import WorkerProcess
+from bench._processes import ServerProcess
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
@@ -93,9 +93,9 @@ def _brokers_are_short_lived() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _workers_are_forked() -> None:
-    """A worker is forked from a process that has imported everything: it needs no imports of its own."""
-    WorkerProcess.launch = staticmethod(launch)
+def _servers_are_forked() -> None:
+    """Workers, gateways and the like are forked from a process that has imported everything."""
+    ServerProcess.launch = staticmethod(launch)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,12 @@
 """The plan of the house: rooms reach into one another through faces, and no package grows beyond a dozen rooms."""
 
 import ast
+import doctest
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[1]
 ROOMS = (
@@ -80,3 +84,21 @@ def test_what_make_bench_runs_are_benchmarks() -> None:
     for path in (ROOT / "bench").glob("[!_]*.py"):
         functions = [node.name for node in ast.parse(path.read_text()).body if isinstance(node, ast.FunctionDef)]
         assert "run" in functions, f"{path.name} has no run(): let its name begin with _"
+
+
+def module_name(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_examples_compute_what_they_show(room: str) -> None:
+    showing = [path for path in SOURCES if path.is_relative_to(ROOT / room) and ">>> " in path.read_text()]
+    said: list[str] = []
+    for path in showing:
+        module = import_module(module_name(path))
+        runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+        for examples in doctest.DocTestFinder(exclude_empty=True).find(module, module.__name__):
+            runner.run(examples, out=said.append)
+        assert runner.tries > 0, f"{path.relative_to(ROOT)} shows examples that are not found"
+    assert not said, "".join(said)

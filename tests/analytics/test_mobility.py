@@ -26,8 +26,7 @@ from protocols.survey import Attribute
 from protocols.survey_text import parse_survey
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import publish, report_of
-from tests.helpers.scenario_truth import unique_devices
-from tests.helpers.town import live, truths
+from tests.helpers.town import live, truths, unique_devices
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))
 NORTH_SOUTH = "{north: [r0c0, r0c1], south: [r1c0, r1c1]}"

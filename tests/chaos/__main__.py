@@ -22,8 +22,6 @@ from tests.chaos.base import KafkaOrdeal
 from tests.chaos.fleet import FleetOrdeal
 from tests.chaos.large_surveys import LargeOrdeal
 from tests.chaos.many_values import ManyValuesOrdeal
-from tests.chaos.pieces import PiecesOrdeal
-from tests.chaos.places import PlacesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.gateways import endure
@@ -45,9 +43,7 @@ class Part(NamedTuple):
 PARTS = {
     "fleet": Part("faults of the Redis of a fleet", FleetOrdeal, Topics("fleet", 4, 1)),
     "large": Part("kills of workers that count large surveys", LargeOrdeal, Topics("large", 2, 1)),
-    "pieces": Part("kills of a worker between the pieces of a result", PiecesOrdeal, Topics("pieces", 1, 1), 30),
     "many": Part("kills of workers that count very many values", ManyValuesOrdeal, Topics("many", 4, 1), 20),
-    "places": Part("kills of workers that count places and pairs", PlacesOrdeal, Topics("places", 4, 1), 20),
 }
 WORKERS, BROKERS_PART, GATEWAYS = "workers", "brokers", "gateways"
 DEVICES, REPORTS_OF_DEVICES = 50, 10_000

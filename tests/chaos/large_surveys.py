@@ -84,16 +84,12 @@ class LargeOrdeal(KafkaOrdeal):
 
     def _has_counters(self, period: int) -> bool:
         """Whether every partition has written its counters of a period: what comes now is not in their first write."""
-        state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
-        keys = [
-            state_key("count", p, "counter", name, period) for p in range(self._topics.partitions) for name in SCHEMES
-        ]
-        return all(state.get(key) is not None for key in keys)
+        state, partitions = self._state(), range(self._topics.partitions)
+        return all(state.get(state_key("count", p, "counter", s, period)) for p in partitions for s in SCHEMES)
 
     def _deferred(self) -> dict[int, int]:
         """Partitions with a counter that is older than the position lists it, and the offset that it contains."""
-        state = {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
-        found: dict[int, int] = {}
+        state, found = self._state(), dict[int, int]()
         for partition in range(self._topics.partitions):
             position = state.get(state_key("count", partition, "position"))
             for period, listed in Position.decode(position).open.items() if position else ():
@@ -101,6 +97,9 @@ class LargeOrdeal(KafkaOrdeal):
                 if saved < listed.due:
                     found[partition] = min(saved, found.get(partition, saved))
         return found
+
+    def _state(self) -> dict[bytes, bytes]:
+        return {record.key: record.value for record in read_topic(self._kafka, self._topics.counting_changelog)}
 
     def _begun(self, group: Sequence[WorkerProcess]) -> Counter[tuple[int, int]]:
         """After which offsets of their partitions workers have begun to read, by their logs."""

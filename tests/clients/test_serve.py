@@ -28,7 +28,7 @@ from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.clients.cases import FILE
 from tests.clients.test_device import CAPPED
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.helpers.browser import find_browser, open_browser
 from tests.helpers.command_line import done
 from tests.helpers.node import LIBRARY, find_node
@@ -65,9 +65,8 @@ def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
     text = SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     (directory / "survey.yaml").write_text(text)
     data = directory / "data"
-    with nursery() as parent:
-        arguments = ["serve", str(directory / "survey.yaml"), "--data", str(data), *more]
-        server = Forked(parent, arguments, directory / "serve.log").start().wait_until_ready()
+    words = ("serve", str(directory / "survey.yaml"), "--data", str(data), *more)
+    with Forked(directory / "serve.log", *words).serving() as server:
         yield Lunch(server, Scheme(parse_survey(text)), data)
 
 
@@ -96,9 +95,7 @@ def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(
     authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
     assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
     wrong, right = (author["author"] for author in authors)
-    with nursery() as parent:
-        arguments = ["serve", str(file), "--data", str(tmp_path / "data")]
-        server = Forked(parent, arguments, tmp_path / "serve.log").start().wait_until_ready()
+    with Forked(tmp_path / "serve.log", "serve", str(file), "--data", str(tmp_path / "data")).serving() as server:
         address = f"http://127.0.0.1:{server.port}"
         with Device(tmp_path / "my.device") as device:
             for author, code in ((wrong, "signature"), ("YQ==", "settings")):

@@ -16,7 +16,7 @@ from stream_app.kafka import Topics, publish
 from tests.deploy.test_deploy import ALERTS
 from tests.docs.pages import RUNBOOKS, Page
 from tests.docs.test_commands import run_page
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.traffic import UNPUBLISHED
@@ -53,10 +53,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     try:
         happen(settings.kafka, Topics(), settings.clock_key_bytes())
         worker.wait_until_ready()
-        with nursery(HEARSAY_SETTINGS=str(stack.settings_file)) as parent:
-            Forked(
-                parent, ["gateway", "--web-port", str(web)], stack.directory / "gateway.log"
-            ).start().wait_until_ready()
+        words, settings_file = ("gateway", "--web-port", str(web)), str(stack.settings_file)
+        with Forked(stack.directory / "gateway.log", *words, HEARSAY_SETTINGS=settings_file).serving():
             yield {
                 "HEARSAY_SETTINGS": str(stack.settings_file),
                 "WORKER": f"http://127.0.0.1:{worker.port}",

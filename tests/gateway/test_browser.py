@@ -19,7 +19,7 @@ from lab.auditing.gateways import served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.gateway.clients import credentials
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, serving
 from tests.helpers.browser import PATIENCE_MS, open_browser
 from tests.helpers.node import LIBRARY
@@ -118,10 +118,8 @@ def test_the_device_at_try_shows_the_memo_and_the_report_and_moves_the_estimate(
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     page.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-    with nursery() as parent:
-        data = tmp_path / "data"
-        server = Forked(parent, ["serve", str(file), "--data", str(data)], tmp_path / "serve.log").start()
-        server.wait_until_ready()
+    words = ("serve", str(file), "--data", str(tmp_path / "data"))
+    with Forked(tmp_path / "serve.log", *words).serving() as server:
         page.goto(f"http://127.0.0.1:{server.port}/")
         expect(page).to_have_url(f"http://127.0.0.1:{server.port}/try")
         expect(page.locator("header")).to_contain_text("It needs https or a loopback address")

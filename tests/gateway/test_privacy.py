@@ -4,16 +4,14 @@ import json
 import socket
 import struct
 from contextlib import closing, suppress
-from functools import partial
 from pathlib import Path
 
+from bench._processes import ServerProcess
 from protocols.wire import REPORT
 from servers.ports import free_port
 from tests.gateway.clients import Crowd
-from tests.gateway.forked import Forked, nursery
 from tests.gateway.world import report, scheme
 from tests.helpers.certificates import Authority
-from tests.helpers.eventually import eventually
 
 HERE = "127.0.0.7"  # an address of this machine that nothing else uses
 
@@ -33,19 +31,25 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
     authority = Authority(tmp_path / "tls")
     certificate, key = authority.issue("server")
     tls = ["--tls-certificate", str(certificate), "--tls-key", str(key), "--client-ca", str(authority.certificate)]
-    with nursery() as parent:
-        said = []
-        for number, more in enumerate(([], tls)):
-            log = tmp_path / f"serve-{number}.log"
-            web = free_port()
-            arguments = ["serve", str(file), "--data", str(tmp_path / f"data-{number}"), "--log-level", "DEBUG", *more]
-            arguments += ["--web-port", str(web)]
-            server = Forked(parent, arguments, log).start()
-            eventually(partial(answers, server.port))
+    said = []
+    for number, more in enumerate(([], tls)):
+        log, port, web = tmp_path / f"serve-{number}.log", free_port(), free_port()
+        words = [
+            "-m",
+            "hearsay",
+            "serve",
+            str(file),
+            "--data",
+            str(tmp_path / f"data-{number}"),
+            "--log-level",
+            "DEBUG",
+        ]
+        words += ["--port", str(port), "--web-port", str(web), *more]
+        with ServerProcess(log, web, *words).serving() as server:
             sent = report(of)
             for body in (json.dumps(sent).encode(), b"\xff" * 50, b""):
                 for end in ("close", "reset", "half"):
-                    with closing(connected(server.port)) as connection:
+                    with closing(connected(port)) as connection:
                         head = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: %b\r\n" % REPORT.encode()
                         connection.sendall(head + b"content-length: %d\r\n\r\n%b" % (len(body), body))
                         if end == "reset":
@@ -55,10 +59,10 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
                                 connection.shutdown(socket.SHUT_WR)
                                 connection.recv(1000)
             if not more:
-                crowd = Crowd([server.port], iter([sent]))
+                crowd = Crowd([port], iter([sent]))
                 for thread in crowd.start(1):
                     thread.join(60)
-                said.append(asked(server.port, "/metrics"))
+                said.append(asked(port, "/metrics"))
             watched = {path: asked(web, path) for path in ("/live", "/ready", "/metrics", "/v1/surveys")}
             assert '{"live": true}' in watched["/live"] and '{"ready": true}' in watched["/ready"]
             assert "hearsay_gateway_ready 1.0" in watched["/metrics"] and "404" in watched["/v1/surveys"]
@@ -80,11 +84,3 @@ def asked(port: int, path: str) -> str:
         while data := connection.recv(65536):
             parts.append(data)
     return b"".join(parts).decode()
-
-
-def answers(port: int) -> bool:
-    try:
-        with closing(connected(port)):
-            return True
-    except OSError:
-        return False

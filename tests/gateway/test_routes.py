@@ -4,7 +4,6 @@ import json
 from pathlib import Path
 from threading import Thread, Timer
 
-import numpy as np
 import pytest
 
 from gateway.http import Limits
@@ -39,20 +38,6 @@ def test_every_report_that_was_answered_201_is_counted_once(tmp_path: Path) -> N
     (final,) = Results(store).histograms("buttons")
     assert (final.period, final.n) == (0, 9)
     store.close()
-
-
-def test_reports_become_frames_that_are_sorted_by_token_and_cut_by_partition() -> None:
-    log = KeepingLog(partitions=3)
-    sent = [report() for _ in range(100)]
-    with serving(log) as served:
-        assert served.post(sent).status == 201
-    frames = log.decoded()
-    assert [partition for partition, _ in frames] == [0, 1, 2]
-    for partition, frame in frames:
-        assert (frame.tokens % 3 == partition).all()
-        assert (np.diff(frame.tokens.astype(object)) > 0).all()
-    rows = {int(token): column for _, frame in frames for token, column in zip(frame.tokens, frame.gaps, strict=True)}
-    assert rows == {int(each["token"], 16): 7 for each in sent}
 
 
 @pytest.mark.parametrize(
@@ -132,15 +117,20 @@ def test_terms_are_the_bytes_that_the_fingerprint_is_made_of_and_can_be_cached()
         assert served.ask("GET", "/v1/surveys/none").status == 404
 
 
-def test_a_log_that_fails_is_answered_503_and_the_same_report_is_taken_later() -> None:
+def test_a_log_that_fails_is_answered_503_and_the_same_report_is_taken_later_and_refusals_are_counted() -> None:
     log, sent = KeepingLog(fails=True), report()
-    with serving(log) as served:
+    with serving(log, limits=Limits(head_bytes=2000)) as served:
         failed = served.post_one(sent)
         assert (failed.status, failed.headers["retry-after"]) == (503, "2")
         assert served.post([sent]).status == 503
         log.fails = False
         assert served.post_one(sent).status == 201
+        assert served.ask("POST", "/v1/reports", "{}", content_type="text/plain").status == 415
+        assert served.ask("GET", "/" + 2000 * "x").status == 431
+        page = served.ask("GET", "/metrics").body.decode()
     assert len(log.frames) == 1
+    for reason, requests in (("unavailable", 2), ("unsupported-media-type", 1), ("too-large", 1)):
+        assert f'hearsay_gateway_refused_requests_total{{reason="{reason}"}} {requests}.0' in page
 
 
 def test_when_writing_ends_for_good_everybody_who_waits_is_told_to_send_again(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,18 +233,6 @@ def test_health_and_metrics_say_how_much_and_nothing_about_private_presence() ->
     assert 'hearsay_gateway_reports_total{outcome="bad-gap",survey="buttons"} 1.0' in page
     assert "hearsay_gateway_write_seconds_count 2.0" in page
     assert "private" not in page
-
-
-def test_every_request_that_is_refused_or_to_be_sent_again_is_counted_by_reason() -> None:
-    log = KeepingLog(fails=True)
-    with serving(log, limits=Limits(head_bytes=2000)) as served:
-        for _ in range(2):
-            assert served.post_one(report()).status == 503
-        assert served.ask("POST", "/v1/reports", "{}", content_type="text/plain").status == 415
-        assert served.ask("GET", "/" + 2000 * "x").status == 431
-        page = served.ask("GET", "/metrics").body.decode()
-    for reason, requests in (("unavailable", 2), ("unsupported-media-type", 1), ("too-large", 1)):
-        assert f'hearsay_gateway_refused_requests_total{{reason="{reason}"}} {requests}.0' in page
 
 
 def test_the_description_names_every_route_content_type_and_reason() -> None:

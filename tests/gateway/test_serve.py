@@ -2,7 +2,6 @@
 
 import json
 import re
-import secrets
 import subprocess
 import sys
 import time
@@ -24,8 +23,9 @@ from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
 from stream_app.local.log import LocalLog
+from tests.gateway import world
 from tests.gateway.clients import Crowd, join
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.helpers.eventually import eventually
 from views.local import collector
 from views.reading import Results
@@ -63,15 +63,9 @@ def reports_of(scheme: Scheme, count: int) -> Iterator[dict[str, object]]:
     """Reports of the period that it is now; some cannot be counted."""
     random = Random(1)
     for _ in range(count):
-        period = scheme.survey.period_of(datetime.now(UTC))
-        yield {
-            "survey": "buttons",
-            "fingerprint": scheme.fingerprint,
-            "period": f"{period:08x}",
-            "token": secrets.token_hex(8),
-            "gap": random.choice(["0001", "0002", "0007"]) if random.random() < 0.95 else "0009",
-            "answers": {"colour": f"0{random.randrange(3)}"},
-        }
+        gap = random.choice(["0001", "0002", "0007"]) if random.random() < 0.95 else "0009"
+        answers, period = {"colour": f"0{random.randrange(3)}"}, scheme.survey.period_of(datetime.now(UTC))
+        yield world.report(scheme, period, gap=gap, answers=answers)
 
 
 def counted_in(log: Path) -> dict[int, dict[int, tuple[int, int]]]:
@@ -97,9 +91,7 @@ def test_what_was_confirmed_is_counted_once_after_every_kill(tmp_path: Path) -> 
     file, data = tmp_path / "survey.yaml", tmp_path / "data"
     file.write_text(text)
     scheme, random = Scheme(parse_survey(text)), Random(7)
-    with nursery() as parent:
-        server = Forked(parent, ["serve", str(file), "--data", str(data)], tmp_path / "serve.log").start()
-        server.wait_until_ready()
+    with Forked(tmp_path / "serve.log", "serve", str(file), "--data", str(data)).serving() as server:
         crowd = Crowd([server.port], reports_of(scheme, REPORTS), pause=0.02)
         threads = crowd.start(CLIENTS)
         for _ in range(KILLS):
@@ -138,8 +130,7 @@ def test_results_of_a_served_survey_are_on_its_dashboard_while_it_collects(tmp_p
     text = SURVEY.format(start=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
     file, log = tmp_path / "survey.yaml", tmp_path / "serve.log"
     file.write_text(text)
-    with nursery() as parent:
-        server = Forked(parent, ["serve", str(file), "--data", str(tmp_path / "data")], log).start().wait_until_ready()
+    with Forked(log, "serve", str(file), "--data", str(tmp_path / "data")).serving() as server:
         eventually(lambda: "Results as they come: " in log.read_text())
         (address,) = re.findall(r"Results as they come: (\S+)", log.read_text())
         for thread in Crowd([server.port], reports_of(Scheme(parse_survey(text)), SHOWN)).start(2):

@@ -4,7 +4,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,14 +20,15 @@ from gateway.door.keys import OpenKey
 from gateway.service import ChainedKeys, Senders, StateFile, TokenKeys
 from hearsay.commands.operations.gateway import app
 from hearsay.serving.exposure import Exposure
-from hearsay.serving.kafka_log import serve_kafka
+from hearsay.serving.kafka_log import FollowedRegistry, KafkaLog, serve_kafka
 from protocols.errors import SettingsError, StateError
 from protocols.scheme import Scheme
 from protocols.wire import REPORT, Frame, ReportHeader, decode_frame
-from servers.settings import Settings
+from servers.settings import KafkaSettings, Settings
+from stream_app.kafka import Topics, publish, read_topic
 from stream_app.local.log import LocalLog
 from tests.gateway.clients import bearer, credentials
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
 from tests.gateway.world import KEY, NOON, SCHEME, KeepingLog, Moment, embedded, report, scheme, serving
 from tests.helpers.dying import Killed, Steps
 from tests.helpers.eventually import eventually
@@ -264,9 +266,8 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
     (data / "gateway.key").write_text(KEY.hex())
     state = StateFile(data / "gateway.state")
     state.update(lambda before: OVER)
-    with nursery() as parent:
-        words = ["serve", str(file), "--data", str(data), "--tokens", str(tokens)]
-        server = Forked(parent, words, tmp_path / "serve.log").start().wait_until_ready()
+    words = ("serve", str(file), "--data", str(data), "--tokens", str(tokens))
+    with Forked(tmp_path / "serve.log", *words).serving() as server:
         sent = json.dumps(report(of_period=SCHEME.survey.period_of(datetime.now(UTC)))).encode()
         headers = {"content-type": REPORT, **bearer("phone")}
         with urlopen(Request(f"http://127.0.0.1:{server.port}/v1/reports", sent, headers), timeout=60) as answer:
@@ -278,3 +279,40 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
     assert key.survey == SCHEME.survey.id
     assert not (data / "gateway.key").exists()
     assert "gateway.key of an earlier version is erased" in server.log.read_text()
+
+
+def test_who_copies_the_files_of_two_gateways_after_a_period_was_closed_names_nobody(
+    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+) -> None:
+    """Failure would look like: a retry that is no repeat, or files that name a report. Control: a kept link."""
+    topics, now = fresh_topics(partitions=3, merge_partitions=1), Moment(time.time())
+    of = scheme(start=f"{datetime.fromtimestamp(now(), UTC):%Y-%m-%dT%H:%M:%SZ}")
+    publish(kafka_settings, topics, of.survey)
+    states = [tmp_path / name / "gateway.state" for name in ("first", "second")]
+    (tmp_path / "tokens").write_text("".join(credential_line(name, "device") for name in PEOPLE))
+    assert type_in("new", "--state", str(states[0])).exit_code == 0
+    kept = [type_in("export", "--state", str(states[0])).stdout_bytes]
+    assert type_in("import", "--state", str(states[1]), given=kept[0]).exit_code == 0
+    registry = FollowedRegistry(kafka_settings, topics)
+    keys = [ChainedKeys(StateFile(state), registry.schemes, now, registry.published_at) for state in states]
+    logs = [KafkaLog(kafka_settings, topics) for _ in states]
+    with (
+        serving(logs[0], [of], now, senders(keys[0])) as first,
+        serving(logs[1], [of], now, senders(keys[1])) as second,
+    ):
+        eventually(lambda: all(log.connected for log in logs))
+        for period in range(PERIODS):
+            for person, name in enumerate(PEOPLE):
+                served = [first, second][(person + period) % 2 :] + [first, second][: (person + period) % 2]
+                for gateway in served:  # the second one is a retry
+                    assert gateway.post_one(report(of, period), **bearer(name)).status == 201
+            now.value += DAY
+            for each in keys:
+                each.tend()
+        now.value += 2 * HOUR
+        for each in keys:
+            each.tend()
+    tokens = tokens_in((record.value for record in read_topic(kafka_settings, topics.reports)), of)
+    assert [len(tokens[header(of, period)]) for period in range(PERIODS)] == [len(PEOPLE)] * PERIODS
+    assert named(files_in(tmp_path), tokens) == 0
+    assert named(kept, tokens) == len(PEOPLE) * PERIODS

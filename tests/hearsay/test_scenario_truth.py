@@ -6,7 +6,7 @@ import pytest
 from analytics.windows import Window
 from hearsay.running.simulating import count_windows
 from producers.scenarios import Scenario, scenario
-from tests.helpers.scenario_truth import unique_devices, unique_histogram
+from tests.helpers.town import unique_devices, unique_histogram
 
 PERIODS = 20
 OVERLAPPING = [Window(first, last) for first in range(PERIODS) for last in range(first, min(first + 6, PERIODS))]

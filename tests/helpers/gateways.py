@@ -11,7 +11,8 @@ from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, publish
 from tests.gateway.clients import Crowd, Report, join
-from tests.gateway.forked import Forked, nursery
+from tests.gateway.forked import Forked
+from tests.gateway.world import report
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged
@@ -24,17 +25,9 @@ PERIODS = 2
 def reports_of(random: Random, count: int) -> Iterator[Report]:
     """Good reports of a small world, as devices send them."""
     for _ in range(count):
-        yield {
-            "survey": "s",
-            "fingerprint": SCHEME.fingerprint,
-            "period": f"{random.randrange(PERIODS):08x}",
-            "token": f"{random.randrange(1, 1 << 64):016x}",
-            "gap": f"{random.randint(1, HORIZON):04x}",
-            "answers": {
-                "colour": f"{random.randrange(COLOURS):02x}",
-                "page": random.randrange(1 << PAGES).to_bytes(2, "little").hex(),
-            },
-        }
+        page = random.randrange(1 << PAGES).to_bytes(2, "little").hex()
+        answers, gap = {"colour": f"{random.randrange(COLOURS):02x}", "page": page}, random.randint(1, HORIZON)
+        yield report(SCHEME, random.randrange(PERIODS), gap=f"{gap:04x}", answers=answers)
 
 
 def endure(
@@ -50,16 +43,9 @@ def endure(
     """Send, kill in turn, wait, and compare: every confirmed report is counted once, and the finals are a recount's."""
     kafka, random = KafkaSettings(bootstrap=broker.bootstrap), Random(seed)
     publish(kafka, topics, SCHEME.survey)
-    with (
-        nursery(HEARSAY_KAFKA_BOOTSTRAP=kafka.bootstrap) as parent,
-        workers(1, kafka, topics, KEY, directory) as (worker,),
-    ):
-        pair = [
-            Forked(parent, ["gateway", "--app", topics.prefix], directory / f"gateway-{number}.log").start()
-            for number in range(2)
-        ]
-        for gateway in pair:
-            gateway.wait_until_ready()
+    words, reached = ("gateway", "--app", topics.prefix), {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap}
+    pair = [Forked(directory / f"gateway-{number}.log", *words, **reached) for number in range(2)]
+    with workers(1, kafka, topics, KEY, directory) as (worker,), pair[0].serving(), pair[1].serving():
         crowd = Crowd([gateway.port for gateway in pair], reports_of(random, reports))
         threads = crowd.start(clients)
         for number in range(kills):

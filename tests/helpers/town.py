@@ -8,10 +8,10 @@ from analytics.mobility import CountHistory, WindowTruth
 from analytics.windows import Window
 from analytics.windows.first_reports import by_gap
 from lab.seeded_keyrings import seeded_keyring
-from producers.scenarios import Scenario
+from producers.scenarios import Presences, Scenario
+from protocols.arrays import Devices, Whole
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from tests.helpers.scenario_truth import unique_devices, unique_histogram
 
 
 def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:
@@ -48,3 +48,23 @@ def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dic
         )
         for window in windows
     }
+
+
+def true_histogram(presences: Presences, attribute: str, k: int) -> Whole:
+    """The number of present devices with each of the attribute's k values."""
+    return np.bincount(presences.values[attribute], minlength=k)
+
+
+def unique_devices(scenario: Scenario, first: int, last: int) -> Devices:
+    """The different devices present in at least one of the periods first..last, ascending."""
+    return np.unique(np.concatenate([scenario.presences(period).devices for period in range(first, last + 1)]))
+
+
+def unique_histogram(scenario: Scenario, attribute: str, first: int, last: int) -> Whole:
+    """The unique devices of periods first..last by each one's first value in the window (PROTOCOLS 7)."""
+    values: dict[int, int] = {}
+    for period in range(first, last + 1):
+        there = scenario.presences(period)
+        for device, value in zip(there.devices.tolist(), there.values[attribute].tolist(), strict=True):
+            values.setdefault(device, value)
+    return np.bincount(list(values.values()), minlength=len(scenario.attributes[attribute]))

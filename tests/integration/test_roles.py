@@ -221,17 +221,14 @@ class Secured:
             "HEARSAY_KAFKA_SSL_KEY": str(key),
         }
 
-    def settings(self, user: str) -> KafkaSettings:
-        """The same, as the settings that are made of it."""
-        given = {name.removeprefix("HEARSAY_KAFKA_").lower(): text for name, text in self.environment(user).items()}
-        return KafkaSettings.model_validate(given)
-
     def knows(self, user: str, role: Role | None = None) -> bool:
         """Whether a user can log in, and has the rights of a role: a broker learns of both a little later."""
+        given = {name.removeprefix("HEARSAY_KAFKA_").lower(): text for name, text in self.environment(user).items()}
+        settings = KafkaSettings.model_validate(given)
         try:
-            opened(KafkaAdminClient, self.settings(user), 10).close()
+            opened(KafkaAdminClient, settings, 10).close()
             if role is not None:
-                check_rights(self.settings(user), role)
+                check_rights(settings, role)
         except (ServerUnavailable, NotAllowed):
             return False
         return True

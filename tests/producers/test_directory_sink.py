@@ -33,15 +33,6 @@ def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> 
     return run
 
 
-def test_what_is_sent_from_a_capture_is_what_the_fleet_made(tmp_path: Path, capture: Capture) -> None:
-    direct, later = KeepingSink(), KeepingSink()
-    capture(direct)
-    capture(DirectorySink(tmp_path, 4, scheme()))
-    sent = send_capture(tmp_path, later)
-    assert later.records == direct.records
-    assert (sent.records, sent.bytes) == (len(direct.records), sum(len(value) for *_, value in direct.records))
-
-
 def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, capture: Capture) -> None:
     direct, failing = KeepingSink(), KeepingSink(fail_after=12)
     capture(direct)
@@ -55,15 +46,18 @@ def test_sending_goes_on_with_the_file_that_was_not_confirmed(tmp_path: Path, ca
     assert sent.files == sent.of_files == len(captured_files(tmp_path))
 
 
-def test_a_wish_to_stop_is_granted_between_files(tmp_path: Path, capture: Capture) -> None:
+def test_a_wish_to_stop_is_granted_between_files_and_what_is_sent_is_what_the_fleet_made(
+    tmp_path: Path, capture: Capture
+) -> None:
     capture(DirectorySink(tmp_path, 4, scheme()))
     some = KeepingSink()
     with pytest.raises(Stopped, match="send it again"):
         send_capture(tmp_path, some, stop=lambda: len(some.records) > 5)
     rest, direct = KeepingSink(), KeepingSink()
-    send_capture(tmp_path, rest)
+    sent = send_capture(tmp_path, rest)
     capture(direct)
     assert some.records + rest.records == direct.records
+    assert (sent.records, sent.bytes) == (len(rest.records), sum(len(value) for *_, value in rest.records))
 
 
 def test_what_was_not_flushed_is_not_captured(tmp_path: Path) -> None:

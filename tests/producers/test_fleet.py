@@ -14,8 +14,6 @@ from producers.simulation import Simulation
 from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.wire import row_faults
-from protocols.wire.frame import FINE
 from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token, tokens_of
 from tests.producers.populations import CLOCK_KEY, COLOURS, KEYRING, PLANS, Alternating, counted, scheme
@@ -71,15 +69,6 @@ def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: Ma
                 assert (name, answer) == (question.name, alone[0].tobytes())
             expected += 1
     assert len(rows) == expected == sum(len(f) for f in sink.frames(survey))
-
-
-@pytest.mark.parametrize("survey", [scheme(), scheme(SPL)])
-def test_every_row_is_good_and_meets_its_partition(fleet: MakeFleet, survey: Scheme) -> None:
-    sink = KeepingSink(partitions=3)
-    fleet(survey, sink).run(range(2))
-    for partition, frame in sink.routed(survey):
-        assert (row_faults(frame, survey, partition, 3) == FINE).all()
-        assert (frame.tokens[1:] > frame.tokens[:-1]).all()
 
 
 def test_a_period_is_closed_after_its_reports_in_every_partition(fleet: MakeFleet) -> None:

@@ -13,10 +13,8 @@ import pyarrow.parquet
 import pytest
 import redis
 
-from producers.events.people import People
 from producers.events.quality import Fault
-from protocols.errors import DeliveryError, ReplayError, Stopped
-from protocols.respondent import Respondent
+from protocols.errors import ReplayError, Stopped
 from tests.helpers.sinks import KeepingSink, rows_by_token
 from tests.producers.events import (
     AREAS,
@@ -32,7 +30,7 @@ from tests.producers.events import (
     survey,
     write,
 )
-from tests.producers.populations import CLOCK_KEY, KEYRING
+from tests.producers.populations import CLOCK_KEY
 
 
 def test_a_shuffled_dirty_file_gives_what_a_careful_computation_gives(replay: MakeReplay, tmp_path: Path) -> None:
@@ -158,23 +156,6 @@ def test_who_has_no_listed_value_reports_like_everybody_else(
         assert set(counts) == {AREAS.index(other)}
 
 
-def test_taking_turns_changes_who_answers_and_not_who_reports(replay: MakeReplay, tmp_path: Path) -> None:
-    """Also of people without a known value: so answers are a random part of reports."""
-    events = history(60, 1)
-    rows = [[e.person, e.at.isoformat(), e.area if i % 2 else "?", str(e.minutes)] for i, e in enumerate(events)]
-    path, turns = write(tmp_path / EVENTS, rows), survey("spl", "eps: 20, one_in: 3")
-    sink = KeepingSink()
-    summary = replay(path, sink, scheme=turns).run()
-    seen = reported(sink, turns, {e.person for e in events})
-    assert summary.unlisted > 0 and seen.keys() == computed(events).keys()
-    respondent, people = Respondent(turns, KEYRING), sorted({e.person for e in events})
-    devices = People(KEYRING).devices(pa.array(people))
-    answering = {p: dict(zip(people, respondent.answering(devices, p), strict=True)) for p in range(4)}
-    for (period, person), answers in seen.items():
-        assert len(answers) == (2 if answering[period][person] else 0)
-    assert {len(answers) for answers in seen.values()} == {0, 2}
-
-
 def test_periods_are_closed_in_order_and_all_at_the_end(replay: MakeReplay, tmp_path: Path) -> None:
     """Nothing happens in periods 1 to 5: they are closed with the first report that follows."""
     events = [Event("a", START, "north", 1), Event("a", START + timedelta(hours=36), "east", 1)]
@@ -216,20 +197,6 @@ def test_a_stopped_replay_goes_on_where_it_was(replay: MakeReplay, tmp_path: Pat
     assert reported(sink, survey(), {e.person for e in events}) == computed(events)
     assert summary.reports == len(computed(events))
     assert summary.faults[Fault.DUPLICATE].count == 3
-
-
-def test_a_crash_is_repaired_by_running_again_even_without_the_checkpoint(replay: MakeReplay, tmp_path: Path) -> None:
-    events = history()
-    path = write(tmp_path / EVENTS, [e.row() for e in events])
-    sink = KeepingSink(fail_after=13)
-    with pytest.raises(DeliveryError):
-        replay(path, sink).run()
-    for checkpoint in (tmp_path / "workspace").glob("*.json"):
-        checkpoint.unlink()
-    sink.fail_after = None
-    replay(path, sink).run()
-    rows = rows_by_token(sink.frames(survey()))
-    assert len(rows) == len(computed(events))
 
 
 def test_a_second_replay_of_the_same_file_at_the_same_time_is_refused(replay: MakeReplay, tmp_path: Path) -> None:

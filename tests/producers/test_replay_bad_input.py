@@ -131,11 +131,6 @@ def test_a_year_of_five_digits_is_a_bad_time(replay: MakeReplay, tmp_path: Path)
     assert (summary.faults[Fault.BAD_TIME].count, summary.reports) == (len(ROWS), 0)
 
 
-def test_any_tolerance_may_be_given(replay: MakeReplay, tmp_path: Path) -> None:
-    options = replace(OPTIONS, tolerance=timedelta.max)
-    assert replay(write(tmp_path / EVENTS, ROWS), KeepingSink(), options).run().reports == len(computed(A_DAY))
-
-
 def test_a_line_with_two_unknown_values_is_named_once(replay: MakeReplay, tmp_path: Path) -> None:
     path = write(tmp_path / EVENTS, [["a", START.isoformat(), "atlantis", "long"]])
     found = replay(path, KeepingSink()).run().faults[Fault.UNKNOWN_VALUE]
@@ -244,28 +239,26 @@ def test_a_sample_is_the_beginning_of_each_file(tmp_path: Path, monkeypatch: pyt
     assert 100 <= found.rows < 200 and not found.complete
 
 
-def test_too_many_faults_stop_a_replay_before_its_first_report(replay: MakeReplay, tmp_path: Path) -> None:
-    rows = [event.row() for event in PAST]
-    for row in rows[::5]:
-        row[1] = "yesterday"
-    sink = KeepingSink()
-    with pytest.raises(ReplayError, match=r"20\.\d% have one fault: bad time \(first at line 2\); nothing was sent"):
-        replay(write(tmp_path / EVENTS, rows), sink, replace(OPTIONS, most_faults=0.05)).run()
-    assert not sink.frames(SCHEME)
-
-
-def test_faults_that_come_later_stop_before_more_is_reported(
-    replay: MakeReplay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("bad", "sent", "complaint"),
+    [
+        (slice(0, None, 5), False, r"20\.\d% have one fault: bad time \(first at line 2\); nothing was sent"),
+        (slice(len(PAST) // 2, None, 2), True, r"bad time .*reports were sent"),
+    ],
+    ids=["at once", "later"],
+)
+def test_too_many_faults_stop_before_more_is_reported(
+    replay: MakeReplay, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: slice, sent: bool, complaint: str
 ) -> None:
-    monkeypatch.setattr("producers.files.csv_events.BLOCK_BYTES", 1 << 10)
-    rows = [event.row() for event in PAST]
-    for row in rows[len(rows) // 2 :: 2]:
+    if sent:
+        monkeypatch.setattr("producers.files.csv_events.BLOCK_BYTES", 1 << 10)
+    rows, sink = [event.row() for event in PAST], KeepingSink()
+    for row in rows[bad]:
         row[1] = "yesterday"
-    sink = KeepingSink()
-    with pytest.raises(ReplayError, match=r"bad time .*reports were sent"):
+    with pytest.raises(ReplayError, match=complaint):
         replay(write(tmp_path / EVENTS, rows), sink, replace(OPTIONS, most_faults=0.05)).run()
     periods = {frame.period for frame in sink.frames(SCHEME)}
-    assert periods and max(periods) < 7
+    assert bool(periods) == sent and max(periods, default=0) < 7
 
 
 def test_many_files_are_one_stream(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from producers.scenarios.telemetry import Distribution, Telemetry, zipf
-from tests.helpers.scenario_truth import true_histogram
+from tests.helpers.town import true_histogram
 
 PLAN: dict[str, Distribution] = {"plan": {"free": 6, "basic": 3, "pro": 1, "none": 0}}
 SHARES = np.array([0.6, 0.3, 0.1, 0])

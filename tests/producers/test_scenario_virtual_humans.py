@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from producers.scenarios import Scenario
 from producers.scenarios.virtual_humans import VirtualHumans, festival_week
-from tests.helpers.scenario_truth import true_histogram, unique_devices
+from tests.helpers.town import true_histogram, unique_devices
 
 PUBLISHED = festival_week()
 

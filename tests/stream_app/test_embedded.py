@@ -8,8 +8,7 @@ import sys
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
-from random import Random
-from subprocess import PIPE, Popen, TimeoutExpired, run
+from subprocess import run
 
 import pytest
 from structlog.testing import capture_logs
@@ -18,7 +17,9 @@ from protocols.errors import DeliveryError, FingerprintChanged, LogError, Result
 from stream_app.finals import Final
 from stream_app.local import LocalStore, embedded
 from stream_app.local import log as local_log
+from stream_app.local.log import LocalLog
 from tests.helpers.another_release import never_choose
+from tests.helpers.dying import Killed, Steps
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import (
     KEY,
@@ -84,9 +85,8 @@ def events_of_a_week() -> list[Event]:
 
 
 def report_a_week(directory: Path) -> None:
-    """What the child process does: report a week from the beginning, as a fleet does that was interrupted."""
+    """Report a week from the beginning, as a fleet does that was interrupted."""
     with collector(directory, [SCHEME.survey], KEY, KEY, partitions=2) as app:
-        print("open", flush=True)
         dealt = deal(events_of_a_week(), 2)
         for pair in zip(*dealt, strict=True):
             for partition, event in enumerate(pair):
@@ -115,35 +115,23 @@ def test_with_a_pace_only_what_closes_a_period_is_written_at_once_and_nothing_is
         assert [final.n for final in Results(again.store).histograms("s")] == [len(rows)] * 2
 
 
-def test_killed_at_any_moment_it_loses_nothing_and_counts_nothing_twice(
+def test_killed_between_two_steps_it_loses_nothing_and_counts_nothing_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A failure would be a final that differs from the recount's, or one that changed between two kills."""
-    random = Random(7)
     monkeypatch.setattr(local_log, "LARGE_BYTES", 1)  # so that kills come while logs begin anew, too
-    child = f"""
-from pathlib import Path
-from stream_app.local import log
-from {__name__} import report_a_week
-log.LARGE_BYTES = 1
-report_a_week(Path({str(tmp_path)!r}))
-"""
+    steps = Steps(monkeypatch, (LocalLog, "sync"), (LocalLog, "forget"), (LocalStore, "write"))
     published: dict[bytes, bytes] = {}
-    for _ in range(3):
-        with Popen([sys.executable, "-c", child], stdout=PIPE, cwd=Path.cwd()) as process:
-            assert process.stdout is not None and process.stdout.readline() == b"open\n"
-            with suppress(TimeoutExpired):
-                process.wait(random.uniform(0, 0.4))
-            process.kill()
+    for fatal in (3, 17, 32, 49, 67, 0):
+        steps.begin(fatal)
+        with suppress(Killed):
+            report_a_week(tmp_path)
         store = LocalStore.existing(tmp_path)
         finals = {message.key: message.value for message in store.messages("histograms")}
+        results = {final.period: counts_of(final) for final in map(Final.decode, Results(store).finals("s").values())}
         store.close()
         assert finals | published == finals, "a final changed or was lost"
         published = finals
-    report_a_week(tmp_path)
-    store = LocalStore.existing(tmp_path)
-    results = {final.period: counts_of(final) for final in map(Final.decode, Results(store).finals("s").values())}
-    store.close()
     assert results == Recount.of(deal(events_of_a_week(), 2)).finals
 
 
@@ -331,13 +319,3 @@ def test_a_bit_that_changes_in_the_store_is_noticed(
         database.execute(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", (value, flipped))
         database.commit()
     database.close()
-
-
-def test_a_store_of_another_release_is_refused(tmp_path: Path) -> None:
-    database = sqlite3.connect(tmp_path / "results.sqlite")
-    database.execute("CREATE TABLE state (key BLOB PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
-    database.commit()
-    database.close()
-    for opening in (LocalStore.existing, lambda directory: collector(directory, [SCHEME.survey], KEY, KEY)):
-        with pytest.raises(StateError, match="tables of another release"):
-            opening(tmp_path)

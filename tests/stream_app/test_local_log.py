@@ -1,7 +1,7 @@
 """The log in a file."""
 
 from pathlib import Path
-from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -9,11 +9,7 @@ from protocols.errors import LogError
 from stream_app.counting.judging import Record
 from stream_app.local import log as local_log
 from stream_app.local.log import Cut, LocalLog
-
-
-class Crash(Exception):
-    """The process ends here."""
-
+from tests.helpers.dying import Killed
 
 RECORDS = [Record(0, "text/plain", b"one"), Record(1, "", b""), Record(2, "x", bytes(300))]
 
@@ -56,12 +52,11 @@ def test_whatever_a_lost_power_leaves_after_the_confirmed_records_is_cut_off(tmp
     write(path, RECORDS[:1])
     confirmed = path.stat().st_size
     write(path, RECORDS[1:])
-    data = bytearray(path.read_bytes())
     if damage == "zeros":
-        data[confirmed:] = bytes(len(data) - confirmed)
+        data = path.read_bytes()
+        path.write_bytes(data[:confirmed] + bytes(len(data) - confirmed))
     else:
-        data[confirmed + 8] ^= 1  # in the first of two records
-    path.write_bytes(data)
+        flip(path, confirmed + 8)  # in the first of two records
     assert read(path, confirmed=1) == []
     write(path, RECORDS[1:])
     assert read(path) == RECORDS
@@ -104,8 +99,8 @@ def test_whole_records_behind_a_damaged_one_are_kept_and_told_before_they_are_cu
     flip(path, (ends[record] if at >= 0 else ends[record + 1]) + at)
     damaged = path.read_bytes()
     for _ in range(2):  # a crash while it is told does not change what is told
-        with pytest.raises(Crash):
-            LocalLog(path, 0, _crash)
+        with pytest.raises(Killed):
+            LocalLog(path, 0, Mock(side_effect=Killed))
         assert path.read_bytes() == damaged
     log = LocalLog(path, 0, lambda cut: told.append((cut, path.stat().st_size)))
     assert log.unread == RECORDS[:record]
@@ -118,10 +113,6 @@ def test_whole_records_behind_a_damaged_one_are_kept_and_told_before_they_are_cu
     assert (cut.offset, list(cut.records)) == (record, RECORDS[record + 1 :])
     assert cut.damaged_bytes == ends[record + 1] - ends[record]
     assert cut.file.read_bytes() == damaged[ends[record] :]
-
-
-def _crash(*_: Any) -> None:
-    raise Crash("a crash")
 
 
 def test_no_sender_can_put_a_record_into_a_value(tmp_path: Path) -> None:

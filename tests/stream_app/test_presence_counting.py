@@ -1,62 +1,23 @@
 """Counting where presence has noise: late rows, reports that support too many values, and what metrics show."""
 
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
 
 from protocols.scheme import Scheme
 from protocols.wire import ROW_REASONS, row_faults
-from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.monitoring import PartitionState, StateCollector
 from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import random_frame
-from tests.stream_app.crashes import Step, World, counting, parts, scripts
 from tests.stream_app.faust_app.test_agents import REPORTS, Partition, records
-from tests.stream_app.test_exactness import logs
-from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Reports, Row, Tick, scheme, wire
+from tests.stream_app.worlds import SCHEME, Reports, Row, scheme
 
 NOISED = scheme("presence_epsilon: 1,")
-
-
-def late_rows(events: Sequence[Event]) -> Counter[int]:
-    """By the period that was the next to close: rows of closed periods that windows could still reach."""
-    through, late = -1, Counter[int]()
-    for event in events:
-        if isinstance(event, Tick):
-            through = max(through, event.through)
-        elif isinstance(event, Reports) and through - HORIZON < event.period <= through:
-            late[through + 1] += len(event.rows)
-    return Counter({period: rows for period, rows in late.items() if period <= through})
-
-
-@settings(max_examples=80, deadline=None)
-@given(logs, scripts)
-def test_whatever_happens_to_its_workers_late_rows_belong_to_the_next_period_to_close(
-    events: list[Event], script: list[Step]
-) -> None:
-    log = [Record(offset, *wire(event, NOISED)) for offset, event in enumerate(events)]
-    world = World(lambda records: counting(log, PartitionCounter(0, 1, {"s": NOISED}.get, KEY, records)), len(log))
-    world.run(script)
-    sent = reversed(parts(world.topics["partials"]))
-    closed = {part.period: sum(part.late.values()) for part in sent if part.closed}
-    assert Counter({period: late for period, late in closed.items() if late}) == late_rows(events)
-
-
-def test_parts_have_late_rows_by_period_and_refused_rows_without_repeats() -> None:
-    counter = PartitionCounter(0, 1, {"s": SCHEME}.get, KEY)
-    refused = Reports(1, (Row(3), Row(3), Row(4, gap=9)))
-    for offset, event in enumerate((Reports(0, (Row(1),)), Tick(0), Reports(0, (Row(2),)), refused, Tick(1))):
-        counter.apply(Record(offset, *wire(event)))
-    found = [(part.period, part.late, part.refused) for part in parts(counter.flush())]
-    assert found == [(0, {}, 0), (1, {0: 1}, 1)]
 
 
 WIDE = "{name: a, range: {last: 99}, mechanism: oue}"

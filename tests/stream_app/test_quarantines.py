@@ -103,26 +103,6 @@ def test_an_error_while_a_survey_is_counted_quarantines_it_and_the_others_are_co
     )
 
 
-def test_a_survey_that_goes_on_is_read_again_from_where_it_stood_and_counted_once(bug: Bug) -> None:
-    store: Store = {}
-    bug.on = False
-    read(store, BOTH, 1)
-    bug.on = True
-    read(store, BOTH, 5)
-    bug.on = False
-    read(store, BOTH)
-    assert "bad" in start(store).quarantines
-    resume(store)
-    counter = start(store)
-    assert (counter.next_offset, dict(counter.quarantines)) == (1, {})
-    assert counter.open_periods["bad", 0].offset == 0, "its state of before is kept"
-    counter.apply_all(records(BOTH)[1:])
-    assert counted(counter) == {("good", 0): 2, ("bad", 1): 1}
-    assert counter.rejects["bad"] == Counter({"repeat": 1})
-    keep(store, counter.flush())
-    assert start(store).next_offset == 6
-
-
 def test_a_survey_that_fails_again_is_quarantined_again_until_it_is_resumed_again(bug: Bug) -> None:
     store: Store = {}
     read(store, BOTH)

@@ -2,15 +2,12 @@
 
 from collections import Counter
 
-import pytest
-
-from protocols.errors import StateError
 from stream_app.counting.judging import Record
 from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import state_key
-from tests.stream_app.crashes import keep, outputs, parts, progress
-from tests.stream_app.worlds import KEY, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of
+from tests.stream_app.crashes import keep, parts, progress
+from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, log_of
 
 EVENTS: list[Event] = [
     Reports(0, (Row(1), Row(2))),
@@ -59,17 +56,6 @@ def test_a_counter_older_than_the_position_says_is_counted_again_from_where_it_s
     assert in_full(finish(store)) == EXPECTED
 
 
-@pytest.mark.parametrize("refused", [Garbage(b"?"), Reports(0, (Row(8),)), Reports(9, (Row(8),))])
-def test_what_was_refused_is_not_refused_again_when_the_log_is_read_again(refused: Reports | Garbage) -> None:
-    log = log_of([Tick(0), Reports(1, (Row(1),)), Reports(1, (Row(2),)), refused])
-    counter = state_key("count", 0, "counter", "s", 1)
-    store = state_after(2, 4, log=log) | {counter: state_after(2, log=log)[counter]}
-    assert start(store).next_offset == 2
-    worker = finish(store, log)
-    assert sum(sum(reasons.values()) for reasons in worker.rejects.values()) == 1
-    assert not outputs(worker.flush(), "deadletters")
-
-
 def test_a_counter_newer_than_the_position_says_skips_what_it_contains() -> None:
     store = {**state_after(1, 3), **{key: value for key, value in state_after(1).items() if b"position" in key}}
     assert start(store).next_offset == 1
@@ -114,8 +100,3 @@ def test_a_counter_that_waited_in_memory_is_counted_again_from_its_record_and_th
     assert in_full(again) == EXPECTED
     keep(store, worker.flush(everything=True))
     assert start(store).next_offset == 3, "a worker that leaves writes everything"
-
-
-def test_a_position_that_cannot_be_read_is_an_error() -> None:
-    with pytest.raises(StateError, match="cannot be read"):
-        start(state_after(1) | {state_key("count", 0, "position"): b"h3\xff"})

@@ -1,18 +1,14 @@
 """State that another release has written is read, or refused with a sentence; never taken for something else."""
 
-import json
-import lzma
 import sqlite3
 import tarfile
-from base64 import b64decode
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from protocols.errors import AnotherRelease, StateError
+from protocols.errors import StateError
 from protocols.randomness import Keyring
-from stream_app.counting.partials import decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log import codec
 from stream_app.log.codec import pack, unpack
@@ -67,20 +63,3 @@ def test_a_data_directory_of_version_0_1_is_refused_with_a_sentence_and_stays_as
         with pytest.raises(StateError, match="the state has version 1, and this release reads versions from 3 on"):
             unpack(record)
     assert len(records) == 5
-
-
-def test_topics_of_version_0_1_are_refused_with_a_sentence() -> None:
-    """Failure would look like: counts of an earlier rule taken for ours."""
-    topics = json.loads(lzma.decompress((STATES / "topics-of-0.1.json.xz").read_bytes()))
-    counting, merging = (topics[f"hearsay-{table}-changelog"] for table in ("counting", "merging"))
-    for records, recover in (
-        (counting, lambda found: PartitionCounter(0, 8, SURVEYS.get, KEY, found)),
-        (merging, lambda found: Merger(0, 8, SURVEYS.get, Keyring(bytes(32)), found)),
-    ):
-        found = [(key.encode(), b64decode(value)) for _, key, value, _ in records if value is not None]
-        assert found
-        with pytest.raises(AnotherRelease, match="the state has version 2, and this release reads versions from 3 on"):
-            recover([(key.replace(key.split(b"/")[1], b"0", 1), value) for key, value in found])
-    for _, _, value, _ in topics["hearsay.partials"]:
-        with pytest.raises(AnotherRelease, match="the state has version 2"):
-            decode_partial(b64decode(value))

@@ -1,4 +1,4 @@
-"""Published forecasts: made from finals alone, the same bytes after any restart, nothing about suppressed cells."""
+"""Published forecasts: made from finals alone, nothing about suppressed cells."""
 
 import numpy as np
 import pytest
@@ -10,11 +10,9 @@ from stream_app.counting import Statistics
 from stream_app.finals import Final, NotCounted, release
 from stream_app.finals.final import message
 from stream_app.log.flushes import FINALS
-from tests.helpers.published import Kept, build_histogram, come
+from tests.helpers.published import Memory, build_histogram
 from views.forecasts import FORECASTS, ForecastResult, cells, observe
 from views.reading import Results
-from views.results import HISTOGRAMS
-from views.runner import Runner
 
 PERIODS, SEASON, DAY_OFF = 190, 7, 150
 TERMS = """{id: days, start: 2026-01-05T00:00:00Z, period: 1d, %s, horizon: 2, clock: source,
@@ -49,19 +47,9 @@ def final(scheme: Scheme, period: int, devices: int | None = None) -> Final:
     return Final.of(scheme, period, counts, NotCounted())
 
 
-def published(scheme: Scheme, finals: list[Final], restarts: frozenset[int] = frozenset()) -> Results:
-    """Everything that is published if the runner is restarted after some periods, some before their forecast."""
-    kept = Kept([scheme.survey])
-    runner = Runner([kept])
-    messages = [message(FINALS, final.survey, final.period, final.encode()) for final in finals]
-    for number, (final, output) in enumerate(zip(finals, messages, strict=True)):
-        runner.apply(come([output], scheme.survey))
-        if final.period in restarts:
-            if final.period % 2:  # killed before the histogram, which says that a period is complete
-                kept.kept = [m for m in kept.kept if m.topic != HISTOGRAMS.name or m.key != output.key]
-            runner = Runner([kept])
-            runner.apply(come(messages[: number + 1], scheme.survey))
-    return Results(kept)
+def published(scheme: Scheme, finals: list[Final]) -> Results:
+    """Everything that is published."""
+    return Memory([message(FINALS, one.survey, one.period, one.encode()) for one in finals], scheme.survey)
 
 
 @pytest.fixture(scope="module")
@@ -80,14 +68,6 @@ def whole(scheme: Scheme, finals: list[Final]) -> Results:
 
 
 @pytest.mark.long(part="statistics")
-def test_a_restart_publishes_the_same_bytes(scheme: Scheme, finals: list[Final], whole: Results) -> None:
-    expected = whole.values(FORECASTS, scheme.survey.id)
-    again = published(scheme, finals, frozenset({20, 121, 150}))
-    assert again.values(FORECASTS, scheme.survey.id) == expected
-    assert [key.period for key in expected] == list(range(49, PERIODS))  # from the first fit on, one for each final
-
-
-@pytest.mark.long(part="statistics")
 def test_a_suppressed_period_has_no_forecast_and_no_effect(scheme: Scheme, finals: list[Final], whole: Results) -> None:
     results = {result.period: result for result in whole.forecasts(scheme.survey.id)}
     assert all(table.suppressed == "minimum" and table.mean is None for table in results[170].tables)
@@ -95,6 +75,7 @@ def test_a_suppressed_period_has_no_forecast_and_no_effect(scheme: Scheme, final
     others = [final(scheme, 170, devices=399) if found.period == 170 else found for found in finals]
     later = published(scheme, others[:170]).values(FORECASTS, scheme.survey.id)
     assert later.items() <= whole.values(FORECASTS, scheme.survey.id).items()
+    assert sorted(results) == list(range(49, PERIODS)), "from the first fit on, one for each final"
 
 
 def test_what_leaves_its_interval_is_marked(scheme: Scheme, whole: Results) -> None:

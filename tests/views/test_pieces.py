@@ -97,3 +97,10 @@ def test_a_provisional_result_whose_pieces_are_half_replaced_is_not_read() -> No
     before, after = (made(0, SMALL, seed) for seed in (1, 2))
     assert read([*before, *after]).live("s") is not None
     assert read([*before, after[0]]).live("s") is None
+
+
+def test_wherever_publishing_ends_a_result_is_whole_or_not_there() -> None:
+    """A worker may be killed after some pieces, and before what lists them."""
+    cut = made(2, SMALL)
+    seen = [{*shown(cut[:end])} for end in range(len(cut) + 1)]
+    assert all(some <= seen[-1] for some in seen) and not seen[0] and len(seen[-1]) == 5

@@ -112,15 +112,3 @@ def test_a_reader_of_a_directory_finds_what_came_after_an_id(in_a_directory: Wri
     in_a_directory(live(1), final(MOBILITY, "s", 0, b"one"))  # the first replaces, the second is there already
     assert [message.key for _, message in store.after(ids[-1])] == [b"s"]
     assert [message.key for _, message in store.after(0)] == [b"t", b"s/0", b"s"]
-
-
-def test_stores_are_told_apart(tmp_path: Path) -> None:
-    directories = [tmp_path / name for name in "ab"]
-    for directory in directories:
-        directory.mkdir()
-        LocalStore.to_write(directory).close()
-    identities = []
-    for directory in (*directories, directories[0]):
-        with closing(LocalStore.existing(directory)) as store:
-            identities.append(store.identity)
-    assert identities[0] == identities[2] != identities[1]

@@ -1,5 +1,7 @@
 """What is published, and what is not."""
 
+import gzip
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,11 +12,14 @@ import pytest
 from analytics.estimation import norm_sub
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
+from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.finals import release
 from tests.helpers.crowd import counts_of, scheme_of
-from tests.helpers.published import build_histogram
+from tests.helpers.published import Memory, build_histogram
+from tests.stream_app.merges import Owner, part, progress
+from tests.stream_app.worlds import SCHEME, scheme
 from views.results import Histogram
 from views.results.schemas import schema
 from views.view import View, all_views
@@ -35,17 +40,6 @@ def crowd(scheme: Scheme, people: int = 20_000) -> Counts:
 def histogram(terms: str = "", people: int = 20_000, period: int = 0) -> Histogram:
     scheme = scheme_of(ATTRIBUTE, f"{TERMS} {terms}")
     return build_histogram("final", scheme, period, crowd(scheme, people))
-
-
-def test_a_result_says_how_often_each_value_occurs_and_how_sure_that_is() -> None:
-    result = histogram().attribute("a")
-    assert result.estimate is not None and result.consistent is not None
-    for truth, value, error, low, high in zip(
-        (0.7, 0.25, 0.05), result.estimate, result.error, result.low, result.high, strict=True
-    ):
-        assert abs(value - truth) < 5 * error
-        assert low < value < high
-    assert abs(sum(result.consistent) - 1) < 1e-9
 
 
 @pytest.mark.parametrize("mechanism", ["l-geometric", "l-grr"])
@@ -69,13 +63,6 @@ def test_ordered_mechanisms_publish_a_smoothed_histogram_with_intervals(mechanis
     else:
         assert result.consistent == pytest.approx(nearest, abs=0.001), "but for rounding"
         assert (result.consistent_low, result.consistent_high) == (None, None)
-
-
-def test_a_result_says_under_which_terms_it_was_collected_and_what_they_promise() -> None:
-    result, scheme = histogram(), scheme_of(ATTRIBUTE, TERMS)
-    assert result.fingerprint == scheme.fingerprint
-    assert result.guarantees.per_report.whole == scheme.guarantees.per_report.whole
-    assert (result.begin, result.end) == scheme.survey.bounds(0)
 
 
 def test_a_result_names_the_relation_of_every_guarantee() -> None:
@@ -125,3 +112,33 @@ def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() 
 def test_the_page_on_collecting_names_the_topic_and_content_type_of_every_result(topic: View[Any]) -> None:
     row = rf"^\| `hearsay\.{topic.name}` \|.*\| `{re.escape(topic.content_type)}` \|"
     assert re.search(row, (DOCS / "collecting.md").read_text(), re.MULTILINE)
+
+
+def test_a_histogram_and_a_mobility_report_of_a_period_agree_on_what_both_contain() -> None:
+    few, many = scheme("minimum: 50,"), scheme()
+    for terms, suppressed in ((few, "minimum"), (many, None)):
+        owner = Owner(partitions=1, lookup={"s": terms}.get)
+        flush = owner.take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+        published = Memory(flush, terms.survey)
+        (histogram,), (report,) = published.histograms("s"), published.mobility("s")
+        assert (report.survey, report.fingerprint) == (histogram.survey, histogram.fingerprint)
+        assert report.guarantees == histogram.guarantees
+        window = report.window(0, 0)
+        assert (window.begin, window.end) == (histogram.begin, histogram.end)
+        assert window.suppressed == histogram.suppressed == suppressed
+        for attribute in window.attributes:
+            counted = histogram.attribute(attribute.name)
+            assert (attribute.n, attribute.suppressed) == (counted.n, counted.suppressed) == (10, None)
+
+
+def test_every_result_begins_with_its_schema_version_and_its_header_says_what_it_is() -> None:
+    flush = Owner(partitions=1).take(part(0, 0, 5, 10, closed=True), progress(0, 5, 0))
+    outputs = {output.topic: output for output in Memory(flush, SCHEME.survey).made}
+    made = [topic for topic in all_views() if topic.name != "forecasts"]
+    assert set(outputs) == {topic.name for topic in made}
+    for topic in made:
+        headers = {CONTENT_TYPE_HEADER: topic.content_type.encode(), "content-encoding": b"gzip"}
+        assert dict(outputs[topic.name].headers) == headers
+        value = gzip.decompress(outputs[topic.name].value)
+        version = topic.schema_version - (topic.name in ("histograms", "live"))  # the newest only has central more
+        assert next(iter(json.loads(value).items())) == ("schema_version", version)

@@ -56,6 +56,7 @@ def test_a_period_below_the_minimum_says_nothing() -> None:
     window = with_changes(visits([100, 5], [0, 3])).window(1, 1)
     assert window.suppressed == "minimum"
     assert (window.visitors, window.new, window.change, window.attributes) == (None, None, None, ())
+    assert with_changes(visits([5, 100], [0, 0])).window(1, 1).change is None, "it would tell what was kept"
 
 
 def test_a_window_that_would_give_few_away_says_nothing_and_is_not_in_the_triangle() -> None:
@@ -65,12 +66,9 @@ def test_a_window_that_would_give_few_away_says_nothing_and_is_not_in_the_triang
     assert report.window(1, 1).visitors is not None
 
 
-def test_few_new_visitors_are_not_told_of() -> None:
+def test_few_new_visitors_are_not_told_of_and_many_are() -> None:
     window = visits([100, 5], [0, 90]).window(1, 1)
     assert window.visitors is not None and window.new is None and window.returning is None and window.gaps == ()
-
-
-def test_many_new_visitors_are() -> None:
     report = visits([100, 15], [0, 90])
     window = report.window(1, 1)
     assert window.new is not None and window.new.value == 15
@@ -87,10 +85,6 @@ def test_where_each_device_answers_one_attribute_an_attribute_with_few_answers_i
     )
     assert (found["b"].suppressed, found["b"].n) == (None, 100)
     assert published(scheme, counts).window(0, 0).suppressed == "minimum", "100 would be read as all visitors"
-
-
-def test_a_change_does_not_tell_what_a_silent_window_keeps() -> None:
-    assert with_changes(visits([5, 100], [0, 0])).window(1, 1).change is None
 
 
 def test_without_reports_and_without_a_minimum_a_window_is_empty_and_says_so() -> None:

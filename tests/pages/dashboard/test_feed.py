@@ -133,13 +133,3 @@ def test_documents_are_given_to_whoever_connects_and_again_when_they_change() ->
         feed.publish([], [of_a._replace(segment=b"4")], (0,) * 3, True)
         assert [part.segment for part in overview.take()] == [b"4"]
         assert [part.segment for part in other.take()] == []
-
-
-def test_a_slow_viewer_gets_the_newest_of_what_it_missed() -> None:
-    log = log_of([("a", PLACES - 1, 7)] * 1000)
-    dashboard, page = Dashboard("log"), Page()
-    dashboard.read(log, 1)
-    page.view(dashboard.feed, None)
-    dashboard.read(log)
-    page.view(dashboard.feed, None)
-    assert page.received == [log[0].segment, log[-1].segment]

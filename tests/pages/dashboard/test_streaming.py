@@ -66,18 +66,6 @@ def test_a_viewer_is_sent_the_results_as_they_are_published(source: Source, tmp_
     assert viewer.state["survey/colours"]["record"]["attributes"][0]["values"] == ["red", "green", "blue"]
 
 
-def test_what_is_published_later_follows(source: Source, collection: Collection) -> None:
-    with dashboard(source) as running:
-        viewer = Viewer(running, "colours")
-        viewer.view(has(*FINALS, "live/colours"))
-        collection.report(2, [0, 25, 0])
-        viewer.view(lambda one: one.state["live/colours"]["record"]["open"][0]["n"] == 60)  # of 65: rounded down
-        collection.close(2)
-        viewer.view(lambda one: "mobility/colours/2" in one.state and not one.state["live/colours"]["record"]["open"])
-    ids = [id for id, _ in viewer.received]
-    assert len(ids) == len(set(ids)), "something came twice"
-
-
 @pytest.mark.parametrize("last", ["0123:7", "nonsense", "41504204a69cef2d:1.2.3"])
 def test_a_position_in_something_else_begins_again(source: Source, last: str) -> None:
     with dashboard(source) as running:
@@ -167,22 +155,6 @@ def test_suppressed_values_never_leave_the_server(tmp_path: Path) -> None:
         assert record["open"] == []
     numbers = set(re.findall(r"[\d.]+", json.dumps([viewer.state, overview.state])))
     assert not numbers & {"17", "77"}, "reports of the first period, and of the first two"
-
-
-def test_a_directory_that_is_away_for_a_while_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source_module, "CHECK_SECONDS", 0.1)
-    place, away = tmp_path / "place", tmp_path / "away"
-    with collecting(place, small_survey()) as (colours,):
-        colours.finish([30, 20, 10])
-    with dashboard(Source(lambda: DirectoryFollower(place))) as running:
-        viewer = Viewer(running, "colours")
-        viewer.view(has("mobility/colours/0", "live/colours"))
-        received = len(viewer.received)
-        place.rename(away)
-        viewer.view(lambda one: one.state["status"]["record"]["trouble"])
-        away.rename(place)
-        viewer.view(lambda one: not one.state["status"]["record"]["trouble"])
-    assert (viewer.resets, len(viewer.received)) == (0, received)
 
 
 def test_streams_end_when_the_dashboard_does(source: Source) -> None:

@@ -24,7 +24,6 @@ from kafka import KafkaAdminClient
 
 import stream_app
 import stream_app.faust_app.overrides
-from stream_app.kafka import decompression
 
 LIBRARIES = {"faust": "faust-streaming", "mode": "mode-streaming", "aiokafka": "aiokafka", "kafka": "kafka-python"}
 DECISION = Path(__file__).parents[3] / "docs" / "decisions" / "0006-what-we-changed-in-faust.md"
@@ -121,13 +120,6 @@ def test_kafka_python_still_logs_its_connection_errors_where_we_listen() -> None
         f"kafka-python logs connection errors as {name}, no longer below kafka.net, where servers/kafka_clients.py "
         "listened to explain why a cluster cannot be reached"
     )
-
-
-def test_kafka_python_still_finds_its_decompressors_by_these_names() -> None:
-    """They are replaced by `limit_decompression`, in each module that has the name."""
-    module = importlib.import_module(decompression.MODULES[0])
-    missing = {name for name in decompression.NAMES if not hasattr(module, name)}
-    assert not missing, f"kafka-python no longer has {missing} in {module.__name__}"
 
 
 def overrides() -> Iterator[type]:

@@ -1,4 +1,4 @@
-"""Topics that are copied record by record to another cluster: results return, and nothing else does."""
+"""Topics that are copied record by record to another cluster, and brokers that are restarted one after the other."""
 
 from pathlib import Path
 
@@ -8,9 +8,11 @@ from bench._processes import workers
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create, publish, read_topic
+from tests.helpers.cluster import BROKERS, Cluster
 from tests.helpers.command_line import hearsay
 from tests.helpers.eventually import eventually
 from tests.helpers.published import read_finals
+from tests.helpers.recount import histograms_of, recount
 from tests.helpers.workers import caught_up, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
@@ -52,3 +54,29 @@ def test_results_of_copied_topics_are_read_and_a_worker_counts_nothing_on_them(t
     finally:
         first.stop()
         second.stop()
+
+
+ROLLED = Topics("rolled", partitions=3, merge_partitions=1)
+
+
+def test_brokers_that_are_restarted_one_after_the_other_change_no_count(tmp_path: Path) -> None:
+    """Failure would look like: a report that was confirmed and is not counted, or is counted twice."""
+    cluster = Cluster(tmp_path)
+    try:
+        kafka = cluster.start().settings
+        create(kafka, ROLLED, replication=BROKERS)
+        publish(kafka, ROLLED, SCHEME.survey)
+        with workers(2, kafka, ROLLED, KEY, tmp_path) as group:
+            for period, broker in enumerate(cluster.brokers.values()):
+                send(kafka, ROLLED, [Reports(period, tuple(Row(token) for token in range(1, 500)))])
+                broker.stop()
+                send(kafka, ROLLED, [Reports(period, tuple(Row(token) for token in range(500, 900))), Tick(period)])
+                cluster.start()
+                cluster.wait_until_in_sync(ROLLED.reports, ROLLED.partitions)
+            for worker in group:
+                if not worker.running:
+                    worker.start()
+            eventually(lambda: len(read_finals(kafka, ROLLED)) == BROKERS, 240)
+        assert read_finals(kafka, ROLLED) == histograms_of(recount(kafka, ROLLED))
+    finally:
+        cluster.stop()
