@@ -158,13 +158,14 @@ class TopicEdge:
     def take(self, progress: Progress = lambda name, state: None, stop: Stop = never) -> int:
         """Read the records that are there, and send what has ended. How many records these were."""
         taken = 0
-        while not (self.caught_up and not self.waiting):
+        while True:  # at least once: partitions may have become idle
             if came := self.poll(POLL_SECONDS, stop):
                 taken += came
                 progress(self._events.topic, self.state)
+            if self.caught_up and not self.waiting:
+                return taken
             if stop():
                 raise Stopped(f"stopped while {self._events.topic} was read", "start it again to go on")
-        return taken
 
     def end(self, moment: datetime, stop: Stop = never) -> None:
         """Send and close all periods that end until then: their later events are late."""
