@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from producers.events.choosing import Rule
+from producers.events.choosing import Chooser, Rule
 from producers.events.interpreting import Options
 from producers.files import ColumnMapping, FileFormat, Repeated
 from protocols.errors import SettingsError
@@ -101,19 +101,21 @@ class EdgeDeclaration(Declared):
         return self
 
     def options(self, survey: Survey) -> Options:
-        """How events are read and chosen. Raises SettingsError if an attribute is not the survey's."""
+        """How events are read and chosen. Raises HearsayError if attributes or rules do not fit the survey."""
         known = [attribute.name for attribute in survey.attributes]
         for name in (*(name for name in self.columns if name not in OWN), *self.choose):
             if name not in known:
                 raise SettingsError(f"survey {survey.id!r} has no attribute {name!r}", f"there are {', '.join(known)}")
         single = {name: column for name, column in self.columns.items() if isinstance(column, str)}
+        positions = {name: pair for name, pair in self.columns.items() if not isinstance(pair, str)}
+        Chooser(survey.attributes, self.choose, positions)  # refuses rules that do not fit, before anything is read
         zone = self.zone or (survey.time_zone.name if survey.time_zone else None)
         return Options(
             ColumnMapping(
                 single["person"],
                 single["time"],
                 {name: column for name, column in single.items() if name not in OWN},
-                {name: pair for name, pair in self.columns.items() if not isinstance(pair, str)},
+                positions,
                 self.metres,
                 single.get("offset"),
             ),

@@ -17,7 +17,7 @@ from producers.events import Options, Rule
 from producers.events.people import People
 from producers.events.spool import Spool
 from producers.files import csv_events
-from protocols.errors import ReplayError, SettingsError
+from protocols.errors import HearsayError, ReplayError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from tests.helpers.dying import EVERY, Killed, Steps
@@ -184,8 +184,9 @@ GOOD = "{survey: s, events: {directory: in}, columns: {person: a, time: b}, late
         ("data: d", "data: d, zone: Mars", "zone = Mars: there is no such time zone"),
         ("data: d", "data: d, choose: {area: best}", "choose.area = best: should be 'first', 'last'"),
         ("time: b", "time: b, town: c", "no attribute 'town'"),
+        ("data: d", "data: d, choose: {area: transition}", "is not chosen as a transition"),
     ],
 )
 def test_what_is_wrong_in_edge_yaml_is_named(right: str, wrong: str, complaint: str) -> None:
-    with pytest.raises(SettingsError, match=complaint):
+    with pytest.raises(HearsayError, match=complaint):
         parse_edge(GOOD.replace(right, wrong), "edge.yaml").options(survey().survey)
