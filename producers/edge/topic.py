@@ -99,7 +99,11 @@ class TopicEdge:
         _create(events)
         opening = partial(opened, settings=events.kafka, seconds=OPEN_SECONDS)
         self._producer = opening(KafkaProducer, **DURABLE)
-        quiet: dict[str, Any] = {"enable_auto_commit": False, "auto_offset_reset": "earliest"}
+        quiet: dict[str, Any] = {
+            "enable_auto_commit": False,
+            "auto_offset_reset": "earliest",
+            "allow_auto_create_topics": False,
+        }
         self._progress = opening(KafkaConsumer, **quiet)
         self._consumer = opening(
             KafkaConsumer,
@@ -200,6 +204,7 @@ class TopicEdge:
 
     def _take_over(self, tp: TopicPartition) -> None:
         """Go on where the last owner of a partition was."""
+        self._require(max(tp.partition + 1, self._count))
         self._follow()
         state = self._others.get(tp.partition, PartitionState())
         begin = self._consumer.beginning_offsets([tp])[tp]
@@ -214,6 +219,14 @@ class TopicEdge:
         self._came[tp.partition] = monotonic()
         self._consumer.seek(tp, max(state.restart, begin))
         log.info("partition taken over", topic=tp.topic, partition=tp.partition, offset=max(state.restart, begin))
+
+    def _require(self, partitions: int) -> None:
+        """Refuse another number of partitions: Kafka would have given people others in between."""
+        if partitions != self._count:
+            raise ReplayError(
+                f"{self._events.topic} has other partitions than before: a person's events may be in two of them",
+                "make a new topic, and give the survey a new id and other data",
+            )
 
     def _release(self, partitions: Mapping[int, object] | Sequence[int]) -> None:
         """Others may own these now. What was held of them is erased here."""
@@ -252,7 +265,7 @@ class TopicEdge:
             self._finished = closed
         if (following := next_closed(closed, states, self._count)) > closed:
             self._clock.advance(following)
-            self._write(self._survey, {"closed": following})
+            self._write(self._survey, {"closed": following, "partitions": self._count})
             self._closed = following
 
     def _states(self) -> dict[int, PartitionState]:
@@ -282,7 +295,9 @@ class TopicEdge:
                 if partition:
                     self._others[int(partition)] = _STATE.validate_json(record.value)
                 else:
-                    self._closed = max(self._closed, json.loads(record.value)["closed"])
+                    told = json.loads(record.value)
+                    self._require(told["partitions"])
+                    self._closed = max(self._closed, told["closed"])
 
 
 _STATE = TypeAdapter(PartitionState)

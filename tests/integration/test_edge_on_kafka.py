@@ -135,6 +135,10 @@ def test_an_edge_over_a_topic_publishes_what_a_replay_does(world: World) -> None
     equal_to_replay(world, came)
     world.write([came[0]] * 3)
     assert json.loads(world.done("edge", str(path), "--once", *to))["late"] == {"0": 3}
+    with connected(KafkaAdminClient, world.kafka, WAIT_SECONDS) as admin:
+        admin.create_partitions({world.topic: PARTITIONS + 1})
+    refused = run("edge", str(path), "--once", *to, **world.environment)
+    assert refused.returncode == 1 and "other partitions than before" in refused.stderr
 
 
 @pytest.mark.long(part="kills")
