@@ -130,7 +130,8 @@ def _methods() -> Iterator[Method]:
             yield Method(solution, name, name, longitudinal=False)
 
 
-METHODS = tuple(_methods())
+METHODS = tuple(method for method in _methods() if method.mechanism != "threshold")
+"""All but thresholds: they say no shares of values, which is what is compared."""
 
 
 def choose(

@@ -122,4 +122,4 @@ def test_forged_reports_move_a_place_as_far_as_computed(grid: dict[str, Any]) ->
     moved = dict(zip(FORGERS, found.mean(axis=0).tolist(), strict=True))
     for measured, expected in moved.values():
         assert measured == pytest.approx(expected, abs=0.003, rel=0.5)
-    assert moved["best"][0] > 0.01 > moved["lying"][0] > 0.0002 and abs(moved["random"][0]) < 0.002
+    assert moved["best"][0] > 0.01 > moved["lying"][0] and abs(moved["random"][0]) < 0.002
