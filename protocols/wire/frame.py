@@ -1,5 +1,7 @@
 """Frames: a few thousand reports of one survey and one period as one Arrow IPC record batch."""
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -42,15 +44,15 @@ class Frame:
     def header(self) -> ReportHeader:
         return ReportHeader(self.survey, self.fingerprint, self.period)
 
-    def take(self, rows: Whole | Mask | slice) -> "Frame":
+    def take(self, rows: Whole | Mask | slice) -> Frame:
         """Some of the rows, by index, mask or slice; ascending indices keep the order."""
         answers = {name: column[rows] for name, column in self.answers.items()}
         return Frame(self.survey, self.fingerprint, self.period, self.tokens[rows], self.gaps[rows], answers)
 
-    def sorted(self) -> "Frame":
+    def sorted(self) -> Frame:
         return self.take(np.argsort(self.tokens, kind="stable"))
 
-    def parts(self, most: int = MAX_ROWS) -> "list[Frame]":
+    def parts(self, most: int = MAX_ROWS) -> list[Frame]:
         """In parts of at most so many rows, each of which fits in a record; none if it is empty."""
         width = self.tokens.itemsize + self.gaps.itemsize + sum(column[:1].nbytes for column in self.answers.values())
         step = max(1, min(most, MAX_RECORD_BYTES // 2 // width))

@@ -19,6 +19,8 @@ last gap or flags, and there are no widths and no supports of units.
 What is known of a period that is still open has the same form.
 """
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -63,7 +65,7 @@ class FinalKey(NamedTuple):
         return (self.survey if self.period is None else f"{self.survey}/{self.period}").encode()
 
     @staticmethod
-    def decode(key: bytes) -> "FinalKey":
+    def decode(key: bytes) -> FinalKey:
         survey, cut, period = key.decode().partition("/")
         return FinalKey(survey, int(period) if cut else None)
 
@@ -82,7 +84,7 @@ class Final:
     units: UnitSums = field(default_factory=dict)  # sums of calendar units through this period
 
     @staticmethod
-    def of(scheme: Scheme, period: int, counts: Counts | Release, missing: NotCounted) -> "Final":
+    def of(scheme: Scheme, period: int, counts: Counts | Release, missing: NotCounted) -> Final:
         """The final of exact counts, which are reduced here, or of a release."""
         guarantees, about = published_guarantees(scheme).model_dump_json(), (scheme.survey.id, scheme.fingerprint)
         if isinstance(counts, Release):  # exact numbers of late and refused rows would tell presence
@@ -126,7 +128,7 @@ class Final:
         return bytes(sink.getvalue())
 
     @staticmethod
-    def decode(data: bytes) -> "Final":
+    def decode(data: bytes) -> Final:
         """Raises ResultsError if this is no final, or one of a later version."""
         try:
             with pa.ipc.open_stream(data) as stream:
@@ -231,7 +233,7 @@ class Status(ResultModel):
     lates: dict[int, int] = Field({})  # late rows, by period
     lost: tuple[Loss, ...] = ()  # first and last period, and how many reports of them together at most
 
-    def reduced(self, minimum: int) -> "Status":
+    def reduced(self, minimum: int) -> Status:
         """What may be published of it. The numbers of open periods are reduced already, by `open_reports`."""
         rejects = {reason: rounded(n, minimum) for reason, n in self.rejects.items()}
         lates = {period: rounded(n, minimum) for period, n in self.lates.items()}

@@ -1,5 +1,7 @@
 """The model of a histogram: what is published of one period of one survey; and many of them as an Arrow table."""
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from itertools import product

@@ -3,6 +3,8 @@
 `columns.json` has the unit and the meaning of each column, but for those that are about another one.
 """
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 import json
 from collections.abc import Mapping
 from importlib import resources

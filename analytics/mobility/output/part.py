@@ -1,5 +1,7 @@
 """Some rows of a table. Its columns have types of Python; which types of Arrow these are is written here alone."""
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -19,12 +21,12 @@ class Part(NamedTuple):
     columns: Mapping[str, pa.Array | pa.Scalar]
 
     @staticmethod
-    def of(types: Types, rows: int, entries: Mapping[str, Any]) -> "Part":
+    def of(types: Types, rows: int, entries: Mapping[str, Any]) -> Part:
         """Rows: of each column a sequence of their entries, where NaN becomes null; or the entry that all have."""
         return Part(rows, {name: _column(entries.get(name), _arrow(kind)) for name, kind in types.items()})
 
     @staticmethod
-    def without_rows(types: Types) -> "Part":
+    def without_rows(types: Types) -> Part:
         return Part.of(types, 0, dict.fromkeys(types, ()))
 
     @property

@@ -14,6 +14,8 @@
 A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
 """
 
+from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
+
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from itertools import chain
