@@ -51,7 +51,11 @@ class Edging:
         """Read events until it is stopped, or once; the state of the edge then."""
         forget_after = self.declared.forget_after
         require_longer_than_grace(self.survey, forget_after)
-        data = DataDirectory(self.data)
+        data, events = DataDirectory(self.data), load().at(self.declared.events.kafka).kafka
+        if self.declared.events.topic is not None:
+            from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
+
+            limit_decompression(events.max_batch_bytes)
         with (
             collect(data, self.survey, load(), kafka, forget_after) as to,
             closing(
@@ -61,7 +65,7 @@ class Edging:
                     to.memos,
                     to.sink,
                     data.root / "edge" / self.survey.id,
-                    kafka=load().at(self.declared.events.kafka).kafka,
+                    kafka=events,
                     clock_key=to.clock_key,
                     now=lambda: datetime.now(UTC),
                 )

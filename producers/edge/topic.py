@@ -33,11 +33,11 @@ from producers.events.interpreting import Interpreter, Options
 from producers.sinks.base import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
-from protocols.errors import ReplayError, Stopped
+from protocols.errors import ReplayError, ServerUnavailable, Stopped
 from protocols.survey import micros
 from servers.kafka_clients import DURABLE, connected, failure, opened
 from servers.private_files import lock_directory, private_directory
-from servers.settings import KafkaSettings
+from servers.settings import NO_KAFKA, KafkaSettings
 
 OPEN_SECONDS = 30.0
 WRITE_SECONDS = 60.0
@@ -286,8 +286,11 @@ class TopicEdge:
 
     def _follow(self) -> None:
         """Read what was published, to the end that it has now."""
-        end = self._progress.end_offsets([self._log])[self._log]
+        end, begun = self._progress.end_offsets([self._log])[self._log], monotonic()
         while self._progress.position(self._log) < end:
+            if monotonic() - begun > WRITE_SECONDS:
+                what = f"sent nothing of {self._events.progress} for {WRITE_SECONDS:.0f} seconds"
+                raise ServerUnavailable(f"Kafka at {self._events.kafka.bootstrap} {what}", NO_KAFKA)
             for record in self._progress.poll(timeout_ms=1000).get(self._log, ()):
                 survey, _, partition = record.key.decode().partition("/")
                 if survey != self._survey:

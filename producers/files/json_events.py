@@ -15,7 +15,8 @@ from producers.files.batch import Batch, ColumnMapping, as_text, check_header
 from producers.files.text_stream import Utf8Stream
 from protocols.errors import ReplayError
 
-BATCH_LINES = 1 << 15
+BATCH_BYTES = 4 << 20
+"""Of lines in a batch, before objects are made of them."""
 LINE_BYTES = 1 << 20
 """A line that is longer is no event: a file without line ends is not read into memory."""
 
@@ -31,7 +32,7 @@ class JsonEvents:
         row, named = 1, False
         try:
             with Utf8Stream(self.path, self.encoding) as stream, io.BufferedReader(stream, LINE_BYTES) as file:
-                while lines := [line for _ in range(BATCH_LINES) if (line := _line(file))]:
+                while lines := _lines(file):
                     read = {row + i: _parsed(line) for i, line in enumerate(lines) if line.strip()}
                     names = list(dict.fromkeys(name for parsed in read.values() for name in parsed or ()))
                     if names and not named:
@@ -62,6 +63,15 @@ def cell(value: Any) -> str:
     if isinstance(value, dict):
         raise ValueError("an object is no cell")
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
+
+
+def _lines(file: io.BufferedIOBase) -> list[bytes]:
+    """The lines of the next batch; none at the end."""
+    lines, size = [], 0
+    while size < BATCH_BYTES and (line := _line(file)):
+        lines.append(line)
+        size += len(line)
+    return lines
 
 
 def _line(file: io.BufferedIOBase) -> bytes:
