@@ -1,4 +1,5 @@
 """HTTP/1.1 on httptools and uvloop: small, bounded in every direction, and without a word about who asked."""
 
-from gateway.http.listening import Limits, Listener, most_connections, tls_context
+from gateway.http.connection import Limits
+from gateway.http.listening import Listener, most_connections, tls_context
 from gateway.http.messages import Answer, Request, Response, Write

@@ -9,13 +9,12 @@ import resource
 import socket
 import ssl
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from gateway.http.connection import FULL, Connection
+from gateway.http.connection import FULL, Connection, Limits, Shared
 from gateway.http.messages import Application
 from protocols.errors import ServerError, SettingsError
 from servers.ports import is_loopback
@@ -30,23 +29,11 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True)
-class Limits:
-    """What clients may hold. A request must be complete, and an answer read, within `request_seconds`."""
-
-    connections: int = 10_000
-    held_bytes: int = 64 << 20  # bodies of all requests that are being read or answered
-    head_bytes: int = 16 << 10
-    request_seconds: float = 20.0
-    idle_seconds: float = 75.0
-    stop_seconds: float = 20.0
-
-
 LIMITS = Limits()
 
 
-class Listener:
-    """The connections of one application on one address, and the bytes of bodies that are held for all of them.
+class Listener(Shared):
+    """The connections of one application on one address.
 
     On a loopback address, clients must call it by a name of this machine or one of `names`: a web page whose name was
     made to lead here is refused. None: by any name. `knows_addresses` says whether requests have their address.
@@ -60,18 +47,11 @@ class Listener:
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,
     ) -> None:
-        self.application = application
-        self.limits = limits
-        self.names: frozenset[str] | None = None  # what clients may call us; None: anything
-        self.stopping = False
-        self.held_bytes = 0
-        self.verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
-        self.knows_addresses = knows_addresses
+        verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
+        super().__init__(application, limits, verifies_clients, knows_addresses)
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []
-        self._clients: set[Connection] = set()
-        self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
         self._handshakes: dict[Connection, None] = {}
         self._sweeping: asyncio.Task[None] | None = None
 
@@ -183,34 +163,6 @@ class Listener:
             now = self.time()
             for connection in [each for each in self._clients if each.deadline < now]:
                 connection.expire()
-
-    # --- what connections call
-
-    @property
-    def connections(self) -> int:
-        return len(self._clients)
-
-    def discard(self, connection: Connection) -> None:
-        self._clients.discard(connection)
-        self.occupied(connection)
-
-    def resting(self, connection: Connection) -> None:
-        """Everything that was asked over a connection is answered now."""
-        if connection in self._clients:
-            self._resting[connection] = None
-
-    def occupied(self, connection: Connection) -> None:
-        self._resting.pop(connection, None)
-
-    def hold(self, size: int) -> bool:
-        """Take so many bytes of what all connections may hold together; False if they are not there."""
-        if self.held_bytes + size > self.limits.held_bytes:
-            return False
-        self.held_bytes += size
-        return True
-
-    def release(self, size: int) -> None:
-        self.held_bytes -= size
 
 
 def _bound(host: str, port: int) -> list[socket.socket]:
