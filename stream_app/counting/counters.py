@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, Whole
+from protocols.arrays import Column, Whole, frozen
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
@@ -174,11 +174,13 @@ class _Counter:
             self._widths += initial.widths
 
     def count(self, gaps: Column, answers: Column | None = None, encoding: Encoding | None = None) -> None:
-        rows = self._rows[gaps]
-        if rows.min(initial=0) < 0:
-            self._add_gaps(np.unique(gaps[rows < 0]))
-            rows = self._rows[gaps]
-        n = np.bincount(rows, minlength=len(self._gaps))
+        from stream_app.counting.tables.loops import look_up
+
+        rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(len(self._gaps), dtype=np.int64)
+        if not look_up(frozen(gaps), self._rows, rows, n):
+            self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
+            self.count(gaps, answers, encoding)
+            return
         self._n[: len(n)] += n
         if answers is not None and self._gathered is not None:
             self._gathered.add(rows, answers, len(n))

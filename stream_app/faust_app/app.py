@@ -4,20 +4,18 @@ It is run as a process, once the cluster has its topics.
 """
 
 import asyncio
-import ctypes
-import gc
 import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import faust
-import pyarrow as pa
 import structlog
 import uvloop
 from faust.types import TP
 
 from protocols.errors import ServerError
 from protocols.wire import Clock, last_due
+from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
 from stream_app.counting.tables.tokens import load_loops
@@ -238,15 +236,6 @@ def _credentials(kafka: KafkaSettings) -> Any:
             mechanism=kafka.sasl_mechanism,
         )
     return None if context is None else faust.SSLCredentials(context)
-
-
-def release_memory() -> None:
-    """Return free memory of this process to the operating system, as far as the C library can."""
-    gc.collect()
-    pa.default_memory_pool().release_unused()
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # only glibc has it
-    if trim is not None:
-        trim(0)
 
 
 def wait_for_topics(kafka: KafkaSettings, prefix: str, health: Health) -> Topics:

@@ -30,6 +30,10 @@ def worker(
     import signal
     import sys
 
+    from servers.memory import keep_memory
+
+    keep_memory()  # before the packages that make threads
+
     from hearsay.serving.worker import making_views, serve_pages
     from servers.logs import configure_logs
     from servers.settings import load
