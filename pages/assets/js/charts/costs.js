@@ -89,7 +89,7 @@ export function suppressedChart() {
     line: (context) => {
       const found = suppressedRows(context).length;
       if (found) return `${whole(found)} ${found === 1 ? "result is" : "results are"} not published.`;
-      return windowsOf(context.survey).some((window) => window.new) ? "Nothing is." : "Nothing that is counted is; new and returning are not.";
+      return windowsOf(context.survey).some((window) => window.new) ? "Nothing is." : "No count is; new and returning ones are not told apart.";
     },
     hint: ({ survey: { about }, words }) => `What fewer than ${about.minimum} ${words.many} or answers are behind is not published, nor a number from which that of so few could be computed.`,
     table: (context) => ({
