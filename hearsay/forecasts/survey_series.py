@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from analytics.forecasting import Series
-from analytics.mobility import Quantity
+from analytics.mobility import Quantity, WindowTruth
+from analytics.windows import Window
 from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import MONTH, TimeAxis
-from hearsay.terminal.console import Step
-from producers.scenarios import Scenario
+from hearsay.reports.files import chosen, kept_truth, open_results
 from protocols.arrays import Floats
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
@@ -22,20 +23,38 @@ from views.reading import Results
 Measure = Literal["people", "share", "visitors", "new", "returning"]
 
 
-def survey_series(
-    results: Results,
-    survey: Survey,
+def published_series(
+    survey: str | None,
+    data: Path | None,
+    kafka: str | None,
     measure: Measure = "people",
     attribute: str | None = None,
     value: str | None = None,
     window: int = 1,
     unit: Unit | None = None,
-) -> Loaded:
-    """The series of a survey: of people or shares by value, or of visitors.
+) -> tuple[str, Loaded]:
+    """What a survey is called, and its series: of people or shares by value, or of visitors; with the truth of a run.
 
     `window`: different visitors of so many periods, ending with each; only of all visitors.
     `unit`: the visitors of calendar units, or the new or returning ones, a row for each unit that is over.
     """
+    with open_results(survey, data, kafka) as (results, root):
+        found = chosen(results, survey)
+        loaded = _loaded(results, found, measure, attribute, value, window, unit)
+    if root is not None and (kept := kept_truth(root, found.id)):
+        loaded.truth.update(_truth(found, loaded, measure, kept))
+    return found.title or found.id, loaded
+
+
+def _loaded(
+    results: Results,
+    survey: Survey,
+    measure: Measure,
+    attribute: str | None,
+    value: str | None,
+    window: int,
+    unit: Unit | None,
+) -> Loaded:
     if unit is not None:
         return _units(results, survey, measure, unit)
     if window > 1 or measure in ("new", "returning"):
@@ -51,28 +70,25 @@ def survey_series(
     return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 
 
-def scenario_truth(
-    survey: Survey, scenario: Scenario, loaded: Loaded, measure: Measure, step: Step
-) -> dict[str, Floats]:
-    """What a scenario knows about the series of its survey: people (or shares) with each value in every period."""
+def _truth(survey: Survey, loaded: Loaded, measure: Measure, kept: Mapping[Window, WindowTruth]) -> dict[str, Floats]:
+    """What a simulation knows about the series of its survey: people (or shares) with each value in every period."""
     scheme = Scheme(survey)
-    known = cells(scheme)
-    first, periods = loaded.series[0].first, len(loaded.series[0])
-    true = np.full((len(known), periods), np.nan)
-    for place in range(min(periods, scenario.periods - first)):
-        step(place, periods, "computing the truth")
-        presences = scenario.presences(first + place)
-        people = {q.name: np.bincount(q.places(presences.values), minlength=q.k) for q in scheme.questions}
-        for row, cell in enumerate(known):
-            if not cell.attribute:
-                true[row, place] = len(presences.devices)
-                continue
-            attribute = scheme.question(cell.attribute).attribute
-            members = attribute.groups[cell.value] if cell.group else (cell.value,)
-            true[row, place] = sum(people[cell.attribute][attribute.values.index(member)] for member in members)
+    known, first = cells(scheme), loaded.series[0].first
+    true = np.full((len(known), len(loaded.series[0])), np.nan)
+    for place in range(true.shape[1]):
+        if (found := kept.get(Window(first + place, first + place))) is not None:
+            true[:, place] = [_people(scheme, cell, found) for cell in known]
     if measure == "share":
         true /= np.where(true[0] > 0, true[0], np.nan)
     return {str(cell): true[row] for row, cell in enumerate(known)}
+
+
+def _people(scheme: Scheme, cell: Cell, truth: WindowTruth) -> int:
+    if not cell.attribute:
+        return truth.visitors
+    question = scheme.question(cell.attribute)
+    people = dict(zip(question.items.values, truth.people[cell.attribute].tolist(), strict=True))
+    return sum(people[value] for value in (question.attribute.groups[cell.value] if cell.group else (cell.value,)))
 
 
 def _cells(
