@@ -53,24 +53,15 @@ class Checkpoint:
         write_private(self._path, json.dumps(asdict(totals)))
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, kw_only=True)
+class Summary(Totals):
     """What was in the files, and what was reported."""
 
     rows: int
     people: int
     people_exact: bool
-    periods: int
-    reports: int
-    """Sent by this or an earlier attempt: one per person and period."""
-    repeats: int
-    """Of these, found to be delivered already."""
-    ineligible: int
-    """Not sent, one per person and period: the period was closed, or the person had reported a later one."""
     told_apart: int
     """Local times that the clock repeats, of which one was chosen."""
-    unlisted: int
-    """Of people and periods, those without a listed value of some attribute: `other` or a drawn one stands for it."""
     faults: dict[Fault, Located]
 
 
@@ -150,16 +141,12 @@ class Replay:
         finally:
             self._events.spool.abandon()  # the next attempt reads them again
         return Summary(
-            self._quality.rows,
-            self._events.people.seen.count(),
-            self._events.people.seen.exact,
-            self._totals.periods,
-            self._totals.reports,
-            self._totals.repeats,
-            self._totals.ineligible,
-            self._quality.told_apart,
-            self._totals.unlisted,
-            self._quality.located(),
+            **vars(self._totals),
+            rows=self._quality.rows,
+            people=self._events.people.seen.count(),
+            people_exact=self._events.people.seen.exact,
+            told_apart=self._quality.told_apart,
+            faults=self._quality.located(),
         )
 
     def _report(self, through: int, stop: Stop) -> None:

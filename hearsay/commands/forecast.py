@@ -47,7 +47,7 @@ def forecast(
             from hearsay.forecasts.series_files import read_series
 
             source = str(series)
-            loaded = read_series(series, time, _words(value), variance, memo_variance, truth)
+            loaded = read_series(series, time, console.words(value), variance, memo_variance, truth)
         else:
             from hearsay.forecasts.survey_series import published_series
 
@@ -66,14 +66,10 @@ def forecast(
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
 
 
-def _words(text: str | None) -> list[str]:
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
-
-
 def _seasons(text: str | None) -> list[int] | None:
     if text is None:
         return None
-    words = _words(text)
+    words = console.words(text)
     if not words or not all(word.isdigit() for word in words):
         raise typer.BadParameter(f"{text!r}: give whole numbers of periods, such as 24,168", param_hint="--season")
     return [int(word) for word in words if int(word)]
