@@ -6,11 +6,12 @@ An event that is read after the end of its period plus the tolerance is late: it
 a function of the files alone, so a second run makes the same reports.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
 from producers.events.interpreting import Options
@@ -26,6 +27,7 @@ from servers.private_files import private_directory, read_limited, write_private
 
 SECOND = 1_000_000
 LONGEST_NAP = 0.2
+TOTALS = TypeAdapter(Totals)
 ProgressCallback = Callable[[float, int, int], None]
 """Called with the share of the files that was read, the rows read and the reports made so far."""
 
@@ -42,15 +44,15 @@ class Checkpoint:
     def read(self) -> Totals:
         """The totals so far; zero if there is no file."""
         try:
-            return Totals(**json.loads(read_limited(self._path)))
+            return TOTALS.validate_json(read_limited(self._path))
         except FileNotFoundError:
             return Totals()
-        except (ValueError, TypeError):
+        except ValueError:
             raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
 
     def write(self, totals: Totals) -> None:
         private_directory(self._path.parent)
-        write_private(self._path, json.dumps(asdict(totals)))
+        write_private(self._path, TOTALS.dump_json(totals))
 
 
 @dataclass(frozen=True, kw_only=True)
