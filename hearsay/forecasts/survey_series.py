@@ -40,32 +40,23 @@ def published_series(
     """
     with open_results(survey, data, kafka) as (results, root):
         found = chosen(results, survey)
-        loaded = _loaded(results, found, measure, attribute, value, window, unit)
+        if unit is not None:
+            loaded = _units(results, found, measure, unit)
+        elif window > 1 or measure in ("new", "returning"):
+            loaded = _by_period(found, _visitors(results, found, measure, window))
+        else:
+            loaded = _by_period(found, _cells(results, found, measure, attribute, value), shares=measure == "share")
     if root is not None and (kept := kept_truth(root, found.id)):
         loaded.truth.update(_truth(found, loaded, measure, kept))
     return found.title or found.id, loaded
 
 
-def _loaded(
-    results: Results,
-    survey: Survey,
-    measure: Measure,
-    attribute: str | None,
-    value: str | None,
-    window: int,
-    unit: Unit | None,
-) -> Loaded:
-    if unit is not None:
-        return _units(results, survey, measure, unit)
-    if window > 1 or measure in ("new", "returning"):
-        series = _visitors(results, survey, measure, window)
-    else:
-        series = _cells(results, survey, measure, attribute, value)
-    series = [replace(one, clock=survey.calendar.on_the_wall) for one in series]
-    first = series[0].first
+def _by_period(survey: Survey, found: list[Series], shares: bool = False) -> Loaded:
+    """Series with a row for each period."""
+    series = [replace(one, clock=survey.calendar.on_the_wall) for one in found]
+    first, names = series[0].first, {one.name for one in series}
     begin = survey.bounds(first)[0].replace(tzinfo=None)
-    names = {s.name for s in series}
-    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if measure == "share" else []
+    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if shares else []
     wholes = [whole for whole in attributes if names.issuperset(whole)]
     return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 
@@ -77,18 +68,20 @@ def _truth(survey: Survey, loaded: Loaded, measure: Measure, kept: Mapping[Windo
     true = np.full((len(known), len(loaded.series[0])), np.nan)
     for place in range(true.shape[1]):
         if (found := kept.get(Window(first + place, first + place))) is not None:
-            true[:, place] = [_people(scheme, cell, found) for cell in known]
+            true[:, place] = _people(scheme, found)
     if measure == "share":
         true /= np.where(true[0] > 0, true[0], np.nan)
     return {str(cell): true[row] for row, cell in enumerate(known)}
 
 
-def _people(scheme: Scheme, cell: Cell, truth: WindowTruth) -> int:
-    if not cell.attribute:
-        return truth.visitors
-    question = scheme.question(cell.attribute)
-    people = dict(zip(question.items.values, truth.people[cell.attribute].tolist(), strict=True))
-    return sum(people[value] for value in (question.attribute.groups[cell.value] if cell.group else (cell.value,)))
+def _people(scheme: Scheme, truth: WindowTruth) -> list[int]:
+    """In the order of `cells`."""
+    found = [truth.visitors]
+    for question in scheme.questions:
+        people = dict(zip(question.items.values, truth.people[question.name].tolist(), strict=True))
+        found += people.values() if not question.attribute.placed else ()
+        found += [sum(people[value] for value in members) for members in question.attribute.groups.values()]
+    return found
 
 
 def _cells(
