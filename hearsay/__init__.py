@@ -46,39 +46,32 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _MODULES = {
-        "Device": "hearsay_device.device",
-        "Fleet": "hearsay.library.answering",
-        "HearsayError": "protocols.errors",
-        "Limits": "hearsay_device.limits",
-        "Survey": "protocols.survey",
-        "Tables": "hearsay.library.results",
-        "audit": "lab.library",
-        "estimate": "hearsay.library.estimating",
-        "estimate_counts": "hearsay.library.estimating",
-        "evaluate": "lab.library",
-        "forecast": "hearsay.library.forecasts",
-        "load_survey": "hearsay.library.planning",
-        "plan": "hearsay.library.planning",
-        "read_results": "hearsay.library.results",
-        "replay": "hearsay.library.results",
-        "run": "hearsay.library.results",
-        "survey_from": "hearsay.library.proposing",
-        "people": "lab.library",
-        "synthesize": "lab.library",
+        "hearsay.library.answering": ["Fleet"],
+        "hearsay.library.estimating": ["estimate", "estimate_counts"],
+        "hearsay.library.forecasts": ["forecast"],
+        "hearsay.library.planning": ["load_survey", "plan"],
+        "hearsay.library.proposing": ["survey_from"],
+        "hearsay.library.results": ["Tables", "read_results", "replay", "run"],
+        "hearsay_device.device": ["Device"],
+        "hearsay_device.limits": ["Limits"],
+        "lab.library": ["audit", "evaluate", "people", "synthesize"],
+        "protocols.errors": ["HearsayError"],
+        "protocols.survey": ["Survey"],
     }
-    __all__ = list(_MODULES)
+    _HOMES = {name: module for module, names in _MODULES.items() for name in names}
+    __all__ = list(_HOMES)
 
     def __getattr__(name: str) -> object:
         if name == "__version__":
             from importlib.metadata import version
 
             return version("hearsay")
-        if name not in _MODULES:
+        if name not in _HOMES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         from importlib import import_module
 
         try:
-            found = globals()[name] = getattr(import_module(_MODULES[name]), name)
+            found = globals()[name] = getattr(import_module(_HOMES[name]), name)
         except ModuleNotFoundError as error:
             from hearsay.extras import explained
 

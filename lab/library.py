@@ -11,7 +11,7 @@ from hearsay.terminal.console import no_step
 from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
-from lab.auditing.devices import STEADY, ways_of_reports
+from lab.auditing.devices import STEADY
 from lab.evaluation.measuring import CORRECTIONS, USUAL
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
@@ -21,7 +21,7 @@ from lab.learning.synthesis import synthetic_records
 from lab.people.drawing import draw_people
 from lab.people.published import published_aggregates
 from lab.people.tables import table_aggregates
-from lab.populations import labelled, of_places, of_table, only_places, survey_values, with_crosses, with_places
+from lab.populations import labelled, of_places, of_table, only_places, with_crosses, with_places
 from producers.files import TableSource, read_table
 from protocols.errors import ResultsError, ScenarioError, SettingsError
 from protocols.scheme import Scheme
@@ -140,12 +140,8 @@ def audit(
     """
     prior = prior or ("even" if values is None else "exact")
     auditing = Auditing(survey, crowd, only, attacker, prior, alpha, seed, "", targets, surveys)
-    if devices is None and values is None:
-        return auditing.computed()
-    with ways_of_reports(None, None, seed) as (way, twin):
-        people = auditing.people(values, scenario, devices, periods)
-        known = None if background is None else survey_values(background, survey)
-        return auditing.measured(people, way, no_step, known, twin)
+    measured = devices is not None or values is not None
+    return auditing.run(values, scenario if measured else None, devices, periods, background, no_step)
 
 
 def synthesize(

@@ -84,8 +84,7 @@ def live_event(live: Live) -> Event:
 def nowcast_event(found: NowcastResult) -> Event:
     """The event of published nowcasts of values: those that the mobility report of the period shows."""
     known = [table for table in found.tables if table.kind == "values" and table.nowcast is not None]
-    places = [_most_frequent(table.attribute, table.value) for table in known]
-    cut = [table if kept is None else _cut(table, kept) for table, kept in zip(known, places, strict=True)]
+    cut = [_cut(table, _most_frequent(table.attribute, table.value)) for table in known]
     tables = [table.model_dump(mode="json", include={"attribute", "nowcast"}) for table in cut]
     return event("nowcast", found.survey, {"period": found.period, "tables": tables}, found.period)
 
@@ -119,28 +118,27 @@ def result_events(
 
 def _window(window: WindowReport) -> Record:
     exclude: Any = {**_COMPARED, "attributes": {"__all__": {"values": _COMPARED, "groups": _COMPARED}}}
-    places = [
-        None if part.values is None else _most_frequent(part.name, part.values.share.value)
-        for part in window.attributes
-    ]
-    cut = [
-        part if part.values is None or kept is None else part.model_copy(update={"values": _cut(part.values, kept)})
-        for part, kept in zip(window.attributes, places, strict=True)
-    ]
-    record = window.model_copy(update={"attributes": tuple(cut)}).model_dump(
-        mode="json", exclude=exclude, exclude_none=True
-    )
-    return _with_places(record, places)
+    shares = {part.name: part.values for part in window.attributes}
+    places = {name: None if own is None else _most_frequent(name, own.share.value) for name, own in shares.items()}
+    values = {name: None if own is None else _cut(own, places[name]) for name, own in shares.items()}
+    cut = [part.model_copy(update={"values": values[part.name]}) for part in window.attributes]
+    return _record(window, cut, places, exclude)
 
 
 def _histogram(histogram: Histogram) -> Record:
     exclude: Any = {**dict.fromkeys(_HEADER, True), "presence_only": True, "attributes": {"__all__": _COUNTS}}
-    places = [_most_frequent(part.name, part.estimate) for part in histogram.attributes]
-    cut = [part if kept is None else _cut(part, kept) for part, kept in zip(histogram.attributes, places, strict=True)]
-    record = histogram.model_copy(update={"attributes": tuple(cut)}).model_dump(
-        mode="json", exclude=exclude, exclude_none=True
-    )
-    return _with_places(record, places)
+    places = {part.name: _most_frequent(part.name, part.estimate) for part in histogram.attributes}
+    return _record(histogram, [_cut(part, places[part.name]) for part in histogram.attributes], places, exclude)
+
+
+def _record(found: BaseModel, cut: list[Any], places: dict[str, Places | None], exclude: Any) -> Record:
+    """The record of a window or a histogram with cut attributes, which say which places were kept."""
+    shown = found.model_copy(update={"attributes": tuple(cut)})
+    record = shown.model_dump(mode="json", exclude=exclude, exclude_none=True)
+    for attribute in record.get("attributes", ()):
+        if (kept := places[attribute["name"]]) is not None:
+            attribute["places"] = kept.tolist()
+    return record
 
 
 def _most_frequent(name: str, shares: Floats | None) -> Places | None:
@@ -151,8 +149,10 @@ def _most_frequent(name: str, shares: Floats | None) -> Places | None:
     return np.sort(np.argsort(-np.nan_to_num(shares, nan=-np.inf), kind="stable")[:most])
 
 
-def _cut(columns: M, places: Places) -> M:
+def _cut(columns: M, places: Places | None) -> M:
     """A model whose columns have the entries of these places only."""
+    if places is None:
+        return columns
     kept: dict[str, Any] = {}
     for name in type(columns).model_fields:
         entries = getattr(columns, name)
@@ -161,11 +161,3 @@ def _cut(columns: M, places: Places) -> M:
         elif isinstance(entries, Quantities):
             kept[name] = _cut(entries, places)
     return columns.model_copy(update=kept)
-
-
-def _with_places(record: Record, places: list[Places | None]) -> Record:
-    """The record of a window or a histogram, whose attributes say which places were kept."""
-    for attribute, kept in zip(record.get("attributes", ()), places, strict=True):
-        if kept is not None:
-            attribute["places"] = kept.tolist()
-    return record

@@ -6,11 +6,12 @@ An event that is read after the end of its period plus the tolerance is late: it
 a function of the files alone, so a second run makes the same reports.
 """
 
-import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
 from producers.events.interpreting import Options
@@ -26,6 +27,7 @@ from servers.private_files import private_directory, read_limited, write_private
 
 SECOND = 1_000_000
 LONGEST_NAP = 0.2
+TOTALS = TypeAdapter(Totals)
 ProgressCallback = Callable[[float, int, int], None]
 """Called with the share of the files that was read, the rows read and the reports made so far."""
 
@@ -42,35 +44,26 @@ class Checkpoint:
     def read(self) -> Totals:
         """The totals so far; zero if there is no file."""
         try:
-            return Totals(**json.loads(read_limited(self._path)))
+            return TOTALS.validate_json(read_limited(self._path))
         except FileNotFoundError:
             return Totals()
-        except (ValueError, TypeError):
+        except ValueError:
             raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
 
     def write(self, totals: Totals) -> None:
         private_directory(self._path.parent)
-        write_private(self._path, json.dumps(asdict(totals)))
+        write_private(self._path, TOTALS.dump_json(totals))
 
 
-@dataclass(frozen=True)
-class Summary:
+@dataclass(frozen=True, kw_only=True)
+class Summary(Totals):
     """What was in the files, and what was reported."""
 
     rows: int
     people: int
     people_exact: bool
-    periods: int
-    reports: int
-    """Sent by this or an earlier attempt: one per person and period."""
-    repeats: int
-    """Of these, found to be delivered already."""
-    ineligible: int
-    """Not sent, one per person and period: the period was closed, or the person had reported a later one."""
     told_apart: int
     """Local times that the clock repeats, of which one was chosen."""
-    unlisted: int
-    """Of people and periods, those without a listed value of some attribute: `other` or a drawn one stands for it."""
     faults: dict[Fault, Located]
 
 
@@ -150,16 +143,12 @@ class Replay:
         finally:
             self._events.spool.abandon()  # the next attempt reads them again
         return Summary(
-            self._quality.rows,
-            self._events.people.seen.count(),
-            self._events.people.seen.exact,
-            self._totals.periods,
-            self._totals.reports,
-            self._totals.repeats,
-            self._totals.ineligible,
-            self._quality.told_apart,
-            self._totals.unlisted,
-            self._quality.located(),
+            **vars(self._totals),
+            rows=self._quality.rows,
+            people=self._events.people.seen.count(),
+            people_exact=self._events.people.seen.exact,
+            told_apart=self._quality.told_apart,
+            faults=self._quality.located(),
         )
 
     def _report(self, through: int, stop: Stop) -> None:

@@ -40,12 +40,7 @@ class Request:
 
     def header(self, name: bytes) -> str:
         """The value of a header, by its name in lower case; empty if there is none."""
-        return header_text(self.headers.get(name))
-
-
-def header_text(value: bytes | None) -> str:
-    """The value of a header as text; empty if there is none."""
-    return "" if value is None else value.decode("latin-1").strip()
+        return self.headers.get(name, b"").decode("latin-1").strip()
 
 
 @dataclass(slots=True)

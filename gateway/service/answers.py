@@ -3,7 +3,6 @@
 import json
 from collections.abc import Callable
 from enum import Enum
-from functools import lru_cache
 
 from gateway.http.messages import Response, refusal
 from protocols.wire import Reason, Reject
@@ -42,17 +41,12 @@ def single(result: Result | None) -> Response:
 def many(results: list[Result | None]) -> Response:
     """201 if all were taken, 202 if some are held; 200 if some were refused, 503 if some must be sent again."""
     if all(result is Outcome.TAKEN for result in results):
-        return _all_taken(len(results))
+        return Response(201, b'{"results": [%s]}' % b", ".join([b'{"status": "taken"}'] * len(results)))
     if Outcome.FAILED in results:
         return UNSURE
     refused = any(isinstance(result, Reject) for result in results)
     status = 200 if refused else 202 if Outcome.HELD in results else 201
     return Response(status, json.dumps({"results": [_in_words(result) for result in results]}).encode())
-
-
-@lru_cache(maxsize=16)
-def _all_taken(reports: int) -> Response:
-    return Response(201, b'{"results": [%s]}' % b", ".join([b'{"status": "taken"}'] * reports))
 
 
 def _in_words(result: Result | None) -> dict[str, str]:

@@ -7,14 +7,13 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from importlib.resources import files
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from gateway.door.credentials import Credential
 from gateway.door.judging import Door
-from gateway.http.messages import Answer, Request, Response, header_text, refusal
+from gateway.http.messages import Answer, Request, Response, refusal
 from gateway.service.metrics import Metrics
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
@@ -23,8 +22,7 @@ from protocols.scheme import Scheme
 from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
 
 MAX_REPORT_BYTES, MAX_REPORTS_BYTES = 256 << 10, 4 << 20
-JSON_TYPES = frozenset({"application/json", REPORT}) | NDJSON
-JUDGED = (b"content-type", b"content-encoding", b"origin", b"host")
+TYPES = {"/v1/reports": {"application/json", REPORT} | NDJSON, "/v1/frames": {FRAME}}
 SIGNATURE = "hearsay-signature"
 CACHED = ("cache-control", "public, max-age=3600")
 NOT_FOUND = refusal(404, "not-found", "there is no such page; /v1/openapi.json lists what there is")
@@ -59,7 +57,6 @@ class Gateway:
     def __post_init__(self) -> None:
         door = Door(self.surveys.get, self.log.closed_through, self.log.times)
         self._reports = Reports(door, self.writer, self.metrics, self.senders.keys, self.now)
-        self._kind = lru_cache(maxsize=64)(self._judge)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
@@ -79,8 +76,7 @@ class Gateway:
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):
             return 0
-        headers = request.headers
-        kind = self._kind(request.method, request.path, *map(headers.get, JUDGED))
+        kind = self._judge(request)
         if isinstance(kind, Response):
             return kind
         request.state = kind
@@ -92,27 +88,19 @@ class Gateway:
             return MAX_RECORD_BYTES
         return MAX_REPORT_BYTES if sender is not None and sender.role == "device" else MAX_REPORTS_BYTES
 
-    def _judge(
-        self,
-        method: str,
-        path: str,
-        kind: bytes | None,
-        encoding: bytes | None,
-        origin: bytes | None,
-        host: bytes | None,
-    ) -> Response | str:
-        """The type of what is posted, or why it is not taken; nearly all requests are alike in this."""
-        if path not in ("/v1/reports", "/v1/frames"):
-            return NOT_FOUND if self._page(path) is None else ONLY_READ
-        if method != "POST":
+    def _judge(self, request: Request) -> Response | str:
+        """The type of what is posted, or why it is not taken."""
+        types = TYPES.get(request.path)
+        if types is None:
+            return NOT_FOUND if self._page(request.path) is None else ONLY_READ
+        if request.method != "POST":
             return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
-        site, own = header_text(origin), header_text(host)
+        site, own = request.header(b"origin"), request.header(b"host")
         if site and site not in {*self.origins, f"http://{own}", f"https://{own}"}:  # a page of another site
             return OTHER_SITE
-        if header_text(encoding) not in ("", "identity"):
+        if request.header(b"content-encoding") not in ("", "identity"):
             return ENCODED
-        named = header_text(kind).partition(";")[0].strip().lower()
-        types = frozenset({FRAME}) if path == "/v1/frames" else JSON_TYPES
+        named = request.header(b"content-type").partition(";")[0].strip().lower()
         return named if named in types else refusal(415, "unsupported-media-type", f"send {', '.join(sorted(types))}")
 
     def _allow(self, request: Request, response: Response) -> Response:

@@ -1,20 +1,11 @@
 """`hearsay forecast`: the next periods of published series, or of any table."""
 
-from __future__ import annotations
-
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 import typer
 
 from hearsay.terminal import console
-
-if TYPE_CHECKING:
-    from hearsay.forecasts.series_files import Loaded
-    from hearsay.forecasts.survey_series import Measure
-    from hearsay.terminal.console import Step
-    from producers.scenarios import Scenario
-    from protocols.survey import Survey
 
 
 def forecast(
@@ -27,9 +18,6 @@ def forecast(
     measure: Literal["people", "share", "visitors", "new", "returning"] = "people",
     window: Annotated[int, typer.Option(min=1)] = 1,
     unit: Literal["day", "week", "month"] | None = None,
-    scenario_name: Annotated[str | None, typer.Option("--scenario")] = None,
-    devices: Annotated[int | None, typer.Option(min=1)] = None,
-    seed: int = 0,
     series: Path | None = None,
     time: str | None = None,
     variance: str | None = None,
@@ -50,7 +38,7 @@ def forecast(
     from hearsay.forecasts.forecasting import look_ahead, structure_of
     from hearsay.forecasts.showing import forecast_csv, forecast_page, forecast_tables
 
-    if series is not None and (survey or data or kafka or attribute or scenario_name):
+    if series is not None and (survey or data or kafka or attribute):
         raise typer.BadParameter("--series reads a file: leave out the survey, and the options about surveys")
     if series is None and (time or variance or memo_variance or truth):
         raise typer.BadParameter("--time, --variance, --memo-variance and --truth belong to --series")
@@ -59,21 +47,11 @@ def forecast(
             from hearsay.forecasts.series_files import read_series
 
             source = str(series)
-            loaded = read_series(series, time, _words(value), variance, memo_variance, truth)
+            loaded = read_series(series, time, console.words(value), variance, memo_variance, truth)
         else:
-            from hearsay.forecasts.survey_series import survey_series
-            from hearsay.reports.files import chosen, open_results
+            from hearsay.forecasts.survey_series import published_series
 
-            with open_results(survey, data, kafka) as (results, _):
-                found = chosen(results, survey)
-                source = found.title or found.id
-                loaded = survey_series(results, found, measure, attribute, value, window, unit)
-            if scenario_name is not None:
-                from hearsay.running.simulating import populate
-
-                periods = loaded.series[0].first + len(loaded.series[0])
-                population = populate(found, scenario_name, devices, periods, seed)
-                _add_truth(found, population, data, loaded, measure, step)
+            source, loaded = published_series(survey, data, kafka, measure, attribute, value, window, unit)
         outlooks = look_ahead(source, loaded, structure_of(_seasons(season), loaded), ahead, backtest, step)
     if csv is not None:
         csv.write_text(forecast_csv(outlooks), encoding="utf-8")
@@ -88,27 +66,10 @@ def forecast(
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
 
 
-def _add_truth(
-    survey: Survey, population: Scenario, data: Path | None, loaded: Loaded, measure: Measure, step: Step
-) -> None:
-    """Add what the scenario of a run knows, if it is the population of that run."""
-    from hearsay.data_directory import DataDirectory
-    from hearsay.forecasts.survey_series import scenario_truth
-    from hearsay.running.simulating import population_digest
-
-    if data is not None:
-        DataDirectory(data).check_population(survey.id, population_digest(population))
-    loaded.truth.update(scenario_truth(survey, population, loaded, measure, step))
-
-
-def _words(text: str | None) -> list[str]:
-    return [word.strip() for word in (text or "").split(",") if word.strip()]
-
-
 def _seasons(text: str | None) -> list[int] | None:
     if text is None:
         return None
-    words = _words(text)
+    words = console.words(text)
     if not words or not all(word.isdigit() for word in words):
         raise typer.BadParameter(f"{text!r}: give whole numbers of periods, such as 24,168", param_hint="--season")
     return [int(word) for word in words if int(word)]

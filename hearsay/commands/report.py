@@ -72,15 +72,13 @@ def report(
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
-        from hearsay.reports.tables import answers_table, units_table, visitors_table
+        from hearsay.reports.tables import answers_table, report_tables
 
-        if asked is None:
-            console.out.print(visitors_table(selected))
-            if (units := units_table(selected)) is not None:
-                console.out.print(units)
-        console.out.print(answers_table(selected, files.latest(selected)))
+        newest = files.latest(selected)
+        for table in report_tables(selected, newest) if asked is None else [answers_table(selected, newest)]:
+            console.out.print(table)
         if bounds is not None:
-            console.out.print(robust_table(selected, files.latest(selected), bounds))
+            console.out.print(robust_table(selected, newest, bounds))
         for line in verdict_lines(selected):
             console.out.print(line)
 

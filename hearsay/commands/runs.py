@@ -82,7 +82,7 @@ def _simulate(
     from hearsay.data_directory import DataDirectory, directory_of
     from hearsay.reports.files import latest, open_results
     from hearsay.reports.page import keep_areas, write_page
-    from hearsay.reports.tables import MOST_ATTRIBUTES, answers_table, units_table, visitors_table
+    from hearsay.reports.tables import MOST_ATTRIBUTES, report_tables
     from hearsay.running.simulating import simulate
     from producers.stopping import ctrl_c_asks
     from servers.logs import configure_logs
@@ -91,10 +91,8 @@ def _simulate(
     data = directory_of(survey.id, named)
     with console.progress("collecting") as step, ctrl_c_asks() as stop:
         report = simulate(survey, scenario, data, kafka, step, stop)
-    console.out.print(visitors_table(report))
-    if (units := units_table(report)) is not None:
-        console.out.print(units)
-    console.out.print(answers_table(report, latest(report), MOST_ATTRIBUTES))
+    for table in report_tables(report, latest(report), MOST_ATTRIBUTES):
+        console.out.print(table)
     with open_results(survey.id, data, kafka) as (results, _):
         live, forecasts = results.live(survey.id), results.forecasts(survey.id)
     keep_areas(areas, survey, data)

@@ -1,7 +1,10 @@
 """`hearsay views`: make results apart from workers. `hearsay sinks`: where results go."""
 
+import signal
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from threading import Event
 from typing import Annotated
 
 import typer
@@ -9,6 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
+from protocols.errors import SettingsError
 
 app = typer.Typer(help="List, check and fill the sinks of results.", no_args_is_help=True)
 SINK = "SINK"
@@ -29,10 +33,6 @@ def views(
 
     Example: hearsay views --to topics --to sqlite:results.sqlite
     """
-    import signal
-    from contextlib import closing
-    from threading import Event
-
     from servers.logs import configure_logs
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, Topics
@@ -84,8 +84,6 @@ def check_sink(
 
     Example: hearsay sinks check sqlite:results.sqlite
     """
-    from contextlib import closing
-
     from views.sinks import open_sink
 
     with console.progress("opening the sink"), closing(open_sink(sink)) as opened:
@@ -113,10 +111,7 @@ def backfill_sink(
 
     Example: hearsay sinks backfill --data hearsay-data/demo --to sqlite:results.sqlite
     """
-    from contextlib import closing
-
     from hearsay.reports.files import chosen, open_results
-    from protocols.errors import SettingsError
     from views.runner import backfill
     from views.sinks import open_sink
 

@@ -2,16 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
 
 from analytics.forecasting import Series
-from analytics.mobility import Quantity
+from analytics.mobility import Quantity, WindowTruth
+from analytics.windows import Window
 from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import MONTH, TimeAxis
-from hearsay.terminal.console import Step
-from producers.scenarios import Scenario
+from hearsay.reports.files import chosen, kept_truth, open_results
 from protocols.arrays import Floats
 from protocols.errors import ResultsError, SurveyError
 from protocols.scheme import Scheme
@@ -22,57 +23,65 @@ from views.reading import Results
 Measure = Literal["people", "share", "visitors", "new", "returning"]
 
 
-def survey_series(
-    results: Results,
-    survey: Survey,
+def published_series(
+    survey: str | None,
+    data: Path | None,
+    kafka: str | None,
     measure: Measure = "people",
     attribute: str | None = None,
     value: str | None = None,
     window: int = 1,
     unit: Unit | None = None,
-) -> Loaded:
-    """The series of a survey: of people or shares by value, or of visitors.
+) -> tuple[str, Loaded]:
+    """What a survey is called, and its series: of people or shares by value, or of visitors; with the truth of a run.
 
     `window`: different visitors of so many periods, ending with each; only of all visitors.
     `unit`: the visitors of calendar units, or the new or returning ones, a row for each unit that is over.
     """
-    if unit is not None:
-        return _units(results, survey, measure, unit)
-    if window > 1 or measure in ("new", "returning"):
-        series = _visitors(results, survey, measure, window)
-    else:
-        series = _cells(results, survey, measure, attribute, value)
-    series = [replace(one, clock=survey.calendar.on_the_wall) for one in series]
-    first = series[0].first
+    with open_results(survey, data, kafka) as (results, root):
+        found = chosen(results, survey)
+        if unit is not None:
+            loaded = _units(results, found, measure, unit)
+        elif window > 1 or measure in ("new", "returning"):
+            loaded = _by_period(found, _visitors(results, found, measure, window))
+        else:
+            loaded = _by_period(found, _cells(results, found, measure, attribute, value), shares=measure == "share")
+    if root is not None and (kept := kept_truth(root, found.id)):
+        loaded.truth.update(_truth(found, loaded, measure, kept))
+    return found.title or found.id, loaded
+
+
+def _by_period(survey: Survey, found: list[Series], shares: bool = False) -> Loaded:
+    """Series with a row for each period."""
+    series = [replace(one, clock=survey.calendar.on_the_wall) for one in found]
+    first, names = series[0].first, {one.name for one in series}
     begin = survey.bounds(first)[0].replace(tzinfo=None)
-    names = {s.name for s in series}
-    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if measure == "share" else []
+    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if shares else []
     wholes = [whole for whole in attributes if names.issuperset(whole)]
     return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 
 
-def scenario_truth(
-    survey: Survey, scenario: Scenario, loaded: Loaded, measure: Measure, step: Step
-) -> dict[str, Floats]:
-    """What a scenario knows about the series of its survey: people (or shares) with each value in every period."""
+def _truth(survey: Survey, loaded: Loaded, measure: Measure, kept: Mapping[Window, WindowTruth]) -> dict[str, Floats]:
+    """What a simulation knows about the series of its survey: people (or shares) with each value in every period."""
     scheme = Scheme(survey)
-    known = cells(scheme)
-    first, periods = loaded.series[0].first, len(loaded.series[0])
-    true = np.full((len(known), periods), np.nan)
-    for place in range(min(periods, scenario.periods - first)):
-        step(place, periods, "computing the truth")
-        presences = scenario.presences(first + place)
-        people = {q.name: np.bincount(q.places(presences.values), minlength=q.k) for q in scheme.questions}
-        for row, cell in enumerate(known):
-            if not cell.attribute:
-                true[row, place] = len(presences.devices)
-                continue
-            attribute = scheme.question(cell.attribute).attribute
-            members = attribute.groups[cell.value] if cell.group else (cell.value,)
-            true[row, place] = sum(people[cell.attribute][attribute.values.index(member)] for member in members)
+    known, first = cells(scheme), loaded.series[0].first
+    true = np.full((len(known), len(loaded.series[0])), np.nan)
+    for place in range(true.shape[1]):
+        if (found := kept.get(Window(first + place, first + place))) is not None:
+            true[:, place] = _people(scheme, found)
     if measure == "share":
         true /= np.where(true[0] > 0, true[0], np.nan)
     return {str(cell): true[row] for row, cell in enumerate(known)}
+
+
+def _people(scheme: Scheme, truth: WindowTruth) -> list[int]:
+    """In the order of `cells`."""
+    found = [truth.visitors]
+    for question in scheme.questions:
+        people = dict(zip(question.items.values, truth.people[question.name].tolist(), strict=True))
+        found += people.values() if not question.attribute.placed else ()
+        found += [sum(people[value] for value in members) for members in question.attribute.groups.values()]
+    return found
 
 
 def _cells(

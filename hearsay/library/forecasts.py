@@ -5,8 +5,7 @@ from pathlib import Path
 
 from hearsay.forecasts.forecasting import Outlooks, look_ahead, structure_of
 from hearsay.forecasts.series_files import read_series
-from hearsay.forecasts.survey_series import Measure, survey_series
-from hearsay.reports.files import chosen, open_results
+from hearsay.forecasts.survey_series import Measure, published_series
 from producers.files import TableSource, shown
 from protocols.errors import SettingsError
 from protocols.survey import Unit
@@ -50,7 +49,5 @@ def forecast(
         return look_ahead(shown(path), loaded, structure_of(season, loaded), ahead, backtest)
     if not (path is None or isinstance(path, Path)):
         raise SettingsError("a table and a cluster are both named", "give one of them")
-    with open_results(survey, path, kafka) as (results, _):
-        found = chosen(results, survey)
-        loaded = survey_series(results, found, measure, attribute, value, window, unit)
-    return look_ahead(found.title or found.id, loaded, structure_of(season, loaded), ahead, backtest)
+    title, loaded = published_series(survey, path, kafka, measure, attribute, value, window, unit)
+    return look_ahead(title, loaded, structure_of(season, loaded), ahead, backtest)

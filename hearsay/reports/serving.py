@@ -14,12 +14,12 @@ import uvloop
 from analytics.mobility import MobilityReport
 from gateway.http import Limits, Listener, most_connections
 from hearsay.data_directory import COLLECTOR, known_directory
-from hearsay.reports.files import open_results, with_noted_losses
+from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.page import describe
 from hearsay.reports.table_files import download
 from pages.dashboard import Dashboard, Source, Wanted
 from pages.events import Event
-from protocols.errors import ServerError, SettingsError, SurveyError
+from protocols.errors import ServerError, SettingsError
 from protocols.survey import Survey
 from servers.logs import configure_logs
 from servers.ports import is_loopback
@@ -58,12 +58,9 @@ class Published:
     def check(self, surveys: Collection[str]) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
         with open_results(None, self._root, self._kafka) as (results, _):
-            known = sorted(survey.id for survey in results.surveys())
-        for survey in surveys:
-            if survey not in known:
-                raise SurveyError(
-                    f"no survey {survey!r} is published here", f"known surveys: {', '.join(known) or 'none'}"
-                )
+            results.surveys()
+            for survey in surveys:
+                chosen(results, survey)
 
     def follow(self) -> TopicFollower | DirectoryFollower:
         """Read them from the beginning."""

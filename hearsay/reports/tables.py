@@ -35,6 +35,14 @@ LABEL = 28
 NOTHING = "–"
 
 
+def report_tables(report: MobilityReport, window: WindowReport, most: int | None = None) -> Iterator[RenderableType]:
+    """Of all periods, of calendar units if there are any, and of the answers of a window."""
+    yield visitors_table(report)
+    if (units := units_table(report)) is not None:
+        yield units
+    yield answers_table(report, window, most)
+
+
 def visitors_table(report: MobilityReport) -> Table:
     """One row for each period: visitors, new and returning ones, and the unique visitors since the beginning."""
     periods = [window for window in report.windows if window.kind == "period"] or report.windows

@@ -1,20 +1,21 @@
 """Composition of a run: a survey, a secret, a memo store and a collector, as context managers.
 
-The collector is either in this process, over files in the data directory, or a Kafka cluster with its workers. The rest
-of a run is the same for both.
+The collector is in this process, over files in the data directory, or a Kafka cluster with its workers, now or later.
+The rest of a run is the same for all.
 """
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 
 from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
 from memo_store.survey_memos import SurveyMemos
 from producers.scenarios import Scenario
 from producers.simulation import Simulation
-from producers.sinks import Sink
+from producers.sinks import DirectorySink, Sink
 from producers.source_clock import require_source_clock
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -29,41 +30,48 @@ CLUSTER = "a Kafka cluster"
 
 
 @dataclass(frozen=True)
-class Origin:
-    """Where reports come from: devices with memos, and the sink they report to."""
+class Collection:
+    """Devices with memos, the sink they report to, and the results; of reports that are captured there are none yet."""
 
     memos: SurveyMemos
     sink: Sink
     clock_key: bytes
+    results: Results | None
 
     def simulation(self, scenario: Scenario) -> Simulation:
         return Simulation(self.memos, self.sink, scenario, self.clock_key)
 
 
-@dataclass(frozen=True)
-class Collection(Origin):
-    """An origin whose reports are counted, and the results."""
-
-    results: Results
-
-
 @contextmanager
 def collect(
-    data: DataDirectory, survey: Survey, settings: Settings, kafka: str | None, forget_after: timedelta | None = None
+    data: DataDirectory,
+    survey: Survey,
+    settings: Settings,
+    kafka: str | None,
+    forget_after: timedelta | None = None,
+    captured: tuple[Path, int] | None = None,
 ) -> Iterator[Collection]:
-    """A collection in this process, or on the Kafka cluster at `kafka`. If it is refused, it leaves nothing behind."""
+    """A collection in this process, on the Kafka cluster at `kafka`, or captured for one: a directory, and partitions.
+
+    From now on the devices of the directory's keyring report to no other destination. A collection that is refused
+    leaves nothing behind.
+    """
     require_source_clock(survey)
-    settings = settings.at(kafka)
-    opened = _in_this_process(data, survey) if kafka is None else _on_kafka(data, survey, settings)
+    settings, scheme = settings.at(kafka), Scheme(survey)
+    if captured is not None:
+        opened = _captured(data, scheme, settings, *captured)
+    else:
+        opened = _in_this_process(data, survey) if kafka is None else _on_kafka(data, survey, settings)
     with (
         left_as_it_was(data.root),
         opened as (destination, sink, clock_key, results),
-        reporting(data, survey, settings, destination, sink, clock_key, forget_after) as origin,
+        survey_memos(data, settings, Respondent(scheme, data.fleet_keyring()), forget_after) as memos,
     ):
-        yield Collection(**vars(origin), results=results)
+        data.record_destination(survey.id, destination)
+        yield Collection(memos, sink, clock_key, results)
 
 
-Opened = tuple[str, Sink, bytes, Results]
+Opened = tuple[str, Sink, bytes, Results | None]
 """A collector: its name as a data directory notes it, its sink, the key that closes periods there, and its results."""
 
 
@@ -91,17 +99,11 @@ def _on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterat
 
 
 @contextmanager
-def reporting(
-    data: DataDirectory,
-    survey: Survey,
-    settings: Settings,
-    destination: str,
-    sink: Sink,
-    clock_key: bytes,
-    forget_after: timedelta | None,
-) -> Iterator[Origin]:
-    """Devices of the data directory's keyring that report to a sink, from now on to no other destination."""
-    people = Respondent(Scheme(survey), data.fleet_keyring())
-    with survey_memos(data, settings, people, forget_after) as memos:
-        data.record_destination(survey.id, destination)
-        yield Origin(memos, sink, clock_key)
+def _captured(
+    data: DataDirectory, scheme: Scheme, settings: Settings, directory: Path, partitions: int
+) -> Iterator[Opened]:
+    """A directory of reports, for a cluster with this number of partitions."""
+    data.check_destination(scheme.survey.id, CLUSTER)
+    clock_key = settings.clock_key_bytes()
+    with closing(DirectorySink(directory, partitions, scheme)) as sink:
+        yield CLUSTER, sink, clock_key, None

@@ -1,23 +1,21 @@
 """Replays of recorded events, and captures sent later."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 
 from hearsay.data_directory import DataDirectory
-from hearsay.running.collecting import CLUSTER, Origin, collect, reporting
+from hearsay.running.collecting import collect
 from hearsay.terminal import console
 from memo_store.period_keys import require_longer_than_grace
 from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
 from producers.replay import Pace, Replay, Summary
-from producers.sinks import DirectorySink, Sent, read_capture, send_capture
-from producers.source_clock import require_source_clock
+from producers.sinks import Sent, read_capture, send_capture
 from producers.stopping import ctrl_c_asks
-from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.settings import Settings, load
+from servers.settings import load
 
 
 def check_events(sources: Sequence[Path], survey: Survey, options: Options) -> Inspection:
@@ -45,13 +43,13 @@ def replay_events(
     require_longer_than_grace(survey, forget_after)
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
-        directory, settings = DataDirectory(data), load()
-        origin: AbstractContextManager[Origin] = (
-            collect(directory, survey, settings, kafka, forget_after)
-            if capture is None
-            else _capturing(directory, survey, settings, capture, partitions, forget_after)
-        )
-        with origin as to, console.progress("replaying") as step, ctrl_c_asks() as stop:
+        directory = DataDirectory(data)
+        captured = None if capture is None else (capture, partitions)
+        with (
+            collect(directory, survey, load(), kafka, forget_after, captured) as to,
+            console.progress("replaying") as step,
+            ctrl_c_asks() as stop,
+        ):
             replay = Replay(
                 to.memos,
                 to.sink,
@@ -66,26 +64,6 @@ def replay_events(
                 step(round(100 * share_read), 100, f"{rows:,} events, {reports:,} reports")
 
             return replay.run(show, stop)
-
-
-@contextmanager
-def _capturing(
-    data: DataDirectory,
-    survey: Survey,
-    settings: Settings,
-    directory: Path,
-    partitions: int,
-    forget_after: timedelta | None,
-) -> Iterator[Origin]:
-    """An origin whose reports are written to a directory, for a cluster with this number of partitions."""
-    require_source_clock(survey)
-    data.check_destination(survey.id, CLUSTER)
-    clock_key = settings.clock_key_bytes()
-    with (
-        closing(DirectorySink(directory, partitions, Scheme(survey))) as sink,
-        reporting(data, survey, settings, CLUSTER, sink, clock_key, forget_after) as origin,
-    ):
-        yield origin
 
 
 def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]:

@@ -70,6 +70,7 @@ def simulate(
     with collect(data, survey, load(), kafka) as collection:
         data.record_population(survey.id, population)
         results = collection.results
+        assert results is not None, "nothing is captured"
         try:
             collection.simulation(scenario).run(range(next_period(results, survey.id), scenario.periods), show, stop)
         except Stopped as stopped:

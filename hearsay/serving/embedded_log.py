@@ -14,7 +14,7 @@ import structlog
 import uvloop
 
 from gateway.http import most_connections
-from gateway.service import StateFile, TokenKeys, shred
+from gateway.service import StateFile, TokenKeys
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, application, listening
 from hearsay.running.collecting import THIS_PROCESS
@@ -151,12 +151,6 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             say(line)
     app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
     to = EmbeddedLog(app, surveys)
-    if (former := directory / "gateway.key").exists():
-        shred(former)
-        say(
-            f"{former} of an earlier version is erased: each period now has a key of its own. Copies of it name the "
-            "senders of past reports: delete them. A credential may count twice in the periods that are open now."
-        )
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
     keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None

@@ -80,6 +80,11 @@ class Lines:
             err.print(f"{what}: {done:,} of {total:,}", markup=False, soft_wrap=True)
 
 
+def words(text: str | None) -> list[str]:
+    """What an option lists, separated by commas."""
+    return [word.strip() for word in (text or "").split(",") if word.strip()]
+
+
 def where(data: Path | None, kafka: str | None) -> list[str]:
     """The options with which a command finds results that are not where it looks first."""
     return ["--kafka", kafka] if kafka is not None else ["--data", str(data)] if data is not None else []

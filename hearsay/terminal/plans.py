@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
+from hearsay.terminal.console import words
 from protocols.errors import SettingsError, counted
 from protocols.planning import of_100
 from protocols.survey import format_duration
@@ -30,7 +31,7 @@ def parse_wanted(text: str) -> dict[str, float]:
     {'age*area': 0.01, 'age': 0.005}
     """
     found: dict[str, float] = {}
-    for part in filter(None, (part.strip() for part in text.split(","))):
+    for part in words(text):
         name, _, number = (piece.strip() for piece in part.partition("="))
         try:
             found[name] = float(number)

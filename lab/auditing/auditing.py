@@ -20,9 +20,10 @@ from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
 from lab.audit.computed import Priors, computed, findings
 from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
-from lab.auditing.devices import STEADY, Way, block, named, of_coins, rows_of
+from lab.auditing.devices import STEADY, Way, block, named, of_coins, rows_of, ways_of_reports
 from lab.auditing.population import Population
 from lab.auditing.reading import Reading
+from lab.populations import survey_values
 from producers.files import TableSource
 from producers.scenarios import Scenario
 from protocols.errors import ResultsError, SettingsError
@@ -75,6 +76,25 @@ class Auditing:
         """The closed forms alone."""
         figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
         return self._report(figures, findings(self.scheme, self.devices))
+
+    def run(
+        self,
+        values: TableSource | None,
+        scenario: str | None,
+        devices: int | None,
+        periods: int | None,
+        background: TableSource | None,
+        step: Step,
+        kafka: str | None = None,
+        program: str | None = None,
+    ) -> AuditReport:
+        """Measured if there are values, a scenario or a number of devices; otherwise computed."""
+        if values is None and scenario is None and devices is None:
+            return self.computed()
+        with ways_of_reports(kafka, program, self.seed) as (way, twin):
+            people = self.people(values, scenario or STEADY, devices, periods)
+            known = None if background is None else survey_values(background, self.survey)
+            return self.measured(people, way, step, known, twin)
 
     def measured(
         self, people: Scenario, way: Way, step: Step, background: Table | None = None, twin: Way | None = None

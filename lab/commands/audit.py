@@ -68,8 +68,6 @@ def audit(
         from hearsay.survey_files import read_survey
         from lab.audit.report import ATTACKS
         from lab.auditing.auditing import Auditing, audit_collected, budgets
-        from lab.auditing.devices import STEADY, ways_of_reports
-        from lab.populations import survey_values
 
     reports: dict[str, AuditReport] = {}  # by budget
     if eps and (html or data or survey is None or not Path(survey).exists()):
@@ -108,14 +106,8 @@ def audit(
         terms = (crowd, wanted, attacker, shares, alpha, seed, fail_above, targets, surveys)
         for budget, one in budgets(read, eps).items():
             auditing, doing = Auditing(one, *terms), f" at eps {budget}" if budget else ""
-            if not measures:
-                with console.progress(f"computing{doing}"):
-                    reports[budget] = auditing.computed()
-                continue
-            with console.progress(f"measuring{doing}") as step, ways_of_reports(kafka, device, seed) as (way, twin):
-                people = auditing.people(csv, scenario or STEADY, devices, periods)
-                known = None if background is None else survey_values(background, one)
-                reports[budget] = auditing.measured(people, way, step, known, twin)
+            with console.progress(f"{'measuring' if measures else 'computing'}{doing}") as step:
+                reports[budget] = auditing.run(csv, scenario, devices, periods, background, step, kafka, device)
     if eps and as_json:
         console.print_json({budget: report.model_dump(mode="json") for budget, report in reports.items()})
     elif eps:
@@ -137,7 +129,7 @@ def audit(
 
 def attacks(text: str, possible: tuple[Attack, ...]) -> tuple[Attack, ...]:
     """The attacks of `--only`; all by default."""
-    wanted = [word.strip() for word in text.split(",") if word.strip()]
+    wanted = console.words(text)
     for word in wanted:
         if word not in possible:
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(possible)}", param_hint="--only")

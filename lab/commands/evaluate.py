@@ -16,14 +16,10 @@ if TYPE_CHECKING:
     from pages.events import Event
 
 
-def _words(text: str) -> list[str]:
-    return [word.strip() for word in text.split(",") if word.strip()]
-
-
 def _budgets(text: str) -> list[float]:
     """Numbers separated by commas; ln3 is the natural logarithm of 3, as in the papers' budgets."""
     try:
-        budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in _words(text)]
+        budgets = [log(float(word[2:])) if word.startswith("ln") else float(word) for word in console.words(text)]
     except ValueError:
         budgets = []
     if not budgets or not all(0 < budget < inf for budget in budgets):
@@ -94,7 +90,7 @@ def evaluate(
         from producers.simulation import check_scenario
 
     name = scenario_name or ("virtual-humans" if places is None else "commuters")
-    asked, budgets, words = _words(attributes), _budgets(eps), _words(corrections)
+    asked, budgets, words = console.words(attributes), _budgets(eps), console.words(corrections)
     if not 0 < alpha < 1:
         raise typer.BadParameter(f"{alpha:g} is not between 0 and 1", param_hint="--alpha")
     if (position or metres) and (places is None or csv is None):
@@ -149,8 +145,8 @@ def evaluate(
             truth = of_table(csv, asked)
         else:
             truth = of_scenario(scenario(name, devices=devices, periods=lived, seed=seed), asked, once, step)
-        truth = with_crosses(truth, _words(crosses))
-        chosen = choose(_words(methods), bool(truth.places), guarantee, one_in, published)
+        truth = with_crosses(truth, console.words(crosses))
+        chosen = choose(console.words(methods), bool(truth.places), guarantee, one_in, published)
         settings: dict[str, Any] = {"alpha": alpha, "runs": runs, "seed": seed, "prior_eps": prior_eps}
         outcomes = evaluate_methods(truth, chosen, budgets, corrections=words, progress=step, **settings)
     source = str(csv) if csv is not None else name

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,13 +40,9 @@ def synthesize(
 
     _check_suffix(out, "records")
     wanted = asked_window(period, window)
-    with console.progress("drawing records from results") as step:
+    with console.progress("drawing records from results"):
         table = draw(data, kafka=kafka, survey=survey, rows=rows, window=wanted, seed=seed)
-        facts = json.loads(table.schema.metadata[b"hearsay"])
-        path = out or Path(f"{facts['survey']}-records.csv")
-        step(1, 2, f"writing {path}")
-        write_records(table, path)
-    _say(table, path, {**facts, "file": str(path)} if as_json else None)
+    _write(table, out, "-records.csv", "file", as_json)
 
 
 def _check_suffix(out: Path | None, what: str) -> None:
@@ -54,10 +50,16 @@ def _check_suffix(out: Path | None, what: str) -> None:
         raise SettingsError(f"{out}: {what} are written as CSV or Parquet", f"end the name in {' or '.join(SUFFIXES)}")
 
 
-def _say(table: pa.Table, path: Path, facts: dict[str, Any] | None) -> None:
-    """Say what was written: to a program the facts, to people what stands in the file."""
-    if facts is not None:
-        console.print_json(facts)
+def _write(
+    table: pa.Table, out: Path | None, ending: str, key: str, as_json: bool, aggregates: Path | None = None
+) -> None:
+    """Write a file, and say so: to a program the facts, with the file as `key`; to people what stands in the file."""
+    facts = json.loads(table.schema.metadata[b"hearsay"])
+    path = out or Path(f"{facts['survey'] if aggregates is None else aggregates.stem}{ending}")
+    with console.progress(f"writing {path}"):
+        write_records(table, path)
+    if as_json:
+        console.print_json({**facts, key: str(path)})
         return
     console.out.print(table.schema.metadata[b"about"].decode(), soft_wrap=True, markup=False)
     console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
@@ -105,23 +107,18 @@ def people(
     if aggregates is not None and (period or survey or data or kafka):
         raise typer.BadParameter("choose a file of aggregates, or results")
     periods = None if period is None else span("--period", period)
-    kept = [name.strip() for name in lasting.split(",") if name.strip()]
-    with console.progress("drawing people from aggregates") as step:
+    with console.progress("drawing people from aggregates"):
         table = draw(
             aggregates if aggregates is not None else data,
             kafka=kafka,
             survey=survey,
             periods=periods,
-            lasting=kept,
+            lasting=console.words(lasting),
             stay=None if stay is None else _stay(stay),
             people=number,
             seed=seed,
         )
-        facts = json.loads(table.schema.metadata[b"hearsay"])
-        path = out or Path(f"{facts['survey'] if aggregates is None else aggregates.stem}-people.csv")
-        step(1, 2, f"writing {path}")
-        write_records(table, path)
-    _say(table, path, {**facts, "out": str(path)} if as_json else None)
+    _write(table, out, "-people.csv", "out", as_json, aggregates)
 
 
 def _stay(text: str) -> tuple[str, float]:

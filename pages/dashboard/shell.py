@@ -7,7 +7,7 @@ from html import escape
 from typing import NamedTuple
 
 from gateway.http import Response
-from pages.static import VENDORED, read, script, shell, style
+from pages.static import VENDORED, filled, read, script, shell, style
 
 POLICY = (
     "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data: blob:; object-src 'none'; "
@@ -63,12 +63,7 @@ def overview_page() -> str:
 
 def token_page(said: str = "", status: int = 401) -> Response:
     """The page that asks for the token, as an answer."""
-    form = f"""<main id="main"><h1>Access</h1><p role="alert">{escape(said)}</p>
-<form method="post" action="access"><label>Token <input name="token" type="password" autocomplete="current-password"
-required autofocus></label> <button>Show the results</button></form></main>"""
-    page = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Access</title>
-<meta name="viewport" content="width=device-width, initial-scale=1">{_LINK}</head>
-<body>{form}</body></html>"""
+    page = filled("live/token.html", {"link": _LINK, "said": escape(said)})
     return Response(status, page.encode(), HTML)
 
 

@@ -30,9 +30,13 @@ class Totals:
     through: int = -1
     periods: int = 0
     reports: int = 0
+    """Sent by this or an earlier attempt: one per person and period."""
     repeats: int = 0
+    """Of these, found to be delivered already."""
     ineligible: int = 0
+    """Not sent, one per person and period: the period was closed, or the person had reported a later one."""
     unlisted: int = 0
+    """Of people and periods, those without a listed value of some attribute: `other` or a drawn one stands for it."""
     duplicates: int = 0
     first_duplicates: tuple[int, ...] = ()
 

@@ -258,12 +258,11 @@ def test_gateways_begin_export_and_import_keys(tmp_path: Path) -> None:
         assert isinstance(refused, StateError) and "standard input" in refused.message
 
 
-def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_path: Path) -> None:
+def test_serve_has_keys_of_periods_and_erases_those_that_are_over(tmp_path: Path) -> None:
     file, data, tokens = tmp_path / "survey.yaml", tmp_path / "data", tmp_path / "tokens"
     file.write_text(json.dumps(SCHEME.survey.model_dump(mode="json", exclude_defaults=True) | {"minimum": 0}))
     tokens.write_text(credential_line("phone", "device"))
     data.mkdir()
-    (data / "gateway.key").write_text(KEY.hex())
     state = StateFile(data / "gateway.state")
     state.update(lambda before: OVER)
     words = ("serve", str(file), "--data", str(data), "--tokens", str(tokens))
@@ -277,8 +276,6 @@ def test_serve_has_keys_of_periods_and_erases_the_one_of_an_earlier_version(tmp_
         assert server.leave() == 0
     (key,) = KeyState.model_validate_json((data / "gateway.state").read_bytes()).keys
     assert key.survey == SCHEME.survey.id
-    assert not (data / "gateway.key").exists()
-    assert "gateway.key of an earlier version is erased" in server.log.read_text()
 
 
 def test_who_copies_the_files_of_two_gateways_after_a_period_was_closed_names_nobody(

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.forecasts.series_files import Loaded, read_series
-from protocols.errors import HearsayError, ResultsError, ScenarioError, SurveyError
+from protocols.errors import HearsayError, ResultsError, SurveyError
 from tests.helpers.browser import events_in
 
 
@@ -134,12 +134,11 @@ def test_days_of_the_calendar_are_forecast_from_the_first_whole_one_on(tmp_path:
     assert isinstance(forecast(data, "--unit", "month").exception, ResultsError)
 
 
-def test_a_backtest_is_against_the_truth_if_the_scenario_is_named(data: Path) -> None:
-    population = ("--scenario", "telemetry", "--devices", str(DEVICES))
-    found = series(data, "--value", "free", "--backtest", "6", *population)["plan=free"]["backtest"][0]
-    assert found["truth"]["count"] == found["publication"]["count"] == 6
-    other = forecast(data, "--scenario", "telemetry", "--devices", "200")
-    assert isinstance(other.exception, ScenarioError)
+def test_a_backtest_of_a_simulated_run_is_against_the_truth_too(data: Path) -> None:
+    for measure, scale in (("people", 1), ("share", DEVICES)):
+        found = series(data, "--measure", measure, "--value", "paying", "--backtest", "6")["plan=paying"]["backtest"][0]
+        assert found["truth"]["count"] == found["publication"]["count"] == 6
+        assert 0 < found["truth"]["mae"] < found["publication"]["mae"] < DEVICES / scale
 
 
 def test_pairs_of_a_cross_and_their_groups_are_forecast(tmp_path: Path) -> None:

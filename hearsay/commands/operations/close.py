@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import closing
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hearsay.terminal import console
+from protocols.errors import SurveyError
 
 if TYPE_CHECKING:
     from protocols.survey import Survey
@@ -28,11 +32,8 @@ def close(
 
     Example: hearsay close festival-week --through 6 --yes
     """
-    from contextlib import closing
-
     from hearsay.reports.files import next_period
     from producers.sinks import KafkaSink
-    from protocols.errors import SurveyError
     from protocols.wire import CLOCK, Clock, encode_clock
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, existing, published
@@ -70,10 +71,6 @@ def close(
 
 def _refuse_future(survey: Survey, through: int, closed: int) -> None:
     """Refuse to close a period of which no report can have been counted: all its reports would be refused."""
-    from datetime import UTC, datetime
-
-    from protocols.errors import SurveyError
-
     if survey.clock == "wall":
         last, why = survey.period_of(datetime.now(UTC)), "has not begun"
     else:
@@ -87,8 +84,6 @@ def _refuse_future(survey: Survey, through: int, closed: int) -> None:
 
 
 def _ask(survey: str, first: int, last: int) -> None:
-    import sys
-
     if not sys.stdin.isatty():
         raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
     question = f"Close periods {first} to {last} of {survey} for good? Reports that come later are refused"

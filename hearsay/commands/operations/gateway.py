@@ -1,11 +1,16 @@
 """`hearsay serve` and `hearsay gateway`: HTTP in, without Kafka or in front of it, and the credentials of senders."""
 
+import secrets
+import signal
+import sys
+import time
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from hearsay.terminal import console
+from protocols.errors import StateError
 
 app = typer.Typer()
 token_app = typer.Typer(help="Bearer tokens of devices and edges.", no_args_is_help=True)
@@ -108,9 +113,6 @@ def gateway(
     """
     if context.invoked_subcommand is not None:
         return
-    import signal
-    import sys
-
     from gateway.service import StateFile
     from hearsay.serving.exposure import Exposure, per_minute
     from hearsay.serving.kafka_log import serve_kafka
@@ -140,8 +142,6 @@ def new(
 
     Example: hearsay gateway token new --file tokens --note "the phone of the tests"
     """
-    import secrets
-
     from gateway.door import credential_line
     from servers.private_files import open_private
 
@@ -164,12 +164,8 @@ def new_chain(state: State = STATE) -> None:
 
     Example: hearsay gateway keys new --state gateway.state
     """
-    import secrets
-    import time
-
     from gateway.door import KEY_BYTES, Chain, KeyState, hour_of
     from gateway.service import StateFile
-    from protocols.errors import StateError
 
     def begun(before: KeyState) -> KeyState:
         if before.chain is not None:
@@ -193,10 +189,7 @@ def export_keys(state: State = STATE) -> None:
 
     Example: hearsay gateway keys export --state gateway.state | ssh other hearsay gateway keys import
     """
-    import time
-
     from gateway.service import StateFile
-    from protocols.errors import StateError
 
     keys = StateFile(state).erase(time.time())
     if keys.chain is None:
@@ -213,9 +206,6 @@ def import_keys(state: State = STATE) -> None:
 
     Example: hearsay gateway keys import --state gateway.state < keys
     """
-    import sys
-    import time
-
     from gateway.service import StateFile, read_state
 
     StateFile(state).erase(time.time(), read_state(sys.stdin.buffer.read(), "standard input"))

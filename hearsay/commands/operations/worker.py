@@ -1,5 +1,7 @@
 """`hearsay worker`: count reports from a Kafka cluster until it is stopped."""
 
+import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -27,9 +29,6 @@ def worker(
 
     Example: hearsay worker --web-port 6067
     """
-    import signal
-    import sys
-
     from servers.memory import keep_memory
 
     keep_memory()  # before the packages that make threads
