@@ -9,8 +9,7 @@ the true town is smooth, intervals are wider than they need be.
 
 The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the
 mean over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports
-do not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there. The larger of both
-instead of their sum covers 83 % of the occupied cells of sparse towns; the sum covers 89 %.
+do not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there.
 
 `tests/analytics/test_places.py` measures how often the intervals cover.
 """
