@@ -6,9 +6,8 @@ same people. Two tables are made of them:
     adjusted      the least squares fit to all three with their known variances. It is linear in the counts, so it is
                   unbiased, too, and has the smaller errors.
     consistent    the adjusted table, shrunk towards the product of its sums by signal / (signal + noise): the noise is
-                  known, and the signal is what the squares of its differences have beyond what noise may well have.
-                  Then Norm-Sub in both directions: the nearest table that is non-negative and has the sums of the
-                  adjusted one.
+                  known, and the signal is what the differences surely have beyond it. Then Norm-Sub in both
+                  directions: the nearest table that is non-negative and has the sums of the adjusted one.
 """
 
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from protocols.arrays import Floats
 from protocols.mechanisms import Channel, SupportChannel
 
 ROUNDS = 500
-SURE = 2  # standard errors of noise. With 0, tables that noise swamps are up to 4.6 % worse than the product; so 0.7 %.
+SURE = 2  # standard errors of noise. With 0, tables that noise swamps are up to 3.6 % worse than the product; so 0.7 %.
 EXACT = 1e-9  # by how much columns may still miss their sums
 LEAST = 0.01  # of the variance of an adjusted share at even shares: what errors that are known roughly leave of it
 
@@ -105,15 +104,13 @@ def fitted_pairs(
 def shrunk(value: Floats, variance: float, rows: Floats, columns: Floats) -> Floats:
     """The consistent table with these sums, of unbiased shares; `variance` is that of a cell if all are alike.
 
-    The signal is what the differences have beyond their noise and two standard errors of it: where there is none, the
-    table is the product. That of a cell goes with the square of its product: rare pairs cannot differ much. Suppressed
-    cells (NaN) get nothing.
+    The signal of a cell goes with the square of its product: rare pairs cannot differ much. Suppressed cells (NaN) get
+    nothing.
     """
-    m, k = value.shape
     even, known = np.outer(rows, columns), np.isfinite(value)
     gap = np.where(known, value - even, 0)
     gap += gap.mean() - gap.mean(axis=0) - gap.mean(axis=1, keepdims=True)  # what only the cross knows
-    free, noise = max((m - 1) * (k - 1), 1), max(variance, 1e-30)
+    free, noise = max((len(rows) - 1) * (len(columns) - 1), 1), max(variance, 1e-30)
     beyond = float((gap**2).sum()) / free - noise * (1 + SURE * sqrt(2 / free))
     signal = max(beyond, 0.0) * even**2 / np.mean(even**2)
     shares = even + signal / (signal + noise) * gap

@@ -10,8 +10,6 @@ the true town is smooth, intervals are wider than they need be.
 The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the
 mean over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports
 do not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there.
-
-`tests/analytics/test_places.py` measures how often the intervals cover.
 """
 
 from functools import lru_cache
