@@ -6,7 +6,7 @@ same people. Two tables are made of them:
     adjusted      the least squares fit to all three with their known variances. It is linear in the counts, so it is
                   unbiased, too, and has the smaller errors.
     consistent    the adjusted table, shrunk towards the product of its sums by signal / (signal + noise): the noise is
-                  known, and the signal is what the squares of its differences have beyond it. Then Norm-Sub in both
+                  known, and the signal is what the differences surely have beyond it. Then Norm-Sub in both
                   directions: the nearest table that is non-negative and has the sums of the adjusted one.
 """
 
@@ -22,6 +22,7 @@ from protocols.arrays import Floats
 from protocols.mechanisms import Channel, SupportChannel
 
 ROUNDS = 500
+SURE = 2  # standard errors of noise. With 0, tables that noise swamps are up to 3.6 % worse than the product; so 0.7 %.
 EXACT = 1e-9  # by how much columns may still miss their sums
 LEAST = 0.01  # of the variance of an adjusted share at even shares: what errors that are known roughly leave of it
 
@@ -82,7 +83,7 @@ def fitted_pairs(
     >>> found.adjusted.value.round(3).tolist(), found.adjusted.error.round(3).tolist()
     ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071])
     >>> found.adjusted.low.round(3).tolist(), found.consistent.value.round(3).tolist()
-    ([0.209, 0.009, 0.409, -0.191], [0.404, 0.096, 0.496, 0.004])
+    ([0.209, 0.009, 0.409, -0.191], [0.437, 0.063, 0.463, 0.037])
     """
     value, variance = _adjusted(table, shape, rows, columns)
     possible = np.clip(value, 0, 1)
@@ -106,11 +107,13 @@ def shrunk(value: Floats, variance: float, rows: Floats, columns: Floats) -> Flo
     The signal of a cell goes with the square of its product: rare pairs cannot differ much. Suppressed cells (NaN) get
     nothing.
     """
-    m, k = value.shape
     even, known = np.outer(rows, columns), np.isfinite(value)
-    noise = max(variance * (1 - 1 / m) * (1 - 1 / k), 1e-30)  # of what only the cross knows
-    signal = max(float(np.nanmean((value - even) ** 2)) - noise, 0.0) * even**2 / np.mean(even**2)
-    shares = even + signal / (signal + noise) * (value - even)
+    gap = np.where(known, value - even, 0)
+    gap += gap.mean() - gap.mean(axis=0) - gap.mean(axis=1, keepdims=True)  # what only the cross knows
+    free, noise = max((len(rows) - 1) * (len(columns) - 1), 1), max(variance, 1e-30)
+    beyond = float((gap**2).sum()) / free - noise * (1 + SURE * sqrt(2 / free))
+    signal = max(beyond, 0.0) * even**2 / np.mean(even**2)
+    shares = even + signal / (signal + noise) * gap
     return two_way_norm_sub(np.where(known, shares, -np.inf), rows, columns)
 
 

@@ -7,11 +7,9 @@ reports are drawn and fitted in as many steps as the estimate, and compared with
 rougher shares than the estimate. They must: towns as smooth as the estimate would hide what stopping has removed. Where
 the true town is smooth, intervals are wider than they need be.
 
-The standard error of a group of cells is the root of its mean square error over these towns. Of a cell it is at least
-that of its surroundings on average, as far as the displacement reaches: where in them people are is what the reports do
-not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there.
-
-`tests/analytics/test_places.py` measures how often the intervals cover.
+The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the
+mean over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports
+do not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there.
 """
 
 from functools import lru_cache
@@ -82,7 +80,7 @@ def spread_of(fit: Fit, channel: PlanarChannel, n: float, drawn: float, groups: 
     others = drawn * (1 - drawn) * shares * (1 - shares) / n  # those who did not report are drawn, too
     squares = (errors**2).mean(axis=0) + others
     few = squares * TOWNS / (TOWNS - 2)  # the variance of Student's t: a mean over few towns is itself off
-    return shares, np.sqrt(np.maximum(squares, channel.back(squares)) if groups is None else few)
+    return shares, np.sqrt(squares + channel.back(squares) if groups is None else few)
 
 
 def covariance_of(fit: Fit, places: Places | None) -> Floats:

@@ -4,8 +4,7 @@ Such a mechanism moves answers to values or places nearby, so the likeliest hist
 truth. A few steps of the iterative Bayesian update (IBU) from the even histogram are usually far closer. Their number
 is chosen without looking at the truth: the reports are divided at random into ten parts. Each part is held out in turn,
 the others are fitted, and the steps are taken that make the held-out reports likeliest. Every report is held out once:
-with single draws of a tenth, an unlucky one may stop so early that errors double. The division is seeded by the counts,
-so the same counts give the same histogram.
+with single draws of a tenth, an unlucky one may stop so early that errors double. The same counts are divided alike.
 """
 
 from hashlib import sha256
