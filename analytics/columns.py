@@ -7,15 +7,14 @@ from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import PlainSerializer, PlainValidator, WithJsonSchema
 
 from protocols.arrays import Floats
+from protocols.survey import Told
 
 
-class ResultModel(BaseModel):
-    """Frozen, and without unknown keys."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+class ResultModel(Told):
+    """A part of a result. What its keys mean may stand in keys.txt."""
 
 
 def _column(entries: Any) -> Floats:

@@ -15,12 +15,9 @@ from memo_store.connection.epochs import Call
 from memo_store.connection.layout import CHUNK, Placed, read_fields
 from memo_store.registry import presence_table
 from memo_store.survey_state import SurveyState
-from memo_store.tables.period_commits import WordTable
 from memo_store.tables.presence import (
-    PRESENCE,
     SHARD,
     Presences,
-    after_delivery,
     column_fields,
     columns_key,
     deliver,
@@ -31,9 +28,6 @@ from memo_store.tables.presence import (
 from protocols.arrays import Column, Devices, Mask
 from protocols.errors import StoreError
 from protocols.survey import Visits
-
-MOST_HELD = 1 << 20
-"""Records that a process holds, in up to 64 MB of memory."""
 
 
 @dataclass(frozen=True)
@@ -58,16 +52,11 @@ class Presence(Protocol):
 
 
 class DevicePresence:
-    """The presence of any devices of a keyring.
-
-    Records that this process has read or written are held, up to a number, as long as nobody else writes to the store.
-    """
+    """The presence of any devices of a keyring."""
 
     def __init__(self, state: SurveyState) -> None:
         self._state = state
         self._table = presence_table(state.sealer)
-        self._held = WordTable()  # by the first bytes of the pseudonym: of a million devices, all have different ones
-        self._disturbances = 0  # of the store, when nothing was held yet
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         closed, placed = self._state.advance(period), self._state.placed(devices)
@@ -80,36 +69,13 @@ class DevicePresence:
             self._state.guarded(period, self._deliver, placed.part(rows), period)
 
     def _records(self, placed: Placed) -> Presences:
-        known, records = self._find(placed)
-        rest = np.flatnonzero(~known)
-        parts = [placed.part(rest[rows]) for rows in placed.part(rest).slices(CHUNK)]
+        parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
         answers = [answer for part in parts for answer in self._state.link.run(read_fields(self._table, part))]
-        records[rest] = parse(answers)
         self._state.epochs.verify()
-        if known.any() and self._disturbed:
-            return self._records(placed)
-        kept = rest[: max(0, MOST_HELD - len(self._held))]
-        self._held.add(placed.names[kept], records[kept].view(np.uint64))
-        return records
+        return parse(answers)
 
     def _deliver(self, placed: Placed, period: int) -> None:
-        known, records = self._find(placed)
-        held, others = (placed.part(np.flatnonzero(flags)) for flags in (known, ~known))
-        following = after_delivery(records[known], period)
-        self._state.epochs.run(deliver(self._table, held, period, following))
-        self._state.epochs.run(deliver(self._table, others, period))
-        self._held.change(held.names, following.view(np.uint64))
-
-    def _find(self, placed: Placed) -> tuple[Mask, Presences]:
-        """Which devices' records are held, and these. None are after others have written."""
-        if self._disturbed:
-            self._held, self._disturbances = WordTable(), self._state.epochs.disturbances
-        known, words = self._held.find(placed.names)
-        return known, words.view(PRESENCE)
-
-    @property
-    def _disturbed(self) -> bool:
-        return self._disturbances != self._state.epochs.disturbances
+        self._state.epochs.run(deliver(self._table, placed, period))
 
 
 class FleetPresence:

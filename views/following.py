@@ -1,27 +1,76 @@
-"""Views of a Kafka cluster's finals, made for ever: in a worker, or in a process of its own."""
+"""Views of a Kafka cluster's finals, made for ever: in a worker, or in a process of its own; and its result topics."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from threading import Event, Thread
 from typing import Any
 
 import structlog
+from kafka import KafkaProducer
+from kafka.errors import KafkaError
 
-from protocols.errors import HearsayError
+from protocols.errors import DeliveryError, HearsayError
+from servers.kafka_clients import DURABLE, opened
 from servers.settings import KafkaSettings
-from stream_app.kafka import TopicFollower, Topics
-from stream_app.log import FINALS, OPEN
+from stream_app.kafka import KafkaMessages, TopicFollower, Topics
+from stream_app.log import FINALS, OPEN, RECORD_BYTES, VALUE_BYTES, Output
+from views.results.period import HISTOGRAMS
 from views.runner import Runner
-from views.sinks.kafka import KafkaTopics
 from views.sinks.sink import Made, Sink, check_address, open_sink
+from views.sinks.topics import TopicsSink, last_periods
 
 TOPICS = "topics"
 """The sink that is the cluster's own result topics."""
 POLL_SECONDS = 0.5
 RETRY_SECONDS = 2.0
 STOP_SECONDS = 10.0
+OPEN_SECONDS = 30.0
+DEADLINE_SECONDS = 60.0
 
 log = structlog.get_logger(__name__)
+
+
+class KafkaTopics(TopicsSink):
+    """The result topics of a cluster."""
+
+    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
+        super().__init__(VALUE_BYTES)
+        self._kafka, self._topics = kafka, topics
+        self._complete: dict[str, int] | None = None
+        self._producer = opened(
+            KafkaProducer,
+            kafka,
+            OPEN_SECONDS,
+            **DURABLE,
+            max_request_size=RECORD_BYTES,
+            delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),
+            allow_auto_create_topics=False,
+            metrics_enabled=False,
+        )
+
+    def _write(self, stages: Sequence[Sequence[Output]]) -> None:
+        try:
+            for stage in stages:
+                sent = [
+                    self._producer.send(self._topics.named(m.topic), m.value, m.key, list(m.headers)) for m in stage
+                ]
+                for outcome in sent:
+                    outcome.get(DEADLINE_SECONDS)
+        except KafkaError as error:
+            raise DeliveryError(
+                f"results could not be published on {self._kafka.bootstrap}: {type(error).__name__}: {error}",
+                "see whether the brokers are up, and `hearsay topics check`; results are made again from finals",
+            ) from error
+
+    def complete(self) -> Mapping[str, int]:
+        """As of the first time that this is asked: what this sink writes later is its own."""
+        if self._complete is None:
+            histograms = KafkaMessages(self._kafka, self._topics).messages(HISTOGRAMS.name)
+            self._complete = last_periods(message.key for message in histograms)
+        return self._complete
+
+    def close(self) -> None:
+        self._producer.close(timeout=5)
 
 
 def everything(survey: str) -> bool:
@@ -31,7 +80,7 @@ def everything(survey: str) -> bool:
 def follow(
     kafka: KafkaSettings,
     topics: Topics,
-    opened: Callable[[], Sink],
+    open_one: Callable[[], Sink],
     stopping: Event,
     mine: Callable[[], Any],
     made: Callable[[Made], None],
@@ -44,7 +93,7 @@ def follow(
     while not stopping.is_set():
         surveys = mine()
         try:
-            with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(opened()) as sink:
+            with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(open_one()) as sink:
                 runner = Runner([sink], surveys, made)
                 while not stopping.is_set() and mine() == surveys:
                     runner.apply(followed.poll(POLL_SECONDS))
@@ -76,11 +125,11 @@ def following(
     threads = [
         Thread(
             target=follow,
-            args=(kafka, topics, opened, stopping, mine, made if sink == TOPICS else nothing),
+            args=(kafka, topics, open_one, stopping, mine, made if sink == TOPICS else nothing),
             name=f"views for {sink.partition(':')[0]}",
             daemon=True,
         )
-        for sink, opened in openers.items()
+        for sink, open_one in openers.items()
     ]
     for thread in threads:
         thread.start()

@@ -14,7 +14,6 @@ from math import floor, log10, pi
 from typing import Literal, TypeVar
 
 import numpy as np
-from pydantic import Field
 
 from analytics.columns import ResultModel
 from analytics.integrity.checks import ALPHA, Answers, Check, jump_check, negativity_check, sum_check, width_check
@@ -44,18 +43,9 @@ class Closed:
 class Flow(ResultModel):
     """How many reports say that their device last reported in a period, against those that there were."""
 
-    period: int = Field(
-        description="of the periods that windows include, the one where they are nearest; of calendar units the first "
-        "period of the unit"
-    )
-    claimed: int = Field(
-        description="later reports whose gap says that their device last reported in that period; of calendar units, "
-        "reports whose flags say that their device reported earlier in the unit"
-    )
-    reported: int = Field(
-        description="reports of that period: counted, late and refused; of calendar units, devices that reported "
-        "earlier in the unit, and late and refused reports"
-    )
+    period: int
+    claimed: int
+    reported: int
 
     @property
     def broken(self) -> bool:
@@ -89,12 +79,9 @@ def flow_of(closed: Mapping[int, Closed], horizon: int) -> Flow | None:
 class CheckResult(ResultModel):
     """One check of one attribute."""
 
-    p: float = Field(description="the chance, at most, that honest reports are so unusual: of this check alone")
-    adjusted: float = Field(description="the same for all checks and all periods since the survey began, at most 1")
-    smallest: float | None = Field(
-        description="the smallest share of forged reports that would have been noticed with a chance of 90 %; null if "
-        "none would"
-    )
+    p: float
+    adjusted: float
+    smallest: float | None
 
     @property
     def alarms(self) -> bool:
@@ -105,16 +92,12 @@ class AttributeIntegrity(ResultModel):
     """Whether the counts of one attribute can have come from honest devices."""
 
     name: str
-    verdict: Verdict = Field(
-        description="contradicted: honest devices do not make such reports; changed: only the jump is unusual"
-    )
-    sum: CheckResult | None = Field(description="mean width; null where every answer supports one value")
-    widths: CheckResult | None = Field(description="answers of each width; null where every answer supports one value")
-    negativity: CheckResult = Field(description="supports below what noise alone makes, or above what is possible")
-    jump: CheckResult | None = Field(description="against the period before; null without one, or with few reports")
-    flow: Flow | None = Field(
-        description="of this attribute's reports; null unless each device answers one attribute in every period"
-    )
+    verdict: Verdict
+    sum: CheckResult | None
+    widths: CheckResult | None
+    negativity: CheckResult
+    jump: CheckResult | None
+    flow: Flow | None
 
     @property
     def checks(self) -> dict[CheckName, CheckResult]:
@@ -132,11 +115,11 @@ class AttributeIntegrity(ResultModel):
 class Integrity(ResultModel):
     """Whether the counts of one period can have come from honest devices. Estimates do not depend on it."""
 
-    verdict: Verdict = Field(description="the worst of the attributes', or contradicted if the flow is broken")
-    level: float = Field(ALPHA, description="the chance of a false alarm in the whole life of the survey")
-    looks: int = Field(description="how many periods were looked at, at most: this one's number, counted from 1")
-    flow: Flow | None = Field(description="of all reports; null for the first period")
-    attributes: tuple[AttributeIntegrity, ...] = Field(description="those with enough reports to be published")
+    verdict: Verdict
+    level: float = ALPHA
+    looks: int
+    flow: Flow | None
+    attributes: tuple[AttributeIntegrity, ...]
 
     def attribute(self, name: str) -> AttributeIntegrity | None:
         return next((found for found in self.attributes if found.name == name), None)

@@ -29,18 +29,18 @@ class Quantity(ResultModel):
     """A number with its standard error and interval. An exact one has error 0 and an interval of one point."""
 
     value: float | None
-    error: float | None = Field(description="standard error; null where nothing is known")
-    low: float | None = Field(description="lower end of the interval; null where it has none")
-    high: float | None = Field(description="upper end of the interval; null where it has none")
+    error: float | None
+    low: float | None
+    high: float | None
 
 
 class Quantities(ResultModel):
     """A row of numbers with their standard errors and intervals: a column each, with an entry for every value."""
 
     value: Column
-    error: Column = Field(description="standard errors; null where nothing is known")
-    low: Column = Field(description="lower ends of the intervals; null where there is none")
-    high: Column = Field(description="upper ends of the intervals; null where there is none")
+    error: Column
+    low: Column
+    high: Column
 
     @property
     def estimates(self) -> Estimates:
@@ -55,18 +55,18 @@ class Change(ResultModel):
     """A change in percent: (now / then - 1) * 100, with the interval of the ratio."""
 
     percent: Quantity
-    against: str = Field(description="what it is compared with, in words")
-    first: int = Field(description="first period of what it is compared with")
-    last: int = Field(description="last period of what it is compared with")
+    against: str
+    first: int
+    last: int
 
 
 class Changes(ResultModel):
     """The changes of a row of numbers."""
 
     percent: Quantities
-    against: str = Field(description="what they are compared with, in words")
-    first: int = Field(description="first period of what they are compared with")
-    last: int = Field(description="last period of what they are compared with")
+    against: str
+    first: int
+    last: int
 
 
 class Shares(ResultModel):
@@ -75,34 +75,18 @@ class Shares(ResultModel):
     Columns have an entry for each name that the report lists for the attribute, in its order.
     """
 
-    share: Quantities = Field(description="unbiased; may be negative, need not sum to 1")
-    consistent: Column | None = Field(None, description="shares of the consistent histogram; null for groups")
-    consistent_low: Column | None = Field(
-        None,
-        description="lower ends of its intervals; null unless it is of a cross, or the mechanism is ordered and counts "
-        "have no noise",
-    )
-    consistent_high: Column | None = Field(None, description="upper ends of the same intervals")
-    adjusted: Column | None = Field(
-        None,
-        description="of a cross: shares made to agree with those of both attributes by least squares; unbiased, with "
-        "smaller errors; null otherwise",
-    )
-    adjusted_error: Column | None = Field(None, description="their standard errors")
-    adjusted_low: Column | None = Field(None, description="lower ends of their 95 % intervals")
-    adjusted_high: Column | None = Field(None, description="upper ends of their 95 % intervals")
-    nowcast: Quantities | None = Field(
-        None,
-        description="the shares in a period, estimated with the help of earlier periods; null for longer windows; "
-        "added by readers",
-    )
-    change: Changes | None = Field(
-        None, description="of people, since the previous comparable window; added by readers"
-    )
-    baseline: Changes | None = Field(None, description="of people, against the baseline; added by readers")
-    truth: Column | None = Field(
-        None, description="real numbers of people, if a simulation knows them; added by readers"
-    )
+    share: Quantities
+    consistent: Column | None = None
+    consistent_low: Column | None = None
+    consistent_high: Column | None = None
+    adjusted: Column | None = None
+    adjusted_error: Column | None = None
+    adjusted_low: Column | None = None
+    adjusted_high: Column | None = None
+    nowcast: Quantities | None = None
+    change: Changes | None = None
+    baseline: Changes | None = None
+    truth: Column | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -118,23 +102,23 @@ class Shares(ResultModel):
 class Place(ResultModel):
     """One place of a ranking."""
 
-    place: int = Field(description="1 is the busiest")
+    place: int
     value: str
     people: Quantity
-    probability: float = Field(description="probability that this place is right")
+    probability: float
 
 
 class Ranking(ResultModel):
     """The busiest areas, the busiest first."""
 
     places: tuple[Place, ...]
-    probability: float = Field(description="probability that all these places are right")
+    probability: float
 
 
 class Dwell(ResultModel):
     """Dwell times. Quartiles, and the ends of their intervals, are values of the attribute."""
 
-    unit: str = Field(description="of the mean; empty where values are not numbers or durations")
+    unit: str
     mean: Quantity | None
     quartiles: tuple[str, str, str] | None
     low: tuple[str, str, str] | None
@@ -148,10 +132,10 @@ FULL = 0.02
 class AmountQuantile(ResultModel):
     """The number that so large a share of the visitors does not exceed."""
 
-    at: float = Field(description="the share; 0.5 is the median")
-    value: float = Field(description="the middle of the value of the attribute in which it lies")
-    low: float = Field(description="lower end of the interval: where its first value begins")
-    high: float = Field(description="upper end of the interval: where its last value ends")
+    at: float
+    value: float
+    low: float
+    high: float
 
 
 class Amount(ResultModel):
@@ -162,14 +146,10 @@ class Amount(ResultModel):
     """
 
     mean: Quantity
-    sum: Quantity = Field(description="the mean times the visitors of the window")
-    off: float = Field(description="by how much the mean may be off besides: half the width of the widest value")
+    sum: Quantity
+    off: float
     quantiles: tuple[AmountQuantile, ...]
-    top: Quantity | None = Field(
-        None,
-        exclude_if=lambda top: top is None,
-        description="of thresholds: the share of numbers above the last slot; if it is large, numbers may be cut",
-    )
+    top: Quantity | None = Field(None, exclude_if=lambda top: top is None)
 
 
 class Axis(ResultModel):
@@ -177,21 +157,15 @@ class Axis(ResultModel):
 
     name: str
     values: tuple[str, ...]
-    groups: tuple[str, ...] = Field((), description="the names of its groups")
+    groups: tuple[str, ...] = ()
 
 
 class Sizes(ResultModel):
     """How many values devices have, where an attribute is one of sets."""
 
-    share: Quantities = Field(
-        description="the shares of devices with 0, 1 .. values, the last of those with as many as are counted, or more"
-    )
-    mean: Quantity = Field(
-        description="how many values a device has on average, at most as many as are counted of each"
-    )
-    full: Quantity = Field(
-        description="the last share again: sets that are larger still are counted too low, and are a part of these"
-    )
+    share: Quantities
+    mean: Quantity
+    full: Quantity
 
     @property
     def overflow(self) -> bool:
@@ -206,19 +180,9 @@ class AskedAttribute(ResultModel):
     role: Role
     mechanism: str
     values: tuple[str, ...]
-    several: int | None = Field(
-        None,
-        exclude_if=lambda several: several is None,
-        description="of sets: how many values of a device are counted. Shares are those of devices with a value, which "
-        "do not sum to 1; those of groups are mean numbers of their values",
-    )
-    groups: tuple[str, ...] = Field((), description="the names of groups of values")
-    axes: tuple[Axis, ...] = Field(
-        (),
-        description="of a cross: its two attributes. Values are all pairs, row by row: the first attribute's value "
-        "changes last. So are groups: first those of a group and a value, then of a value and a group, then of two "
-        "groups",
-    )
+    several: int | None = Field(None, exclude_if=lambda several: several is None)
+    groups: tuple[str, ...] = ()
+    axes: tuple[Axis, ...] = ()
 
 
 class AttributeReport(ResultModel):
@@ -226,70 +190,47 @@ class AttributeReport(ResultModel):
 
     name: str
     counted: Literal["value in the period", "first value in the window"]
-    n: int | None = Field(description="reports that answered this attribute; null where suppressed")
+    n: int | None
     suppressed: Suppression | None
-    values: Shares | None = Field(None, description="null where nothing is known or published")
+    values: Shares | None = None
     groups: Shares | None = None
-    sizes: Sizes | None = Field(None, exclude_if=lambda sizes: sizes is None, description="of sets only")
+    sizes: Sizes | None = Field(None, exclude_if=lambda sizes: sizes is None)
     ranking: Ranking | None = None
     dwell: Dwell | None = None
-    amount: Amount | None = Field(None, exclude_if=lambda amount: amount is None, description="of amounts only")
+    amount: Amount | None = Field(None, exclude_if=lambda amount: amount is None)
 
 
 class Gaps(ResultModel):
     """Returning visitors by the time since their last visit. Rare gaps are published together."""
 
-    shortest: int = Field(description="periods since the last visit, at least")
-    longest: int = Field(description="periods since the last visit, at most")
+    shortest: int
+    longest: int
     visitors: Quantity
 
 
 class WindowReport(ResultModel):
     """Everything published about one window."""
 
-    first: int = Field(description="first period")
-    last: int = Field(description="last period")
+    first: int
+    last: int
     begin: datetime
     end: datetime
     kind: Kind
-    suppressed: Suppression | None = Field(description="why nothing is published; null if something is")
-    visitors: Quantity | None = Field(
-        None, description="different devices that reported in the window; with presence_epsilon made to agree"
-    )
-    new: Quantity | None = Field(
-        None,
-        description="visitors whose last report, if any, is a horizon or more ago; in a survey with visitors those who "
-        "never reported before",
-    )
+    suppressed: Suppression | None
+    visitors: Quantity | None = None
+    new: Quantity | None = None
     returning: Quantity | None = None
     gaps: tuple[Gaps, ...] = ()
-    unbiased_visitors: Quantity | None = Field(
-        None,
-        description="the plain sum of noised counts, may be negative; null unless the survey has presence_epsilon",
-    )
-    unbiased_new: Quantity | None = Field(None, description="the same for new visitors")
-    unbiased_returning: Quantity | None = Field(None, description="the same for returning visitors")
-    change: Change | None = Field(
-        None, description="of visitors, since the previous comparable window; added by readers"
-    )
-    baseline: Change | None = Field(None, description="of visitors, against the baseline; added by readers")
-    shortfall: int | None = Field(
-        None,
-        description="late and lost reports of these periods, at most; added by readers, of calendar units late ones "
-        "are known before; null where the survey has presence_epsilon",
-    )
-    presence_lost: bool = Field(
-        False, description="presence records were lost, so devices may be counted twice; added by readers"
-    )
-    truth: int | None = Field(None, description="real number of visitors, if a simulation knows it; added by readers")
-    attributes: tuple[AttributeReport, ...] = Field(
-        (), description="none for windows of several periods where the survey has presence_epsilon or central"
-    )
-    integrity: Integrity | None = Field(
-        None,
-        description="of a single period: whether its counts can have come from honest devices; null where suppressed, "
-        "and where the survey has presence_epsilon",
-    )
+    unbiased_visitors: Quantity | None = None
+    unbiased_new: Quantity | None = None
+    unbiased_returning: Quantity | None = None
+    change: Change | None = None
+    baseline: Change | None = None
+    shortfall: int | None = None
+    presence_lost: bool = False
+    truth: int | None = None
+    attributes: tuple[AttributeReport, ...] = ()
+    integrity: Integrity | None = None
 
     @property
     def open(self) -> bool:
@@ -310,26 +251,26 @@ class UniqueVisitors(ResultModel):
 
     first: int
     last: int
-    visitors: Quantity | None = Field(description="null where suppressed")
+    visitors: Quantity | None
 
 
 class MobilityReport(ResultModel):
     """Visitors, their answers, rankings, dwell times and flows: everything published about one or many periods."""
 
-    schema_version: int = Field(7, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = 7
     survey: str
     title: str
     fingerprint: str
     start: datetime
-    period_seconds: int = Field(description="with a time zone, local days may be longer or shorter")
-    time_zone: TimeZone | None = Field(None, description="the zone of days and hours; null: that of `start`")
-    horizon: int = Field(description="the longest window, in periods")
+    period_seconds: int
+    time_zone: TimeZone | None = None
+    horizon: int
     minimum: int
     confidence: float
-    presence: Literal["exact", "noised"] = Field(description="whether counts of devices carry noise")
-    presence_scale: float | None = Field(description="scale of the noise on reports by gap; null if exact")
-    notes: tuple[str, ...] = Field(description="how to read the numbers")
-    attributes: tuple[AskedAttribute, ...] = Field(description="what was asked: the names of values and groups")
+    presence: Literal["exact", "noised"]
+    presence_scale: float | None
+    notes: tuple[str, ...]
+    attributes: tuple[AskedAttribute, ...]
     windows: tuple[WindowReport, ...]
     triangle: tuple[UniqueVisitors, ...]
 

@@ -68,8 +68,6 @@ class Epochs:
         self._writes = [writes for _, writes in seen]
         self.store_id = secrets.token_hex(8)  # unless the store has one
         self.confirmed = False
-        self.disturbances = 0
-        """How often this process has found a loss, or writes to a shard that may not be its own."""
         self.lost = self.read()
 
     @property
@@ -95,7 +93,6 @@ class Epochs:
             if self._epochs and epoch == self._epochs[shard] and int(writes) < self._writes[shard]
         ]
         self.link.run([("HDEL", keys[shard], "confirmed") for shard in reverted])
-        self.disturbances += 1
         self._epochs = [epoch for epoch, _, _ in records]
         self._writes = [int(writes) for _, writes, _ in records]
         self.confirmed = not reverted and all(confirmed == b"1" for _, _, confirmed in records)
@@ -126,7 +123,6 @@ class Epochs:
         for call, (writes, *_) in zip(calls, answers, strict=True):
             if writes == LOST:
                 raise EpochLost
-            self.disturbances += writes != self._writes[call.shard] + 1
             self._writes[call.shard] = max(self._writes[call.shard], writes)
         return [returned for _, returned in answers]
 
@@ -140,7 +136,6 @@ class Epochs:
         for shard, (epoch, writes) in enumerate(self.link.run([("HMGET", key, "epoch", "writes") for key in _keys()])):
             if epoch != self._epochs[shard] or int(writes) < self._writes[shard]:
                 raise EpochLost
-            self.disturbances += int(writes) != self._writes[shard]
             self._writes[shard] = int(writes)
 
 

@@ -24,7 +24,7 @@ from protocols.errors import StoreError
 
 
 class WordTable:
-    """Keeps the first word added for each name, until it is changed. Names are in ascending order in memory.
+    """Keeps the first word added for each name. Names are in ascending order in memory.
 
     >>> table = WordTable()
     >>> table.add(np.array([5, 1 << 63, 5], dtype=np.uint64), np.array([50, 60, 70], dtype=np.uint64))
@@ -54,10 +54,6 @@ class WordTable:
         rows = np.searchsorted(self.names, names)
         self.names = np.insert(self.names, rows, names)
         self.words = np.insert(self.words, rows, words[new[first]])
-
-    def change(self, names: Words, words: Words) -> None:
-        """Give names that are known other words."""
-        self.words[np.searchsorted(self.names, names)] = words
 
 
 CLOSED = "-"

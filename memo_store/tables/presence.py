@@ -38,19 +38,10 @@ def parse(answers: Sequence[Sequence[bytes | None]]) -> Presences:
     return np.frombuffer(b"".join(records), dtype=PRESENCE)
 
 
-def deliver(table: str, placed: Placed, period: int, following: Presences | None = None) -> list[Call]:
-    """Scripts that record a delivered report of these devices.
-
-    `following`: what their records become, if nobody else writes to the store until then.
-    """
-    known = np.empty(0, dtype=PRESENCE) if following is None else following
+def deliver(table: str, placed: Placed, period: int) -> list[Call]:
+    """Scripts that record a delivered report of these devices."""
     return [
-        Call(
-            "deliver",
-            shard,
-            shard_key(shard, table),
-            (placed.pseudonyms[rows].tobytes(), PSEUDONYM, period, known[rows].tobytes()),
-        )
+        Call("deliver", shard, shard_key(shard, table), (placed.pseudonyms[rows].tobytes(), PSEUDONYM, period))
         for shard, rows in placed.shards()
     ]
 
@@ -60,18 +51,6 @@ def last_periods(presences: Presences) -> NDArray[np.int64]:
     last = presences["last"].astype(np.int64)
     last[last == MAX_PERIOD] = NEVER
     return last
-
-
-def after_delivery(presences: Presences, period: int) -> Presences:
-    """What records become when a report is delivered. A period before the last one changes nothing.
-
-    >>> after_delivery(np.array([(MAX_PERIOD, 0), (5, 2), (8, 4)], dtype=PRESENCE), 7).tolist()
-    [(7, 1), (7, 3), (8, 4)]
-    """
-    following, new = presences.copy(), last_periods(presences) < period
-    following["last"][new] = period
-    following["reports"] += new
-    return following
 
 
 def columns_table(sealer: Sealer) -> str:

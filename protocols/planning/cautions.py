@@ -10,9 +10,8 @@ import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.planning.amounts import mean_errors
-from protocols.planning.links import CrowdPlan, LinkPlan
+from protocols.planning.links import CrowdPlan, LinkPlan, candidates
 from protocols.planning.precision import PlanModel, PresencePlan, standard_error
-from protocols.planning.visits import candidates
 from protocols.privacy.linked import element_loss
 from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight

@@ -1,4 +1,9 @@
-"""What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do."""
+"""What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do.
+
+And what gaps and flags tell about the report before, in bits: from their shares among the reports of a period. Nobody
+knows how often devices will report. The figures are those of a crowd in which some come daily and others hardly ever,
+all rates alike, over a year or as many periods as `MOST_PERIODS`.
+"""
 
 from collections.abc import Hashable
 from contextlib import suppress
@@ -6,19 +11,27 @@ from dataclasses import replace
 from fractions import Fraction
 from math import inf, log2
 
+import numpy as np
+
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.planning.precision import PlanModel
-from protocols.planning.visits import candidates, visit_bits
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
 from protocols.question import Question
 from protocols.scheme import Scheme
+from protocols.survey import DAY, NEVER, CalendarVisits, Survey, Visits
 from protocols.survey.model import MAX_EPS
+from protocols.survey.visits import GapVisits
 
 RATIOS = (1.5, 2.0, 3.0, 4.0)  # of eps_inf to eps_1
 CURVED = 256  # values of an ordered attribute up to which other budgets are calculated: each needs its own matrix
+RATES = 1000
+MOST_PERIODS = 800
+RARE = 0.01  # of the reports of a period: rarer numbers are left out of the worst case
+GAPS = 31
+"""The horizon that flags are compared with: the longest that a person's device takes."""
 
 
 class LinkPlan(PlanModel):
@@ -144,3 +157,40 @@ def _with_budget(question: Question, budget: Budget) -> Question:
         raise InfeasibleError(f"eps_inf = {budget.inf:g} protects nothing", f"choose at most {MAX_EPS:g}")
     mechanism = build(question.mechanism.name, question.k, budget, question.attribute.parameter)
     return replace(question, mechanism=mechanism, budget=budget)
+
+
+def told_bits(visits: Visits, survey: Survey) -> tuple[float, float]:
+    """How many bits the number of a report tells: on average, and of the rarest number that is not very rare."""
+    daily = (np.arange(RATES) + 0.5) / RATES
+    often = 1 - (1 - daily) ** min(1.0, survey.period / DAY)
+    periods = min(round(365 * DAY / survey.period), MOST_PERIODS)
+    absent = (1 - often) ** np.arange(periods)[:, None]  # for so many periods
+    never, again = (often * absent).mean(axis=1), (often**2 * absent).mean(axis=1)
+    total, reports, worst = 0.0, 0.0, 0.0
+    for period in range(periods):
+        numbers = visits.of(np.arange(NEVER, period), period)
+        counts = np.bincount(numbers, np.append(never[period], again[:period][::-1]))
+        counts = counts[counts > 0]
+        bits = -np.log2(counts / counts.sum())
+        total, reports = total + float(counts @ bits), reports + float(counts.sum())
+        worst = max(worst, float(bits[counts >= RARE * counts.sum()].max()))
+    return total / reports, worst
+
+
+def visit_bits(survey: Survey) -> dict[str, tuple[float, float]]:
+    """The same of a survey with `visitors`, and of gaps up to `GAPS` in their place; nothing of other surveys."""
+    if not isinstance(survey.visits, CalendarVisits):
+        return {}
+    return {"flags": told_bits(survey.visits, survey), "gaps": told_bits(GapVisits(GAPS), survey)}
+
+
+def candidates(scheme: Scheme, devices: int) -> int | None:
+    """Among how many reports the one before is, at least, if `devices` report in a period; None where nothing tells.
+
+    A gap below the horizon names a period. Flags allow several, but on the second day of a week only the first.
+    """
+    if not scheme.survey.units and scheme.survey.horizon == 1:
+        return None
+    divided = scheme.questions if scheme.discloses else ()
+    shares = [float(q.drawn) / trait_values(q) for q in divided] or [1 / max(map(trait_values, scheme.questions))]
+    return int(devices * min(shares))

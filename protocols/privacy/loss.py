@@ -20,13 +20,10 @@ Relation = Literal["constant", "renaming", "any"]
 class Loss(Strict):
     """The largest log-ratio an observer can find, computed from the survey's channels."""
 
-    relation: Relation = Field(
-        description="between which two histories: constant (the value never changes), renaming (the same up to an"
-        " injective renaming of what is memoised), or any two"
-    )
-    whole: float | None = Field(description="between two that may differ in every attribute; null: no bound")
-    attribute: float | None = Field(description="between two that differ in one attribute; null: no bound")
-    exact: bool = Field(description="false: an upper bound, never below the truth")
+    relation: Relation
+    whole: float | None
+    attribute: float | None
+    exact: bool
 
 
 def stated(relation: Relation, whole: float, attribute: float, exact: bool = True) -> Loss:
@@ -51,16 +48,10 @@ NOT_PROTECTED = 5.0
 class PlaceLoss(Strict):
     """What an observer can learn about which of two positions it was, by how far they are apart (PROTOCOLS 10)."""
 
-    metres: float = Field(description="how far the two positions are apart")
-    per_report: float = Field(description="one report, between any two histories")
-    for_ever: float | None = Field(
-        description="all reports of a place that never changes (constant); also what each further place of histories "
-        "that are the same up to renaming adds (renaming); null: reports add up"
-    )
-    any: dict[int, float | None] = Field(
-        description="between any two histories that are never further apart, by linked reports; with memos it does not "
-        "depend on the distance; null: no bound"
-    )
+    metres: float
+    per_report: float
+    for_ever: float | None
+    any: dict[int, float | None]
     protected: bool = Field(description=f"whether one report costs at most {NOT_PROTECTED:g}")
 
 

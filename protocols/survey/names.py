@@ -3,13 +3,14 @@
 Names and text are brought to Unicode's composed form (NFC), so that an é typed in two ways is one é, and neither may
 hold characters that no screen shows or no file can store.
 
-And the base of a survey's models. A new key needs a paragraph in keys.txt, from which the reference, the JSON Schema,
+And the base of models. A new key of a survey needs a paragraph in keys.txt, from which the reference, the JSON Schema,
 errors and new surveys have its meaning.
 """
 
 import re
 import unicodedata
 from datetime import timedelta
+from functools import cache
 from importlib import resources
 from typing import Annotated, Any
 
@@ -19,35 +20,47 @@ MAX_NAME = 200
 _UNFIT = {"Cc", "Cs", "Zl", "Zp"}  # controls, halves of surrogate pairs, line and paragraph separators
 
 
-class Strict(BaseModel):
-    """A frozen model that takes no unknown keys and no numbers that are not numbers."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
 def paragraphs(package: str, name: str) -> dict[str, str]:
     """The words of a text file beside the code: a paragraph each, after its key."""
     text = resources.files(package).joinpath(name).read_text("utf-8")
     return dict(" ".join(paragraph.split()).split(": ", 1) for paragraph in text.split("\n\n"))
 
 
-MEANINGS = paragraphs("protocols.survey", "keys.txt")
+@cache
+def _meanings(package: str) -> dict[str, str]:
+    there = resources.files(package).joinpath("keys.txt").is_file()
+    return paragraphs(package, "keys.txt") if there else {}
 
 
 def _tell_meanings(schema: dict[str, Any], model: type[BaseModel]) -> None:
-    for name, entry in schema["properties"].items():
-        entry["description"] = model.model_fields[name].description
+    for name, entry in schema.get("properties", {}).items():
+        if meaning := model.model_fields[name].description:
+            entry["description"] = meaning
 
 
-class Part(Strict):
-    """A part of a survey. What its keys mean is in keys.txt, in its JSON Schema and in `model_fields`."""
+class Told(BaseModel):
+    """A frozen model that takes no unknown keys.
 
-    model_config = ConfigDict(json_schema_extra=_tell_meanings)
+    What its keys mean is in the file keys.txt of its folder, in its JSON Schema and in `model_fields`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra=_tell_meanings)
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        meanings = _meanings(cls.__module__.rpartition(".")[0])
         for name, field in cls.model_fields.items():
-            field.description = field.description or MEANINGS.get(f"{cls.__name__}.{name}")
+            field.description = field.description or meanings.get(f"{cls.__name__}.{name}")
+
+
+class Strict(Told):
+    """One that takes no numbers that are not numbers."""
+
+    model_config = ConfigDict(allow_inf_nan=False)
+
+
+class Part(Strict):
+    """A part of a survey."""
 
 
 def as_text(value: Any) -> Any:

@@ -21,7 +21,7 @@ from stream_app.counting.state import NEVER
 from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import LogWatch
-from stream_app.faust_app.broker.state_table import Offsets, StateTable
+from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.broker.surveys import Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector
@@ -96,13 +96,12 @@ class StreamApp:
     def __init__(self, options: WorkerOptions, health: Health) -> None:
         topics = self._topics = options.topics
         self._health = health
-        self._offsets = Offsets(options.kafka)
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._start)
-        surveys = self._surveys = Surveys(options.kafka, topics.surveys, self._offsets)
-        writer = Writer(app, topics, options.clock_key)
         watch = self._watch = LogWatch(options.kafka)
-        counted = StateTable(options.kafka, self._offsets, COUNTING_TABLE, topics.counting_changelog)
-        merged = StateTable(options.kafka, self._offsets, MERGING_TABLE, topics.merging_changelog)
+        surveys = self._surveys = Surveys(options.kafka, topics.surveys, watch)
+        writer = Writer(app, topics, options.clock_key)
+        counted = StateTable(options.kafka, watch, COUNTING_TABLE, topics.counting_changelog)
+        merged = StateTable(options.kafka, watch, MERGING_TABLE, topics.merging_changelog)
         self._counting = Counting(app, topics.reports, counted, writer, watch, options, surveys)
         self._merging = Merging(app, topics.partials, merged, writer, watch, options, surveys)
         self._clock = WallClock(surveys, self._merging, topics, writer)
@@ -122,15 +121,13 @@ class StreamApp:
         REGISTRY.register(states)
 
     async def _start(self) -> None:
-        """Start what recovery needs: offsets and surveys. Faust starts its own tasks after this."""
+        """Start what recovery needs: the surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
         self._health.merging = lambda: frozenset(merger.owner for merger in self._merging.readers)
         self.faust_app.add_future(self._keep_beating())
-        tasks = self._counting, self._merging
-        await self._offsets.start(topic for one in tasks for topic in (one.topic, one.table.changelog))
         self.faust_app.add_future(self._surveys.follow())
         self.faust_app.add_future(
-            run_watchdog(self._recovery_progress, lambda: self._offsets.ends([TP(self._counting.topic, 0)]))
+            run_watchdog(self._recovery_progress, lambda: self._watch.ends([TP(self._counting.topic, 0)]))
         )
         self.faust_app.add_future(self._check_logs())
 
@@ -198,7 +195,6 @@ class StreamApp:
     async def _leaving(self, *args: Any, **kwargs: Any) -> None:
         await self._counting.finish()
         await self._merging.finish()
-        await self._offsets.stop()
 
 
 def _settings(options: WorkerOptions) -> dict[str, Any]:

@@ -18,30 +18,16 @@ class PublishedGuarantees(ResultModel):
     `without_cap` do.
     """
 
-    per_report: Loss = Field(description="one report, between any two tuples of values")
-    per_window: Loss | None = Field(
-        description="all reports of any one_in consecutive periods, between any two histories; null without one_in"
-    )
-    for_ever: Loss = Field(description="all reports, if the values never change; one-shot reports have no bound")
-    per_additional_value: Loss | None = Field(description="what each further memo adds to renaming; null if one-shot")
-    renaming: Loss | None = Field(
-        description="all memos a device may have, between histories that are the same up to renaming what is memoised;"
-        " null if one-shot"
-    )
-    renaming_without_cap: Loss | None = Field(
-        description="the same after a loss of the memo store was accepted; null where the cap makes no difference"
-    )
-    any: dict[int, Loss] = Field(
-        description="between any two histories, by the number of linked reports (with one_in: by the number of"
-        " consecutive periods whose reports are linked); a memo_cap above 1 does not lower it"
-    )
-    any_without_cap: dict[int, Loss] | None = Field(
-        description="the same after a loss of the memo store was accepted; null unless memo_cap is 1"
-    )
+    per_report: Loss
+    per_window: Loss | None
+    for_ever: Loss
+    per_additional_value: Loss | None
+    renaming: Loss | None
+    renaming_without_cap: Loss | None
+    any: dict[int, Loss]
+    any_without_cap: dict[int, Loss] | None
 
-    places: dict[str, tuple[PlaceLoss, ...]] = Field(
-        {}, description="by attribute of places: what is revealed about two positions, by how far they are apart"
-    )
+    places: dict[str, tuple[PlaceLoss, ...]] = Field({})
 
     @property
     def after_a_loss(self) -> "PublishedGuarantees":
@@ -61,8 +47,8 @@ class CentralGuarantees(PublishedGuarantees):
     Results of other surveys have none: their answers by gap may be those of a single device.
     """
 
-    central: CentralLoss = Field(description="from the results of this period, beside those of others")
-    central_since_first: CentralLoss = Field(description="from the results of all periods up to this one")
+    central: CentralLoss
+    central_since_first: CentralLoss
 
 
 @lru_cache(maxsize=64)

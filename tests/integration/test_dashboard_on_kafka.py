@@ -15,9 +15,9 @@ from stream_app.log import FINALS, Come
 from tests.helpers.dashboards import Viewer, dashboard
 from tests.helpers.eventually import eventually
 from tests.views.trials import World
+from views.following import KafkaTopics
 from views.reading import Results
 from views.runner import Runner
-from views.sinks.kafka import KafkaTopics
 
 
 @pytest.fixture

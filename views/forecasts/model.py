@@ -3,8 +3,6 @@
 from datetime import datetime
 from typing import Literal
 
-from pydantic import Field
-
 from analytics.columns import Column, Columns, ResultModel
 from views.view import Pieces
 
@@ -26,33 +24,31 @@ class ForecastTable(ResultModel):
     """
 
     kind: Kind
-    attribute: str | None = Field(description="null: all visitors")
-    names: tuple[str, ...] = Field(description="the values or groups; for all visitors the word `visitors`")
-    suppressed: Literal["minimum"] | None = Field(description="why nothing is forecast; null if something is")
-    mean: Columns | None = Field(None, description="people in each of the next periods; unbiased, may be negative")
-    truth_80: Intervals | None = Field(None, description="80 % intervals of the truth")
-    truth_95: Intervals | None = Field(None, description="95 % intervals of the truth")
-    publication_80: Intervals | None = Field(None, description="80 % intervals of what will be published")
-    publication_95: Intervals | None = Field(None, description="95 % intervals of what will be published")
-    stretch: Column | None = Field(None, description="by how much calibration widened the model's standard deviations")
-    unexpected: tuple[str, ...] = Field(
-        (), description="the names whose newest publication left the 99 % interval of its forecast"
-    )
+    attribute: str | None
+    names: tuple[str, ...]
+    suppressed: Literal["minimum"] | None
+    mean: Columns | None = None
+    truth_80: Intervals | None = None
+    truth_95: Intervals | None = None
+    publication_80: Intervals | None = None
+    publication_95: Intervals | None = None
+    stretch: Column | None = None
+    unexpected: tuple[str, ...] = ()
 
 
 class ForecastResult(ResultModel):
     """The forecast that was made after one period of one survey."""
 
-    schema_version: int = Field(2, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = 2
     survey: str
     fingerprint: str
-    period: int = Field(description="the last period that the forecast knows; the first one ahead follows it")
-    begin: datetime = Field(description="when the first period ahead begins, in local time")
-    period_seconds: int = Field(description="with a time zone, local days may be longer or shorter")
+    period: int
+    begin: datetime
+    period_seconds: int
     model: str
     seasons: tuple[int, ...]
-    fitted_after: int = Field(description="the last period that the parameters were fitted to")
-    trained: int = Field(description="how many periods they were fitted to")
+    fitted_after: int
+    trained: int
     tables: tuple[ForecastTable, ...]
     pieces: Pieces = ()
 

@@ -13,7 +13,6 @@ from math import sqrt
 from typing import Any, Literal
 
 import numpy as np
-from pydantic import Field
 
 from analytics.columns import Column, ResultModel
 from analytics.estimation import CellNoise, nearest, shortened
@@ -50,21 +49,21 @@ class NowcastTable(ResultModel):
 
     kind: Kind
     attribute: str
-    names: tuple[str, ...] = Field(description="the values or groups; of sizes such as 3 or fewer")
-    periods: int = Field(description="how many periods with answers the nowcast knows, this one included")
-    value: Column | None = Field(None, description="the shares from this period alone; null if nothing is published")
-    nowcast: Column | None = Field(None, description="the shares in this period, from all these periods")
-    error: Column | None = Field(None, description="standard errors of the nowcasts")
-    low: Column | None = Field(None, description="lower ends of their 95 % intervals")
-    high: Column | None = Field(None, description="upper ends of their 95 % intervals")
-    surprise: Column | None = Field(None, description="p-values of `value`, given the earlier periods")
-    unexpected: tuple[str, ...] = Field((), description="the names whose p-value is below 0.01")
+    names: tuple[str, ...]
+    periods: int
+    value: Column | None = None
+    nowcast: Column | None = None
+    error: Column | None = None
+    low: Column | None = None
+    high: Column | None = None
+    surprise: Column | None = None
+    unexpected: tuple[str, ...] = ()
 
 
 class NowcastResult(ResultModel):
     """The nowcasts of one period of one survey."""
 
-    schema_version: int = Field(1, description="of this shape; a reader refuses one that is newer than it knows")
+    schema_version: int = 1
     survey: str
     fingerprint: str
     period: int

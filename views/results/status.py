@@ -1,7 +1,5 @@
 """The live status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-from pydantic import Field
-
 from analytics.columns import ResultModel
 from stream_app.log import Loss, TopicName
 from views.past import Open, PeriodAnswers
@@ -13,23 +11,13 @@ from views.view import Pieces, View
 class Live(ResultModel):
     """The status of a survey: provisional histograms of its open periods, and the rows refused so far."""
 
-    schema_version: int = Field(
-        8,
-        description="of this shape; a reader refuses one that is newer than it knows; 7 where the survey has no "
-        "central: then the shape is the same as before",
-    )
+    schema_version: int = 8
     survey: str
-    closed_through: int = Field(description="the last period closed in every partition; -1: none")
-    open: tuple[Histogram, ...] = Field(description="provisional; none if the survey has presence_epsilon")
-    rejects: dict[str, int] = Field(description="rows refused, by reason; none if the survey has presence_epsilon")
-    lates: dict[int, int] = Field(
-        description="late rows, by period: reports that its windows may lack; none if the survey has presence_epsilon"
-    )
-    lost: tuple[Loss, ...] = Field(
-        (),
-        description="reports lost with records of the log: first and last period, and how many of them together at "
-        "most; none if the survey has presence_epsilon",
-    )
+    closed_through: int
+    open: tuple[Histogram, ...]
+    rejects: dict[str, int]
+    lates: dict[int, int]
+    lost: tuple[Loss, ...] = ()
     pieces: Pieces = ()
 
 

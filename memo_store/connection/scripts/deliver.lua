@@ -1,19 +1,10 @@
 -- Record that reports of a period were delivered. A record is the last period and the number of reports, 4 bytes each.
--- `key` is the table, `fields` are pseudonyms of a width. `known` are the records that follow, or empty: they count if
--- nobody else has written since the caller has read those before.
+-- `key` is the table, `fields` are pseudonyms of a width.
 -- Idempotent, and a period before the last one changes nothing.
-local function work(key, fields, width, period, known)
+local function work(key, fields, width, period)
   period = tonumber(period)
   local names, count = split(fields, tonumber(width))
   local changes, changed = {}, 0
-  if alone and #known > 0 then
-    for row = 1, count do
-      changes[changed + 1], changes[changed + 2] = names[row], sub(known, 8 * row - 7, 8 * row)
-      changed = changed + 2
-    end
-    write(key, changes, changed)
-    return {}
-  end
   local found = records(key, names, count)
   local after = {[false] = struct.pack('<I4I4', period, 1)} -- what follows a record: many devices have the same one
   for row = 1, count do

@@ -5,7 +5,6 @@
 local epoch = redis.call('HMGET', KEYS[1], 'epoch', 'writes')
 if epoch[1] ~= ARGV[1] or tonumber(epoch[2]) < tonumber(ARGV[2]) then return {-1} end
 local writes = redis.call('HINCRBY', KEYS[1], 'writes', 1)
-local alone = writes == tonumber(ARGV[2]) + 1 -- whether nobody else has written since the caller has read
 
 local SLICE = 4000 -- unpack() takes fewer than 8000 values
 local sub, min = string.sub, math.min

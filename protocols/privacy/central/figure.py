@@ -50,15 +50,15 @@ class Compiled(Protocol):
 class CentralLoss(Strict):
     """The largest log-ratio that a reader of published results can find, but for a chance of delta."""
 
-    epsilon: float | None = Field(description="rounded up; null: no figure, see why")
-    delta: float = Field(description="the chance of anything beyond")
-    relation: CentralRelation = Field(description="between two histories: constant, or any two")
-    periods: int = Field(description="how many published periods the device may have answered in")
-    crowd: int | None = Field(description="the least number of answers to an attribute in a period, as published")
-    forged: float = Field(0.0, description="the share of them that is assumed to hide nobody: forged, or known")
-    release: Literal["totals"] = Field("totals", description="what is published: counts over all gaps")
-    by_attribute: dict[str, float] = Field({}, description="the same where only one attribute differs")
-    why: str | None = Field(None, description="why there is no figure")
+    epsilon: float | None
+    delta: float
+    relation: CentralRelation
+    periods: int
+    crowd: int | None
+    forged: float = 0.0
+    release: Literal["totals"] = "totals"
+    by_attribute: dict[str, float] = Field({})
+    why: str | None = None
 
 
 def central(

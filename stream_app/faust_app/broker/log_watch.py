@@ -1,11 +1,14 @@
-"""Looking at logs: whether each is still the one that the state contains, and whether its topic has grown partitions.
+"""Looking at logs: where they begin and end, whether each is still the one that the state contains, and whether its
+topic has grown partitions.
 
-kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader epochs.
+kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader epochs. It has a
+connection of its own: a broker answers the requests of a connection in order, and holds back a fetch while there are no
+records.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -78,6 +81,12 @@ def find_faults(admin: EpochAdmin, topic: str, readings: Mapping[int, Reading]) 
     return look, faults
 
 
+def offsets_of(admin: EpochAdmin, tps: Iterable[TP], spec: OffsetSpec) -> dict[TP, int]:
+    wanted = {TopicPartition(*tp): spec for tp in tps}
+    found = admin.list_partition_offsets(wanted) if wanted else {}
+    return {TP(*tp): at.offset for tp, at in found.items()}
+
+
 class LogWatch:
     """Looks at the logs of a cluster, and waits while it is unavailable."""
 
@@ -87,6 +96,14 @@ class LogWatch:
         self._asking = asyncio.Lock()
         self._partitions_certain_before: dict[TP, int] = {}
         self._ids: dict[str, str] = {}  # of topics, when they were first seen
+
+    async def begins(self, tps: Iterable[TP]) -> dict[TP, int]:
+        """The first offset that each partition still has."""
+        return await self._asked(offsets_of, tps, OffsetSpec.EARLIEST)
+
+    async def ends(self, tps: Iterable[TP]) -> dict[TP, int]:
+        """The offset that the next record of each partition will have."""
+        return await self._asked(offsets_of, tps, OffsetSpec.LATEST)
 
     async def faults(self, topic: str, readings: Mapping[int, Reading]) -> tuple[Look, dict[int, LogFault]]:
         """What is wrong with the logs of a topic."""
@@ -121,10 +138,10 @@ class LogWatch:
         self._partitions_certain_before[tp] = max(end, offset + 1)
         return True
 
-    async def _asked(self, ask: Callable[[EpochAdmin, str, Mapping[int, Reading]], T], *about: Any) -> T:
-        """The answer to a question about a topic, in a thread of its own."""
-        async with self._asking:
-            while True:
+    async def _asked(self, ask: Callable[..., T], *about: Any) -> T:
+        """The answer to a question, in a thread of its own. Others are asked while this one waits to be repeated."""
+        while True:
+            async with self._asking:
                 try:
                     if self._admin is None:
                         self._admin = await asyncio.to_thread(opened, EpochAdmin, self._kafka, OPEN_SECONDS)
@@ -134,4 +151,4 @@ class LogWatch:
                     admin, self._admin = self._admin, None
                     if admin is not None:
                         await asyncio.to_thread(admin.close)
-                    await asyncio.sleep(RETRY_SECONDS)
+            await asyncio.sleep(RETRY_SECONDS)

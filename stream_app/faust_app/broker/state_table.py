@@ -1,28 +1,24 @@
-"""The state of our partitions of a topic, in memory and in a changelog, which is its store; and offsets of partitions.
-
-Offsets are asked for over a connection of their own. A broker answers the requests of a connection in order, and holds
-back a fetch while there are no records: a request after it on the same connection waits as long.
-"""
+"""The state of our partitions of a topic, in memory and in a changelog, which is its store."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import structlog
-from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
 from aiokafka.errors import KafkaError, KafkaTimeoutError
 from faust.types import TP
 
 from protocols.errors import StateError
 from servers.settings import KafkaSettings
 from stream_app.counting.state import partition_of_key
+from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, LogWatch
 from stream_app.faust_app.overrides.batches import SkippedRecords, last_offset
 from stream_app.log.codec import RECORD_BYTES
 from stream_app.log.marks import Why
 
 POLL_SECONDS = 1.0
 """How long to wait for records before asking whether the partitions are still ours."""
-RETRY_SECONDS = 1.0
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -40,42 +36,13 @@ async def retry_while_unavailable(ask: Callable[[], Awaitable[T]]) -> T:
             await asyncio.sleep(RETRY_SECONDS)
 
 
-class Offsets:
-    """Asks the broker for offsets, and waits while it is unavailable."""
-
-    def __init__(self, kafka: KafkaSettings) -> None:
-        self._kafka = kafka
-
-    async def start(self, topics: Iterable[str]) -> None:
-        """Connect, and load the metadata of the topics that will be asked about."""
-        self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-        await retry_while_unavailable(self._consumer.start)
-        await self.ends(TP(topic, 0) for topic in topics)
-
-    async def stop(self) -> None:
-        await self._consumer.stop()
-
-    async def begins(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """The first offset that each partition still has."""
-        return await self._asked(self._consumer.beginning_offsets, partitions)
-
-    async def ends(self, partitions: Iterable[TP]) -> dict[TP, int]:
-        """The offset that the next record of each partition will have."""
-        return await self._asked(self._consumer.end_offsets, partitions)
-
-    async def _asked(self, ask: Callable[..., Awaitable[Any]], partitions: Iterable[TP]) -> dict[TP, int]:
-        tps = [TopicPartition(*tp) for tp in partitions]
-        found = await retry_while_unavailable(lambda: ask(tps))
-        return {TP(*tp): offset for tp, offset in found.items()}
-
-
 class StateTable:
     """State records by key. A key names its partition, which is also the one of the changelog."""
 
-    def __init__(self, kafka: KafkaSettings, offsets: Offsets, name: str, changelog: str) -> None:
+    def __init__(self, kafka: KafkaSettings, watch: LogWatch, name: str, changelog: str) -> None:
         self.name = name
         self.changelog = changelog
-        self.offsets = offsets
+        self._watch = watch
         self.recovered_records = 0
         self._kafka = kafka
         self._records: dict[int, dict[bytes, bytes]] = {}  # by partition
@@ -99,7 +66,7 @@ class StateTable:
         """
         self._records = {partition: {} for partition in partitions}
         tps = [TP(self.changelog, partition) for partition in self._records]
-        next_offsets, ends = await self.offsets.begins(tps), await self.offsets.ends(tps)
+        next_offsets, ends = await self._watch.begins(tps), await self._watch.ends(tps)
         if not any(next_offsets[tp] < ends[tp] for tp in tps):
             return
         options = {"auto_offset_reset": "earliest", "max_partition_fetch_bytes": RECORD_BYTES}

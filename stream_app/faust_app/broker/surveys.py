@@ -9,7 +9,8 @@ from faust.types import TP
 
 from protocols.survey import Survey
 from servers.settings import KafkaSettings
-from stream_app.faust_app.broker.state_table import Offsets, retry_while_unavailable
+from stream_app.faust_app.broker.log_watch import LogWatch
+from stream_app.faust_app.broker.state_table import retry_while_unavailable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.kafka.registry import Registry
@@ -23,10 +24,10 @@ log = structlog.get_logger(__name__)
 class Surveys(Registry):
     """The published surveys, compiled. One that cannot be used must not stop the counting of others."""
 
-    def __init__(self, kafka: KafkaSettings, topic: str, offsets: Offsets) -> None:
+    def __init__(self, kafka: KafkaSettings, topic: str, watch: LogWatch) -> None:
         super().__init__()
         self._kafka = kafka
-        self._offsets = offsets
+        self._watch = watch
         self._tp = TP(topic, 0)
         self._reading = asyncio.Lock()
         self._first_read = asyncio.Event()
@@ -70,7 +71,7 @@ class Surveys(Registry):
 
     async def _catch_up(self) -> None:
         async with self._reading:
-            end = (await self._offsets.ends([self._tp]))[self._tp]
+            end = (await self._watch.ends([self._tp]))[self._tp]
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)
                 for record in batches.get(self._tp, []):

@@ -146,7 +146,7 @@ class PartitionTasks(ABC, Generic[R]):
         await self.table.recover([tp.partition for tp in tps], lambda: assignment == self._assignments)
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
-        begins = await self.table.offsets.begins(tps)
+        begins = await self._watch.begins(tps)
         made = await asyncio.gather(
             *(asyncio.to_thread(self.make, tp.partition, self.table.records(tp.partition), begins[tp]) for tp in tps)
         )
