@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Places, Traits, Values, Whole
+from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
 from protocols.arrays.columns import Symbols, count_symbols
 from protocols.mechanisms.encodings import Direct, Tables, bit_flip
 from protocols.mechanisms.lifelong import Lifelong
@@ -64,6 +64,12 @@ class Threshold(Lifelong):
     @property
     def answer(self) -> Symbols:
         return Symbols(self.k)
+
+    @property
+    def above(self) -> Floats:
+        """The chance that a threshold in each slot is below each number: `[slot, number]`."""
+        places = np.arange(self.numbers) / (self.numbers - 1) * self.several
+        return np.clip(places - np.arange(self.several)[:, None], 0, 1)
 
     def seen(self, flip: Flip) -> Flip:
         return Flip(flip.p / self.several, flip.q / self.several)
