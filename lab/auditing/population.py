@@ -127,18 +127,14 @@ class Population:
         if prior is not None:
             best, exact = best_guess(self.scheme, question, reports, self._spread[question.name])
             return best, exact and not question.faked
-        encoding, survey = question.mechanism.encoding, self.scheme.survey
-        if question.numeric and not self.scheme.takes_turns:
-            return number_guess(question, reports, survey.longitudinal, self._spread[question.name]), True
+        if question.numeric:
+            memoised, spread = self.scheme.survey.longitudinal, self._spread[question.name]
+            return number_guess(question, reports, memoised, spread), not self.scheme.takes_turns
+        encoding = question.mechanism.encoding
         hashed = not (encoding.exclusive or isinstance(encoding.answer, PackedBits))
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
         best, exact = best_guess(self.scheme, question, reports)
-        alike = (
-            not hashed
-            and not isinstance(question.mechanism.first, MatrixRound)
-            and not uneven_fakes
-            and not question.numeric
-        )
+        alike = not hashed and not isinstance(question.mechanism.first, MatrixRound) and not uneven_fakes
         return best, exact and alike
 
     def _found(self, what: str, reports: int, trials: Trials) -> Figure:
