@@ -86,7 +86,7 @@ def _of_numbers(question: Question, reports: Sequence[Column]) -> Linked:
 def _in_order(chances: Floats) -> Floats:
     """ln of the chance of answers in their order, by how many of them are ones, from that of so many ones."""
     t = len(chances) - 1
-    return _log(chances) - np.array([log(comb(t, ones)) for ones in range(t + 1)])
+    return np.asarray(_log(chances) - [log(comb(t, ones)) for ones in range(t + 1)])
 
 
 def _log(chances: Floats) -> Floats:
