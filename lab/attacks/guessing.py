@@ -55,7 +55,7 @@ def _credits(observed: Observed, question: Question, rows: Places, periods: rang
     shares = 0.0 if prior is None else np.log(np.maximum(prior, 1e-300))
     truth = observed.values[question.name][periods.start]
     found = np.zeros(len(rows))
-    for some in chunks(np.arange(len(rows)), question.k):
+    for some in chunks(np.arange(len(rows)), question.listed.k):
         seen = likelihood(observed, question, rows[some], periods)
         found[some] = credits(seen.answer(question.share) + shares, truth[rows[some]])
     return found

@@ -17,7 +17,7 @@ import numpy as np
 
 from lab.audit.closed.guessing import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
-from protocols.mechanisms import Flip, FreshHash, MatrixRound, Threshold
+from protocols.mechanisms import Flip, FreshHash, MatrixRound, Threshold, above
 from protocols.privacy import of_the_value
 from protocols.question import Question
 
@@ -78,9 +78,9 @@ def _of_numbers(question: Question, reports: Sequence[Column]) -> Linked:
     encoding = question.mechanism.encoding
     assert isinstance(encoding, Threshold)
     ones = np.sum([report < encoding.several for report in reports], axis=0)
-    above = encoding.above.T[:, np.asarray(reports[0], dtype=np.int64) % encoding.several].T
+    over = above(encoding.numbers, encoding.several)[np.asarray(reports[0], dtype=np.int64) % encoding.several]
     yes, no = (_in_order(chances)[ones, None] for chances in bit_counts(question, len(reports)))
-    return Linked(np.logaddexp(_log(above) + yes, _log(1 - above) + no), None)
+    return Linked(np.logaddexp(_log(over) + yes, _log(1 - over) + no), None)
 
 
 def _in_order(chances: Floats) -> Floats:

@@ -26,6 +26,11 @@ def slots_of(numbers: int, parameter: int | None) -> int:
     return min(SLOTS, numbers - 1) if parameter is None else parameter
 
 
+def above(numbers: int, slots: int) -> Floats:
+    """The chance that a number is above a threshold in a slot: `[slot, number]`."""
+    return np.clip(np.arange(numbers) / (numbers - 1) * slots - np.arange(slots)[:, None], 0, 1)
+
+
 @dataclass(frozen=True)
 class Threshold(Lifelong):
     """A number is the set of the slots that it is above, as a padded set has it: k is twice the slots.
@@ -64,12 +69,6 @@ class Threshold(Lifelong):
     @property
     def answer(self) -> Symbols:
         return Symbols(self.k)
-
-    @property
-    def above(self) -> Floats:
-        """The chance that a threshold in each slot is below each number: `[slot, number]`."""
-        places = np.arange(self.numbers) / (self.numbers - 1) * self.several
-        return np.clip(places - np.arange(self.several)[:, None], 0, 1)
 
     def seen(self, flip: Flip) -> Flip:
         return Flip(flip.p / self.several, flip.q / self.several)

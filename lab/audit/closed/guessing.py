@@ -18,7 +18,7 @@ from math import comb, inf, lgamma, log
 import numpy as np
 
 from protocols.arrays import Floats, PackedBits, Whole
-from protocols.mechanisms import Flip, MatrixRound, Threshold
+from protocols.mechanisms import Flip, MatrixRound, Threshold, above
 from protocols.privacy import blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -81,11 +81,12 @@ def number_guess(question: Question, t: float, memoised: bool, spread: Floats | 
     """
     encoding = question.mechanism.encoding
     assert isinstance(encoding, Threshold)
+    over = above(encoding.numbers, encoding.several)[:, None]
     asked = question if memoised else of_the_value(question)
     if t == inf:
         asked, t = replace(asked, mechanism=replace(asked.mechanism, second=None)), 1
-    above, (yes, no) = encoding.above[:, None], bit_counts(asked, int(t))
-    chances = (above * yes[:, None] + (1 - above) * no[:, None]) / encoding.several  # [slot, answers yes, number]
+    yes, no = bit_counts(asked, int(t))
+    chances = (over * yes[:, None] + (1 - over) * no[:, None]) / encoding.several  # [slot, answers yes, number]
     top = chances >= chances.max(axis=2, keepdims=True) * (1 - SAME)
     shares = np.full(encoding.numbers, 1 / encoding.numbers) if spread is None else spread
     return float((chances * shares * top / top.sum(axis=2, keepdims=True)).sum())
