@@ -15,7 +15,7 @@ from protocols.errors import SurveyError, WireError
 from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from protocols.survey.sets import with_paddings
+from protocols.survey import with_paddings
 from protocols.wire import FRAME, Frame, Reject, decode_frame
 
 
