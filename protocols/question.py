@@ -55,7 +55,7 @@ class Question:
     @property
     def sources(self) -> tuple[Attribute, ...]:
         """The attributes of which a device must know its value: one, or both of a cross."""
-        return self.axes or (self._listed if self.numeric else self.items,)
+        return self.axes or (self.listed if self.numeric else self.items,)
 
     @property
     def numeric(self) -> bool:
@@ -68,7 +68,7 @@ class Question:
         return isinstance(self.attribute, Padded) and not self.numeric
 
     @property
-    def _listed(self) -> Attribute:
+    def listed(self) -> Attribute:
         """The attribute with the values that devices put into cells: of thresholds the numbers."""
         return self.attribute.number if isinstance(self.attribute, Thresholds) else self.attribute
 
@@ -114,7 +114,7 @@ class Question:
         By their UTF-8 bytes where the mechanism knows no order, paddings last; as listed where a hash, a prior, a
         grid or a threshold does; of ordered values as listed or reversed, whichever is smaller.
         """
-        as_listed, encoded = np.arange(self._listed.k), [value.encode() for value in self._listed.values]
+        as_listed, encoded = np.arange(self.listed.k), [value.encode() for value in self.listed.values]
         if self._kind in ("hashed", "fresh", "plane", "threshold") or self.attribute.prior is not None:
             return as_listed
         if isinstance(self.mechanism.first, MatrixRound):
@@ -137,11 +137,11 @@ class Question:
         """The same in every survey that asks the same: its memos are keyed by it."""
         encoding = self.mechanism.encoding.terms
         parameter = next((number for key, number in encoding.items() if key in ("g", "d", "slots")), 0)
-        texts = ["question", self._kind, str(parameter), str(self._listed.k), self.fake_kind or ""]
+        texts = ["question", self._kind, str(parameter), str(self.listed.k), self.fake_kind or ""]
         texts += [" ".join(self.tables["traits"]), " ".join(self.tables["first"]), str(len(self.sources))]
         for source in self.sources:
             texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
-        return text_id(*texts, *(self._listed.values[place] for place in self.order.tolist()))
+        return text_id(*texts, *(self.listed.values[place] for place in self.order.tolist()))
 
     @property
     def _kind(self) -> str:

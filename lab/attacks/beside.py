@@ -145,8 +145,9 @@ def likeness_kept(observed: Observed, other: Observed) -> Floats:
 
     0 on average if draws depend on the secret: exchanging the pair under one secret changes the sign and nothing else.
     """
-    histories = np.concatenate([other.present, *other.values.values()])
-    _, history = np.unique(histories, axis=1, return_inverse=True)
+    lived = (other.present, *other.values.values())
+    histories = [column.swapaxes(0, 1).reshape(other.devices, -1) for column in lived]
+    _, history = np.unique(np.concatenate(histories, axis=1), axis=0, return_inverse=True)
     order = np.argsort(history, kind="stable")
     one, two = order[: len(order) // 2 * 2].reshape(-1, 2).T
     one, two = (side[history[one] == history[two]] for side in (one, two))

@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 
-from lab.attacks.likelihoods import SAME, Linked, chunks, linked
+from lab.attacks.likelihoods import Linked, chunks, linked
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
+from lab.audit.closed.guessing import SAME
 from protocols.arrays import Column, Floats, PackedBits, Places, Whole
 from protocols.mechanisms import Flip
 from protocols.question import Question
@@ -51,10 +52,10 @@ def tuple_trials(observed: Observed, periods: range, priors: Mapping[str, Floats
 
 def _credits(observed: Observed, question: Question, rows: Places, periods: range, prior: Floats | None) -> Floats:
     """For each device, whether the best guess of its value is right; ties are shared."""
-    shares = np.zeros(question.k) if prior is None else np.log(np.maximum(prior, 1e-300))
+    shares = 0.0 if prior is None else np.log(np.maximum(prior, 1e-300))
     truth = observed.values[question.name][periods.start]
     found = np.zeros(len(rows))
-    for some in chunks(np.arange(len(rows)), question.k):
+    for some in chunks(np.arange(len(rows)), question.listed.k):
         seen = likelihood(observed, question, rows[some], periods)
         found[some] = credits(seen.answer(question.share) + shares, truth[rows[some]])
     return found
@@ -78,7 +79,7 @@ def likelihood(observed: Observed, question: Question, rows: Places, periods: It
     if not observed.scheme.takes_turns:
         reports = [answers[period][rows] for period in periods]
         return linked(question, reports, traits, observed.scheme.survey.longitudinal)
-    values, fake = np.zeros((len(rows), question.k)), np.zeros(len(rows))
+    values, fake = np.zeros((len(rows), question.listed.k)), np.zeros(len(rows))
     for period in periods:
         there = np.flatnonzero(observed.answered[period][rows])
         seen = linked(question, [answers[period][rows[there]]], None, memoised=False)
@@ -97,9 +98,16 @@ def best_guesses(scores: Floats, truth: Whole) -> Trials:
 
 
 def credits(scores: Floats, truth: Whole) -> Floats:
-    """For each row, 1 if its highest score is the true one's, a part if several are as high, else 0."""
+    """For each row, 1 if its highest score is the true one's, a part if several are as high, else 0.
+
+    `truth` has the elements of each set, where values are sets.
+
+    >>> credits(np.array([[1.0, 0.0, 1.0]]), np.array([[1, 2]])).tolist()
+    [0.5]
+    """
     top = scores >= scores.max(axis=1, keepdims=True) - SAME
-    return np.asarray(top[np.arange(len(scores)), truth] / top.sum(axis=1))
+    right = np.take_along_axis(top, truth.reshape(len(scores), -1).astype(np.int64), axis=1).sum(axis=1)
+    return np.asarray(right / top.sum(axis=1))
 
 
 def same_knowledge_trials(observed: Observed, estimates: Mapping[str, Floats]) -> dict[str, Trials]:

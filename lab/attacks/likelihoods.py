@@ -5,7 +5,8 @@ answers given memo m, a value v has the likelihood sum_m P1(m|v) W_m. For bits t
 that counts is how often each bit was set. Likelihoods are logarithms, of answers in their order: so different ways to
 divide reports among memos can be compared.
 
-What a device keeps for life (its hash, its buckets) is known to the observer.
+What a device keeps for life (its hash, its buckets, the slot of its threshold) is known to the observer. Of a set, the
+values are its elements; of thresholds, the numbers.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,11 +17,11 @@ import numpy as np
 
 from lab.audit.closed.guessing import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
-from protocols.mechanisms import Flip, FreshHash, MatrixRound
+from protocols.mechanisms import Flip, FreshHash, MatrixRound, Threshold, above
+from protocols.privacy import of_the_value
 from protocols.question import Question
 
 CELLS = 1 << 21  # likelihoods at once: bounds the memory
-SAME = 1e-9  # scores that differ by less are equal
 NEVER = 1e-300  # in place of a chance of 0, so that likelihoods stay finite
 
 
@@ -62,12 +63,34 @@ def linked(question: Question, reports: Sequence[Column], traits: Traits, memois
     >>> (found[2] - found).round(9).tolist()
     [1.0, 1.0, 0.0]
     """
+    if question.numeric:
+        return _of_numbers(question if memoised else of_the_value(question), reports)
     if not memoised and len(reports) > 1:
         parts = [linked(question, [report], traits, memoised) for report in reports]
         fakes = [part.fake for part in parts if part.fake is not None]
         return Linked(np.sum([part.values for part in parts], axis=0), np.sum(fakes, axis=0) if fakes else None)
     bits = isinstance(question.mechanism.encoding.answer, PackedBits)
     return (_of_bits if bits else _of_symbols)(question, reports, traits)
+
+
+def _of_numbers(question: Question, reports: Sequence[Column]) -> Linked:
+    """The place of the threshold in its slot is not known: so a number is above it with a chance."""
+    encoding = question.mechanism.encoding
+    assert isinstance(encoding, Threshold)
+    ones = np.sum([report < encoding.several for report in reports], axis=0)
+    over = above(encoding.numbers, encoding.several)[np.asarray(reports[0], dtype=np.int64) % encoding.several]
+    yes, no = (_in_order(chances)[ones, None] for chances in bit_counts(question, len(reports)))
+    return Linked(np.logaddexp(_log(over) + yes, _log(1 - over) + no), None)
+
+
+def _in_order(chances: Floats) -> Floats:
+    """ln of the chance of answers in their order, by how many of them are ones, from that of so many ones."""
+    t = len(chances) - 1
+    return np.asarray(_log(chances) - [log(comb(t, ones)) for ones in range(t + 1)])
+
+
+def _log(chances: Floats) -> Floats:
+    return np.asarray(np.log(np.maximum(chances, NEVER)))
 
 
 def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
@@ -80,8 +103,7 @@ def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> L
         held = np.zeros_like(evidence, dtype=bool)
         np.put_along_axis(held, np.asarray(traits), True, axis=1)
         evidence = np.where(held, evidence, 0.0)
-    orders = [log(comb(len(reports), ones)) for ones in range(len(reports) + 1)]
-    same = (np.log(np.maximum(bit_counts(question, len(reports))[1], NEVER)) - orders)[set_ones].sum(axis=1)
+    same = _in_order(bit_counts(question, len(reports))[1])[set_ones].sum(axis=1)
     values = evidence + same[:, None]
     if not question.faked:
         return Linked(values, None)

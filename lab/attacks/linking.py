@@ -11,9 +11,10 @@ from math import prod
 
 import numpy as np
 
-from lab.attacks.likelihoods import NEVER, SAME, chunks
+from lab.attacks.likelihoods import NEVER, chunks
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
+from lab.audit.closed.guessing import SAME
 from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
 from protocols.mechanisms import Flip, FreshHash, PlanarRound, bit_flip

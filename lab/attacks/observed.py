@@ -15,6 +15,7 @@ from protocols.errors import SurveyError, WireError
 from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey import with_paddings
 from protocols.wire import FRAME, Frame, Reject, decode_frame
 
 
@@ -23,6 +24,7 @@ class Observed:
     """Reports of devices 0 .. n-1 in some periods, and what only the audit knows: their values and attributes.
 
     Arrays are `[period, device]`; answers of absent devices, and to attributes that a device does not answer, are 0.
+    Where values are sets, a further axis has their elements, paddings too.
     """
 
     scheme: Scheme
@@ -72,7 +74,7 @@ class Observed:
     def kept(self, name: str, periods: range) -> Mask:
         """The devices whose value of this attribute is the same in all these periods."""
         values = self.values[name][periods.start : periods.stop]
-        return np.asarray((values == values[0]).all(axis=0))
+        return np.asarray((values == values[0]).reshape(len(values), self.devices, -1).all(axis=(0, 2)))
 
     def steady(self, name: str, periods: range) -> Places:
         """The devices that answer this attribute in all these periods and have the same value throughout."""
@@ -104,7 +106,10 @@ class Record:
             sampled = respondent.sampled(self._devices) if scheme.sampling else None
         self.observed = Observed(
             scheme,
-            {q.name: np.zeros(shape, dtype=smallest_unsigned(q.k)) for q in scheme.questions},
+            {
+                q.name: np.zeros((*shape, *[q.several] * q.sets), dtype=smallest_unsigned(q.listed.k))
+                for q in scheme.questions
+            },
             np.zeros(shape, dtype=bool),
             np.zeros(shape, dtype=bool),
             answers,
@@ -117,7 +122,10 @@ class Record:
     def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
         """The truth of a period."""
         for question in self.observed.scheme.questions:
-            self.observed.values[question.name][period, devices] = question.places(values)
+            places = question.places(values)
+            if question.sets:
+                places = with_paddings(places, question.items.k, question.several)[:, : question.several]
+            self.observed.values[question.name][period, devices] = places
 
     def put(self, frame: Frame, rows: Places) -> None:
         """Reports of these devices."""

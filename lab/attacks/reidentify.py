@@ -15,8 +15,9 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated
-from lab.attacks.likelihoods import SAME, chunks, linked
+from lab.attacks.likelihoods import chunks, linked
 from lab.attacks.trials import Trials
+from lab.audit.closed.guessing import SAME
 from lab.audit.report import Attacker, Figure, Finding
 from protocols.arrays import Devices, Floats, Mask, Places, Whole
 from protocols.question import Question

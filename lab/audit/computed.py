@@ -23,7 +23,6 @@ from protocols.privacy import (
     forged_weight,
     hidden_bits,
     memo_trackability,
-    set_guess,
     trait_values,
 )
 from protocols.question import Question
@@ -79,21 +78,19 @@ def asked(scheme: Scheme) -> list[Question]:
     return [question for question in scheme.questions if not question.attribute.placed]
 
 
-def _of_values(question: Question) -> bool:
+def of_values(question: Question) -> bool:
     """Whether a device has one of the values asked: not a set, nor a number that answers compare with thresholds."""
     return not question.sets and not question.numeric
 
 
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in (question for question in asked(scheme) if not _of_values(question)):
-        mechanism, blindly = question.mechanism, blind_guess(question)
-        seen = {1: mechanism.one_report, **({inf: mechanism.first} if scheme.survey.longitudinal else {})}
-        for t, noise in seen.items():
-            knows, right = "even shares; a value of the set", set_guess(question, noise)
-            if question.numeric:
-                knows, right = "even shares; the number", mechanism.encoding.best_likelihoods(noise) * blindly
-            yield plain("guess", question.name, knows, linked(t), "chance", right, luck=blindly)
-    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if _of_values(question)]
+    for question in (question for question in asked(scheme) if not of_values(question)):
+        for t in SEEN:
+            best, exact = best_guess(scheme, question, t)
+            if best is not None:
+                facts = {"luck": blind_guess(question), "exact": exact}
+                yield plain("guess", question.name, shares_known(None, question), linked(t), "chance", best, **facts)
+    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if of_values(question)]
     if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
         every.append(scheme.questions)
     for targets in every:
@@ -108,8 +105,11 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
                 yield plain("guess", target, shares_known(prior), linked(t), "chance", best, **facts)
 
 
-def shares_known(prior: Floats | None) -> str:
-    return "even shares" if prior is None else "the shares of all values"
+def shares_known(prior: Floats | None, question: Question | None = None) -> str:
+    """What an attacker knows, and what is guessed if it is not the value."""
+    of_number, of_set = question is not None and question.numeric, question is not None and question.sets
+    guessed = "; the number" if of_number else "; a value of the set" if of_set else ""
+    return f"{'even shares' if prior is None else 'the shares of all values'}{guessed}"
 
 
 def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
@@ -196,7 +196,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
         yield from both("values never change", t, promise.constant(t))
     yield from both("any two histories", 10, promise.any(10))
     if attacker == "published":
-        for question in filter(_of_values, asked(scheme)):
+        for question in filter(of_values, asked(scheme)):
             accuracy = guess(question, 1, scheme.survey.longitudinal)
             if accuracy is not None and accuracy < 1:
                 reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0

@@ -18,7 +18,7 @@ from lab.attacks.observed import Observed
 from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
 from lab.attacks.trials import defects
 from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
-from lab.audit.computed import Priors, computed, findings
+from lab.audit.computed import Priors, computed, findings, of_values
 from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
 from lab.auditing.devices import STEADY, Way, block, named, of_coins, rows_of, ways_of_reports
 from lab.auditing.population import Population
@@ -102,8 +102,15 @@ class Auditing:
         """The closed forms, and the same attacks on devices with the values of `people`.
 
         People are looked for in `background`, by default among the people themselves. `twin` is the same way for
-        devices with another secret.
+        devices with another secret. Of sets and thresholds only guesses are carried out.
         """
+        special = [q.name for q in self.scheme.questions if not of_values(q)]
+        only = [attack for attack in self.only if attack == "guess" or not special]
+        if special and (not only or way.keyring is None):
+            raise SettingsError(
+                f"{', '.join(special)}: of sets and thresholds, guesses alone are carried out, on devices of the audit",
+                "leave --devices out, or add guess to --only",
+            )
         priors = None if self.prior == "published" else self._priors(people)
         beside, figures, hidden = Beside(), list[Figure](), list[Finding]()
 
@@ -115,12 +122,12 @@ class Auditing:
             beside.add(observed)
             return observed
 
-        if set(self.only) != {"epsilon"}:
-            seen = Population(self.scheme, self.only, priors, self.alpha, self.attacker)
+        if set(only) != {"epsilon"}:
+            seen = Population(self.scheme, only, priors, self.alpha, self.attacker)
             for some in self._blocks(people):
                 seen.add(observe(block(people, some.start, some.stop)))
             figures, hidden = seen.figures(), seen.findings()
-        planned = experiments(self.scheme, people.periods) if "epsilon" in self.only else []
+        planned = experiments(self.scheme, people.periods) if "epsilon" in only else []
         # Half of alpha is for proven losses: those of reports, and the one of tables.
         each = self.alpha / 2 / (1 + sum(len(experiment.looks) for experiment in planned))
         figures += self._coins(planned, each, people, observe, beside)
@@ -128,9 +135,9 @@ class Auditing:
         first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
         both = (first, first if background is None else background)
         table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
-        if "read" in self.only and way.keyring is not None:
+        if "read" in only and way.keyring is not None:
             figures += Reading(self.survey, table, self.alpha, self.seed).run(way.keyring, each, step)
-        if "reidentify" in self.only and len(self.scheme.questions) > 1 and way.keyring is not None:
+        if "reidentify" in only and len(self.scheme.questions) > 1 and way.keyring is not None:
             search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed, self.targets, self.surveys)
             again, crowds = search.run(way.keyring, step)
             figures, hidden = [*figures, *again], [*hidden, *crowds]
@@ -173,17 +180,18 @@ class Auditing:
             return {}
         if self.prior == "exact" and people is not None:
             values = people.presences(0).values
-            columns = {q.name: np.bincount(q.places(values), minlength=q.k) for q in self.scheme.questions}
+            known = filter(of_values, self.scheme.questions)
+            columns = {q.name: np.bincount(q.places(values), minlength=q.k) for q in known}
             return {name: counts / max(1, counts.sum()) for name, counts in columns.items()}
         if self.prior not in ("exact", "published"):
             return read_shares(Path(self.prior), self.survey)
-        known = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
-        if not known or self.prior == "exact":
+        declared = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
+        if not declared or self.prior == "exact":
             raise SettingsError(
                 f"--prior {self.prior}: there are no people whose shares are known, and no priors of the survey to use",
                 "measure devices (--devices), or give a file of shares",
             )
-        return known
+        return declared
 
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}

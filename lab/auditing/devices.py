@@ -58,13 +58,10 @@ class People:
 
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
     """A scenario that fits a survey."""
-    if any(attribute.several is not None or attribute.mechanism == "threshold" for attribute in survey.attributes):
-        raise SettingsError(
-            "attacks on sets and on thresholds are computed and not carried out", "leave --devices and --periods out"
-        )
     if name == STEADY:
         always: dict[str, Any] = {"change": 0.0, "presence": 1.0}
         attributes = {a.name: a.prior or a.values for a in survey.attributes}
+        always["several"] = {a.name: a.several for a in survey.attributes if a.several is not None}
         people = scenario("telemetry", devices=devices, periods=periods, seed=seed, attributes=attributes, **always)
         people.name = STEADY
     else:
@@ -75,6 +72,8 @@ def named(survey: Survey, name: str, devices: int | None, periods: int | None, s
 
 def rows_of(survey: Survey, source: TableSource, periods: int) -> People:
     """A table with one row per person, whose values never change."""
+    if sets := [attribute.name for attribute in survey.attributes if attribute.several is not None]:
+        raise SettingsError(f"{', '.join(sets)}: a row of a table has no sets here", "take --devices instead of --csv")
     values = survey_values(source, survey)
     return everybody(survey, shown(source), len(next(iter(values.values()))), periods, lambda period: values)
 

@@ -14,13 +14,14 @@ from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import best_guess, tuple_guess
+from lab.audit.closed.guessing import best_guess, number_guess, tuple_guess
 from lab.audit.closed.which import attribute_inference
 from lab.audit.collected import Reports, candidates, crowds, divided, gap_figures, gap_findings
-from lab.audit.computed import WHOLE, Priors, asked, shares_known
+from lab.audit.computed import WHOLE, Priors, asked, of_values, shares_known
 from lab.audit.report import Attack, Attacker, Figure, Finding
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound
+from protocols.privacy import blind_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -80,17 +81,19 @@ class Population:
         """How values are spread in all blocks so far."""
         spread, weight = {}, observed.devices / (observed.devices + self._devices)
         for q in self.scheme.questions:
-            counts = np.bincount(observed.values[q.name][0][observed.present[0]], minlength=q.k)
+            there = observed.values[q.name][0][observed.present[0]]
+            counts = np.bincount(there.ravel(), minlength=q.listed.k)
             before = (1 - weight) * self._spread[q.name] if self._devices else 0.0
-            spread[q.name] = weight * (counts / max(1, counts.sum())) + before
+            spread[q.name] = weight * (counts / max(1, len(there))) + before
         return spread
 
     def _guess(self, observed: Observed, periods: range, priors: Priors) -> None:
         questions, reports = self.scheme.questions, len(periods)
         if "guess" in self.only:
             for q in asked(self.scheme):
-                self._guesses[q.name, reports] += guess_trials(observed, q, periods, priors.get(q.name))
-            if len(asked(self.scheme)) == len(questions) > 1:
+                prior = priors.get(q.name) if of_values(q) else None
+                self._guesses[q.name, reports] += guess_trials(observed, q, periods, prior)
+            if len(list(filter(of_values, asked(self.scheme)))) == len(questions) > 1:
                 self._guesses[WHOLE, reports] += tuple_trials(observed, periods, priors)
         if "which" in self.only and questions[0].faked:
             for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
@@ -106,12 +109,16 @@ class Population:
             exact = not priors and all(self._best_guess(q, reports, None)[1] for q in targets)
             best = tuple_guess(self.scheme, reports) if exact else None
         else:
-            targets, prior = (self.scheme.question(name),), priors.get(name)
+            targets = (self.scheme.question(name),)
+            prior = priors.get(name) if of_values(targets[0]) else None
             best, exact = self._best_guess(targets[0], reports, prior)
-        commonest = [self._spread[q.name][int(np.argmax(self._estimates[q.name]))] for q in targets]
+        commonest = [
+            blind_guess(q) if q.numeric else self._spread[q.name][int(np.argmax(self._estimates[q.name]))]
+            for q in targets
+        ]
         return trials.figure(
-            self.alpha, attack="guess", target=name, knows=shares_known(prior), reports=reports,
-            luck=float(np.prod([1 / q.k for q in targets])), histogram=float(np.prod(commonest)), best=best,
+            self.alpha, attack="guess", target=name, knows=shares_known(prior, targets[0]), reports=reports,
+            luck=float(np.prod([blind_guess(q) for q in targets])), histogram=float(np.prod(commonest)), best=best,
             exact=exact, reached=prior is None or name == WHOLE,
         )  # fmt: skip
 
@@ -120,6 +127,9 @@ class Population:
         if prior is not None:
             best, exact = best_guess(self.scheme, question, reports, self._spread[question.name])
             return best, exact and not question.faked
+        if question.numeric:
+            memoised, spread = self.scheme.survey.longitudinal, self._spread[question.name]
+            return number_guess(question, reports, memoised, spread), not self.scheme.takes_turns
         encoding = question.mechanism.encoding
         hashed = not (encoding.exclusive or isinstance(encoding.answer, PackedBits))
         uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0

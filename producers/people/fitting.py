@@ -2,7 +2,7 @@
 
 Maximum entropy gives a set of days a weight of e^(the sum of the multipliers of the windows that it meets). A set of
 days is a path 0 -> i -> j -> .. -> N + 1, and each window met is charged to the one arc that enters it. So sums over
-all 2^N sets are sums over paths, and the multipliers are found by Newton's method on the convex dual
+all 2^N sets are sums over paths, and the multipliers are found by steps of Newton's method on the convex dual
 
     paths(multipliers) - multipliers * people + sum of slack * multiplier^2 / 2
 
@@ -82,53 +82,38 @@ class _Dual:
 
     def minimum(self) -> Floats:
         """The flow of each arc at the minimum."""
+        from scipy.optimize import minimize  # takes a while to import
+
         multipliers = np.zeros(len(self.people))
         longest = self.counted.sum(axis=1).argmax()  # all paths together weigh about as much as its people
         multipliers[longest] = np.log(max(self.people[longest], 1)) - np.log(2) * self.size
-        value, weight = self._value(multipliers)
-        for _ in range(MOST_STEPS):
-            flow, slope, curvature = self._derivatives(multipliers, weight)
-            if np.abs(slope).max() < PEOPLE:
-                break
-            step = np.linalg.solve(curvature + RIDGE * np.diag(np.diag(curvature) + 1), slope)
-            length = 1.0
-            while length > RIDGE:
-                tried, heavier = self._value(multipliers - length * step)
-                if tried <= value - 1e-4 * length * float(slope @ step):
-                    break
-                length /= 2
-            multipliers, value, weight = multipliers - length * step, tried, heavier
-        return flow
+        options: Any = {"gtol": PEOPLE, "maxiter": MOST_STEPS, "max_trust_radius": np.inf}
+        found: Any = minimize(self, multipliers, jac=True, hess=self._curvature, method="trust-exact", options=options)
+        _, come, weight, go = self._paths(found.x)
+        return np.asarray(come * weight * go)
 
-    def _value(self, multipliers: Floats) -> tuple[float, Floats]:
-        """The dual, and the weight of each arc."""
-        weight = np.zeros((self.size, self.size))
+    def __call__(self, multipliers: Floats) -> tuple[float, Floats]:
+        """Its value and slope."""
         with np.errstate(over="ignore", invalid="ignore"):
-            weight[self.start, self.end] = np.exp(multipliers @ self.counted)
-            paths = np.zeros(self.size)
-            paths[0] = 1
-            for day in range(1, self.size):
-                paths[day] = paths[:day] @ weight[:day, day]
-            value = paths[-1] - multipliers @ self.people + self.slack @ multipliers**2 / 2
-        return (float(value) if np.isfinite(value) else np.inf), weight
+            between, come, weight, go = self._paths(multipliers)
+            value = between[0, -1] - multipliers @ self.people + self.slack @ multipliers**2 / 2
+            slope = self.counted @ (come * weight * go) - self.people + self.slack * multipliers
+        return (float(value) if np.isfinite(value) else np.inf), slope
 
-    def _derivatives(self, multipliers: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
-        """The flow of each arc, and the slope and curvature of the dual."""
-        flow, curvature = moments(weight, self.start, self.end, self.counted)
-        slope = self.counted @ flow - self.people + self.slack * multipliers
-        return flow, slope, curvature + np.diag(self.slack)
+    def _curvature(self, multipliers: Floats) -> Floats:
+        """Two windows are entered by the same arc, or by two arcs of a path, one after the other."""
+        between, come, weight, go = self._paths(multipliers)
+        nodes, came, goes = np.eye(self.size), self.counted * come * weight, self.counted * weight * go
+        ordered = came @ nodes[self.end] @ between @ nodes[self.start].T @ goes.T
+        found = (came * go) @ self.counted.T + ordered + ordered.T + np.diag(self.slack)
+        return np.asarray(found + RIDGE * np.diag(np.diag(found) + 1))
 
-
-def moments(weight: Floats, start: Whole, end: Whole, counted: Floats) -> tuple[Floats, Floats]:
-    """The flow of each arc if paths have the product of the weights of their arcs, and how windows go together."""
-    nodes = np.eye(len(weight))
-    between = np.linalg.inv(nodes - weight)  # the weight of all paths from one day to another
-    arcs = weight[start, end]
-    come, go = between[0][start] * arcs, arcs * between[:, -1][end]
-    flow = come * between[:, -1][end]
-    # Two windows are entered by the same arc, or by two arcs of a path, one after the other.
-    ordered = (counted * come) @ nodes[end] @ between @ nodes[start].T @ (counted * go).T
-    return flow, (counted * flow) @ counted.T + ordered + ordered.T
+    def _paths(self, multipliers: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """The weight of all paths from one day to another; of each arc: of paths up to it, its own, and of those on."""
+        arcs, weight = np.zeros((self.size, self.size)), np.exp(multipliers @ self.counted)
+        arcs[self.start, self.end] = weight
+        between = np.asarray(np.linalg.inv(np.eye(self.size) - arcs), dtype=np.float64)
+        return between, between[0][self.start], weight, between[:, -1][self.end]
 
 
 def _refuse_contradictions(windows: Windows) -> None:

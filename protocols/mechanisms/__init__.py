@@ -11,3 +11,4 @@ from protocols.mechanisms.places.displacement import PlanarRound, moved
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
+from protocols.mechanisms.thresholds import Threshold, above

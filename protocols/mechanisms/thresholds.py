@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Places, Traits, Values, Whole
+from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
 from protocols.arrays.columns import Symbols, count_symbols
 from protocols.mechanisms.encodings import Direct, Tables, bit_flip
 from protocols.mechanisms.lifelong import Lifelong
@@ -24,6 +24,11 @@ SLOTS = 12
 def slots_of(numbers: int, parameter: int | None) -> int:
     """Into how many slots a range of so many numbers is cut."""
     return min(SLOTS, numbers - 1) if parameter is None else parameter
+
+
+def above(numbers: int, slots: int) -> Floats:
+    """The chance that a number is above a threshold in a slot: `[slot, number]`."""
+    return np.clip(np.arange(numbers) / (numbers - 1) * slots - np.arange(slots)[:, None], 0, 1)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,6 @@ from protocols.privacy.risk import (
     blind_guess,
     forged_weight,
     mean_of_largest,
-    set_guess,
     value_guess,
     width_laws,
 )

@@ -18,7 +18,7 @@ from protocols.mechanisms.channels import MatrixChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
-from protocols.mechanisms.rounds import Flip, Round
+from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
@@ -43,21 +43,15 @@ def value_guess(question: Question) -> float:
     mechanism = question.mechanism
     if isinstance(mechanism.second, PlaceRound):  # a bound: as if the guess were about the memo
         return mechanism.encoding.best_likelihoods(mechanism.second) / question.k
-    if question.sets:
-        return set_guess(question, mechanism.one_report)
     best = mechanism.encoding.best_likelihoods(mechanism.one_report)
+    if question.sets:  # the elements that were not drawn are any others
+        return (best + (question.several - 1) * (question.k - best) / (question.k - 1)) / question.k
     return (question.share * best + 1 - question.share) * blind_guess(question)
 
 
 def blind_guess(question: Question) -> float:
     """How often a guess without a report is right: of sets of an element, of thresholds of the number."""
     return 1 / question.sources[0].k if question.numeric else question.several / question.k
-
-
-def set_guess(question: Question, noise: Round) -> float:
-    """The same for an element of a set, after this noise: the elements that were not drawn are any others."""
-    best = question.mechanism.encoding.best_likelihoods(noise)
-    return (best + (question.several - 1) * (question.k - best) / (question.k - 1)) / question.k
 
 
 def attribute_guess(questions: Sequence[Question], same: bool) -> float:

@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Whole
-from protocols.mechanisms.thresholds import slots_of
+from protocols.mechanisms.thresholds import above, slots_of
 from protocols.survey.attribute import Attribute
 from protocols.survey.sets import Padded
 
@@ -34,9 +34,8 @@ class Thresholds(Padded):
         >>> thresholds(Attribute(name="age", range={"last": 9})).people_above(np.arange(10) == 6).tolist()
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0]
         """
-        slots, places = self.items.k if self.several else 1, np.arange(len(counts)) / (len(counts) - 1)
-        above = np.clip(places * slots - np.arange(slots)[:, None], 0, 1) @ counts
-        return above if self.several else np.array([above[0], counts.sum() - above[0]])
+        found = above(len(counts), self.several or 1) @ counts
+        return found if self.several else np.append(found, counts.sum() - found)
 
 
 def thresholds(attribute: Attribute) -> Thresholds:
@@ -49,9 +48,9 @@ def thresholds(attribute: Attribute) -> Thresholds:
     given = {name: getattr(attribute, name) for name in ("name", "share", "quantiles", "mechanism", "range")}
     asked = Thresholds.model_construct(**given, role="amount", number=attribute)
     ends = [f"{round(asked.numbers_at(slot / slots), 2):.15g}" for slot in range(slots + 1)]
-    above = tuple(f"above {low} to {high}" for low, high in pairwise(ends))
-    values = (*above, *(f"not {name}" for name in above))
-    items = Attribute.model_construct(name=attribute.name, values=above if slots > 1 else values)
+    yes = tuple(f"above {low} to {high}" for low, high in pairwise(ends))
+    values = (*yes, *(f"not {name}" for name in yes))
+    items = Attribute.model_construct(name=attribute.name, values=yes if slots > 1 else values)
     return asked.model_copy(update={"values": values, "items": items, "several": slots if slots > 1 else None})
 
 

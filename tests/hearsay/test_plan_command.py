@@ -133,3 +133,21 @@ def test_people_see_what_readers_of_results_learn_and_which_budget_keeps_a_figur
     assert list(read["central"]) == ["day", "week", "month", "year"]
     assert read["central"]["week"]["constant"]["by_attribute"] == {"gender": 0.756, "age": 0.58}
     assert (read["target"]["eps_1"], read["target"]["figure"]["epsilon"]) == (1.47, 0.499)
+
+
+@pytest.mark.parametrize(
+    ("last", "mechanism", "recommended"), [(60, "auto", True), (60, "threshold", False), (2, "auto", False)]
+)
+def test_thresholds_are_recommended_for_amounts_where_their_mean_has_the_smaller_error(
+    tmp_path: Path, last: int, mechanism: str, recommended: bool
+) -> None:
+    path = written(
+        tmp_path,
+        f"""{{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 3, attributes: [
+      {{name: minutes, range: {{last: {last}}}, role: amount, mechanism: {mechanism}}}]}}""",
+    )
+    found = json.loads(shown(path, "--json", "--devices", "10000"))
+    (asked,) = found["attributes"]
+    assert ("amount-by-threshold" in {one["code"] for one in found["cautions"]}) is recommended
+    assert recommended is (asked["means"]["threshold"] < asked["means"][asked["mechanism"]])
+    assert "threshold: " in shown(path, "--all")

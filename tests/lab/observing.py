@@ -15,6 +15,7 @@ from protocols.mechanisms import Flip, Use, fitting
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey import NOTHING
 from tests.helpers.surveys import of_size, scheme_with
 
 USES: dict[Use, dict[str, Any]] = {
@@ -33,10 +34,31 @@ def honest(respondent: Respondent, question: Question, devices: Any, period: int
     return respondent.answers(question, devices, period, values)
 
 
+def of_any_kind(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
+    """Honest devices, whose values may be sets, given by their elements."""
+    given = np.where(values < question.items.k, values, NOTHING) if question.sets else values
+    drawn = respondent.values(question, devices, {question.name: given}, period)
+    return respondent.answers(question, devices, period, drawn)
+
+
+def partly_bare(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
+    """Every second device answers a direct question, or one about a threshold, without noise."""
+    answers, encoding = of_any_kind(respondent, question, devices, period, values), question.mechanism.encoding
+    bare = (
+        values[::2, 0]
+        if question.sets
+        else encoding.finish(
+            respondent.cells(question, devices[::2], values[::2]), respondent.traits(question, devices[::2])
+        )
+    )
+    answers[::2] = bare
+    return answers
+
+
 def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, seed: int = 0) -> Observed:
     """What devices report whose values are given as [period, device]."""
     respondent = Respondent(scheme, seeded_keyring(seed))
-    periods, n = next(iter(values.values())).shape
+    periods, n = next(iter(values.values())).shape[:2]
     devices = np.arange(n, dtype=np.uint64)
     answers = {
         q.name: np.array([answer(respondent, q, devices, period, values[q.name][period]) for period in range(periods)])

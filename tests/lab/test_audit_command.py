@@ -53,6 +53,24 @@ def test_without_options_everything_is_computed(tmp_path: Path, solution: str) -
     assert report.devices is None and report.crowd == 10_000
 
 
+def test_of_sets_and_thresholds_guesses_are_carried_out_and_the_rest_is_computed(tmp_path: Path) -> None:
+    path, table = tmp_path / "survey.yaml", tmp_path / "people.csv"
+    path.write_text("""{id: home, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, attributes: [
+      {name: on, several: 3, values: [a, b, c, d, e, f]},
+      {name: minutes, range: {last: 30}, mechanism: threshold, parameter: 3}]}""")
+    report = reported(path, "--devices 4000 --periods 3 --alpha 0.0001")
+    guesses = [figure for figure in report.figures if figure.measured is not None]
+    assert {(figure.target, figure.reports) for figure in guesses} == {
+        (n, t) for n in ("on", "minutes") for t in (1, 3)
+    }
+    assert all((f.luck or 1) < (f.measured or 0) and (f.low or 1) <= (f.best or 0) <= (f.high or 0) for f in guesses)
+    assert not report.defects and {"epsilon", "link"} <= {figure.attack for figure in report.figures}
+    table.write_text("on,minutes\na,3\n")
+    for options, said in (("--devices 10 --only epsilon", "add guess"), (f"--csv {table}", "no sets here")):
+        error = call(f"audit {path} {options}").exception
+        assert isinstance(error, HearsayError) and said in str(error), error
+
+
 def test_people_get_tables(survey: Path) -> None:
     shown = call(f"audit {survey} --only guess,link,epsilon,forge")
     assert shown.exit_code == 0

@@ -255,3 +255,31 @@ def test_runs_differ_and_the_same_keyring_gives_the_same_figures() -> None:
     once, again = (scored(truth, "smp[oue]", runs=3)[0] for _ in range(2))
     assert once.record() == again.record()
     assert once.mse["raw"].error > 0
+
+
+SETS = """
+{id: home, start: 2026-01-01T00:00:00Z, period: 1d, eps: 2, attributes: [
+  {name: on, several: 4, values: [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x]}]}"""
+
+
+@pytest.mark.parametrize(("methods", "named"), [("one-shot", "grr"), ("longitudinal", "l-grr")])
+def test_sets_stand_beside_yes_and_no_with_the_errors_that_plans_expect(
+    tmp_path: Path, methods: str, named: str
+) -> None:
+    (path := tmp_path / "survey.yaml").write_text(SETS)
+    found = figures_of(f"evaluate --runs 8 --devices 2000 --eps 2 --methods {methods} --sets", path)
+    assert 1500 < found["people"] <= 2000, "those of the first period"
+    errors = {score["way"]: score["rmse"]["value"] for score in found["scores"]}
+    for score in found["scores"]:
+        assert errors[score["way"]] == pytest.approx(score["expected"], rel=0.25), score
+    assert errors["set, named"] < 0.85 * min(errors["set, bits"], errors["yes or no"])
+    assert found["scores"][0]["mechanism"] == named
+
+
+def test_sets_are_shown_in_a_table_and_other_surveys_are_refused(tmp_path: Path) -> None:
+    (path := tmp_path / "survey.yaml").write_text(SETS)
+    shown = call("evaluate --runs 2 --devices 300 --eps 1 --methods one-shot --sets", path)
+    assert "RMSE of shares of sets" in shown.stdout and "yes or no" in shown.stdout, shown.output
+    path.write_text(SETS.replace("several: 4, ", ""))
+    refused = call("evaluate --sets", path)
+    assert refused.exit_code == 2 and "one attribute, which has several" in " ".join(refused.stderr.split())

@@ -18,8 +18,10 @@ from protocols.privacy import first_guess
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
-from tests.helpers.surveys import of_size, scheme_with
-from tests.lab.observing import Answer, honest, observe, tossed, with_coins
+from protocols.survey import NOTHING
+from protocols.survey.sets import with_paddings
+from tests.helpers.surveys import of_size, scheme_with, sets_of
+from tests.lab.observing import Answer, honest, observe, of_any_kind, partly_bare, tossed, with_coins
 
 ALPHA = 0.001
 USES: dict[Use, dict[str, Any]] = {
@@ -142,6 +144,27 @@ def test_small_periods_narrow_the_crowd_through_gaps() -> None:
     lonely = scheme_with(of_size(4), eps_inf=2.0, eps_1=1.0, horizon=1)
     once = np.array([1]), np.array([50])
     assert not candidates(lonely, [("a", period, *once) for period in range(3)]), "without a horizon a gap says nothing"
+
+
+@pytest.mark.parametrize("terms", [USES["one-shot"], USES["two rounds"]], ids=["one-shot", "two rounds"])
+@pytest.mark.parametrize("slots", [None, 1, 4])
+def test_values_of_sets_and_numbers_are_guessed_as_often_as_computed(slots: int | None, terms: dict[str, Any]) -> None:
+    """Sets of up to three of twelve values, or numbers of which the small ones are the commonest."""
+    n, random, names = 20_000, np.random.default_rng(2), {"grr", "l-grr", "threshold"}
+    number = {"name": "a", "range": {"last": 20}, "mechanism": "threshold", "parameter": slots}
+    scheme = scheme_with(sets_of(12, 3, mechanism="auto") if slots is None else number, **terms)
+    values = random.geometric(0.2, n).clip(1, 21) - 1
+    if slots is None:
+        chosen = random.random((n, 12)).argsort(axis=1)[:, :3]
+        values = with_paddings(np.where(np.arange(3) < random.integers(4, size=(n, 1)), chosen, NOTHING), 12, 3)[:, :3]
+    for answer, right in ((of_any_kind, True), (partly_bare, False)):
+        seen = Population(scheme, ["guess"], {}, ALPHA)
+        seen.add(observe(scheme, {scheme.questions[0].name: np.stack([values] * 3)}, answer))
+        one, three = figures = seen.figures()
+        assert scheme.questions[0].label in names and (defects(figures, ALPHA) == []) is right
+        assert one.luck and one.measured and one.best and three.measured and one.luck < one.measured
+        if right and (slots or "eps_inf" in terms):  # what sets draw anew in each report has no closed form
+            assert three.best and three.exact and one.best < three.best and one.measured < three.measured
 
 
 def swapped(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:

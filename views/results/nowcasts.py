@@ -117,14 +117,9 @@ class _Filters:
             if answers is not None:
                 alone = answers.shown if members is None else shortened(answers.of_groups(members))
                 now, surprise = shortened(every[own]), self._surprise[own]
-                numbers = {
-                    "value": alone.value,
-                    "nowcast": now.value,
-                    "error": now.error,
-                    "low": now.low,
-                    "high": now.high,
-                }
-                numbers |= {"surprise": surprise.round(6), "unexpected": list(compress(names, surprise < UNEXPECTED))}
+                columns = (alone.value, now.value, now.error, now.low, now.high, surprise.round(6))
+                numbers = dict(zip(_NUMBERS, columns, strict=True))
+                numbers["unexpected"] = list(compress(names, surprise < UNEXPECTED))
             asked: dict[str, Any] = {"attribute": question.name, "periods": self._periods[question.name]}
             if kind == "values" and question.several > 1:
                 end = question.items.k

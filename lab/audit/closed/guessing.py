@@ -4,6 +4,8 @@ The best guess is the value with the largest share times likelihood. Its accurac
 seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
 For symbols with even shares the best guess is the symbol that was seen most often.
 
+A set is guessed by one element: right if the set has it, drawn or not. A number is guessed by answers about one slot.
+
 Given the memo, the order of t reports says nothing: how often each symbol was named is all that there is to see. So for
 other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
 """
@@ -16,14 +18,15 @@ from math import comb, inf, lgamma, log
 import numpy as np
 
 from protocols.arrays import Floats, PackedBits, Whole
-from protocols.mechanisms import Flip, MatrixRound
-from protocols.privacy import mean_of_largest, of_the_value
+from protocols.mechanisms import Flip, MatrixRound, Threshold, above
+from protocols.privacy import blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
 MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are gone through
 MOST_COUNTS = 100_000  # of symbols in t reports: all of them are gone through
 MOST_REPORTS = 200  # up to this number, symbols are enumerated
+SAME = 1e-9  # scores that differ by less are equal
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 
 
@@ -48,6 +51,10 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     [0.232, 0.232, 0.401, 0.451]
     """
     share = question.share
+    if question.numeric:
+        return number_guess(question, t, memoised)
+    if question.sets and not memoised and 1 < t < inf:
+        return None  # every report is about an element that is drawn anew
     if prior is not None and np.ptp(prior) == 0:
         prior = None
     if not memoised and t == inf:
@@ -58,10 +65,31 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
         question = replace(of_the_value(question), share=share, fake=question.fake)
     if prior is None:
         truth = _even(replace(question, share=1.0), t)
-        return None if truth is None else share * truth + (1 - share) / question.k
+        if truth is None:
+            return None
+        others = (question.several - 1) / max(question.k - 1, 1)  # of a set: any other element is as likely in it
+        return share * (truth + (1 - truth) * others) + (1 - share) / question.k
     if not memoised and t > 1 and question.faked and question.fake is not None:
         return None  # fakes without a memo are drawn again in every report
     return _uneven(question, t, prior)
+
+
+def number_guess(question: Question, t: float, memoised: bool, spread: Floats | None = None) -> float:
+    """The accuracy of the best guess of a number, if all are alike beforehand, for devices with numbers spread so.
+
+    The bit of a device stays while its number does, so without memos the noise of its reports is that of a round 2.
+    """
+    encoding = question.mechanism.encoding
+    assert isinstance(encoding, Threshold)
+    over = above(encoding.numbers, encoding.several)[:, None]
+    asked = question if memoised else of_the_value(question)
+    if t == inf:
+        asked, t = replace(asked, mechanism=replace(asked.mechanism, second=None)), 1
+    yes, no = bit_counts(asked, int(t))
+    chances = (over * yes[:, None] + (1 - over) * no[:, None]) / encoding.several  # [slot, answers yes, number]
+    top = chances >= chances.max(axis=2, keepdims=True) * (1 - SAME)
+    shares = np.full(encoding.numbers, 1 / encoding.numbers) if spread is None else spread
+    return float((chances * shares * top / top.sum(axis=2, keepdims=True)).sum())
 
 
 def best_guess(scheme: Scheme, question: Question, t: float, prior: Floats | None = None) -> tuple[float | None, bool]:
@@ -84,7 +112,8 @@ def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats
     if turns == 1 or t == inf:
         return guess(question, t, memoised, prior)
     answers, more = divmod(int(t), turns)
-    fewer = guess(question, answers, memoised, prior) if answers else prior_guess(question.k, prior)
+    blindly = blind_guess(question) if prior is None else prior_guess(question.k, prior)
+    fewer = guess(question, answers, memoised, prior) if answers else blindly
     again = guess(question, answers + 1, memoised, prior)
     return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
 
