@@ -35,7 +35,8 @@ from tests.helpers.town_calls import LATENESS, MARKER, PARIS, START, Call, arriv
 from views.reading import Results
 
 KEY = bytes(range(32))
-PARTITIONS, CALLS_A_DAY, DAYS_AHEAD = 6, 2, 3
+Say = Callable[[str], None]
+PARTITIONS, DAYS_AHEAD = 6, 3
 PARTS = 8
 """Of the calls of a day: kills are between them."""
 WAIT_SECONDS = 900.0
@@ -85,10 +86,12 @@ class Town:
     def arrivals(self) -> Iterator[list[Call]]:
         """In the order in which they come, day by day, so that not all of them are in memory."""
         waiting: list[tuple[datetime, Call]] = []
+        draws, often = np.random.default_rng(self._seed), np.linspace(0, 1, self.people)  # some hardly ever call
         for day in range(self.days):
             begin, turn = self.begin + timedelta(days=day), 7 * day % len(AREAS)  # people change areas, so memos differ
             odd = begin + timedelta(hours=20, microseconds=ODD_MICROSECOND)
-            waiting += arrivals(self.people, 1, self._seed + day, begin, CALLS_A_DAY, AREAS[turn:] + AREAS[:turn])
+            out = np.flatnonzero(draws.random(self.people) < often).tolist()
+            waiting += arrivals(out, 1, self._seed + day, begin, AREAS[turn:] + AREAS[:turn])
             waiting.append((odd, Call(0, odd, ODD_AREA)))
             waiting.sort(key=itemgetter(0))
             come = bisect_right(waiting, begin + timedelta(days=1), key=itemgetter(0))
@@ -168,7 +171,7 @@ class EdgeOrdeal:
         }
         due = [((number + self._random.random()) * self._town.days / kills, number) for number in range(kills)]
         with connected(KafkaProducer, self._kafka, WAIT_SECONDS, **DURABLE) as producer:
-            for day, calls in enumerate(self._arrivals()):
+            for day, calls in enumerate(self._town.arrivals()):
                 self._until_sent(day - DAYS_AHEAD)
                 for part in range(PARTS):
                     for call in calls[len(calls) * part // PARTS : len(calls) * (part + 1) // PARTS]:
@@ -239,7 +242,7 @@ class EdgeOrdeal:
         wanted = {(first, last): self._town.visitors(first, last) for last in days for first in range(last + 1)}
         assert counted == wanted
         self._say(
-            f"{self._written:,} calls in time and {len(self._late):,} late ones; {found['totals']['reports']:,} reports; "
+            f"{self._written:,} calls in time and {len(self._late):,} late; {found['reports']:,} reports; "
             f"unique visitors of {len(wanted)} windows are exact, {wanted[0, days[-1]]:,} in all"
         )
         self._cover([report.window(day, day) for day, report in enumerate(reports)])
@@ -271,7 +274,7 @@ class EdgeOrdeal:
         assert abs(coverage - 0.95) <= 0.01 + 3 * error < abs(control - 0.95), (coverage, control)
 
     def _search(self) -> None:
-        """No person, time or value of a call is in plain in a file, in a log or on a topic: but on that of the calls."""
+        """No person, time or value of a call is in plain in a file, in a log or on a topic but that of the calls."""
         odd = self._town.begin + timedelta(hours=20, microseconds=ODD_MICROSECOND)
         marks = [MARKER.encode(), ODD_AREA.encode(), f":00:00.{ODD_MICROSECOND}".encode()]
         marks += [micros(odd + timedelta(days=day)).to_bytes(8, "little") for day in range(self._town.days)]

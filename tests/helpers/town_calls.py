@@ -4,7 +4,7 @@ The truth is computed here one event at a time, by the definition of "in time", 
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
@@ -54,17 +54,17 @@ class Call:
 
 def calls(people: int, days: int, seed: int = 1) -> list[Call]:
     """In the order in which they come."""
-    return [call for _, call in arrivals(people, days, seed)]
+    return [call for _, call in arrivals(range(people), days, seed)]
 
 
 def arrivals(
-    people: int, days: int, seed: int, begin: datetime = START, each_day: int = 4, areas: Sequence[str] = AREAS
+    people: Iterable[int], days: int, seed: int, begin: datetime = START, areas: Sequence[str] = AREAS
 ) -> list[tuple[datetime, Call]]:
     """Calls, and when they come: most within 90 minutes, one in 50 some hours late, one in 20 twice."""
     rng = random.Random(seed)
     came: list[tuple[datetime, Call]] = []
-    for person in range(people):
-        for _ in range(each_day * days):
+    for person in people:
+        for _ in range(4 * days):
             at = begin + timedelta(seconds=rng.randrange(days * 86_400))
             call = Call(person, at, areas[(person + rng.choice((0, 0, 1, 2))) % len(areas)])
             delay = timedelta(minutes=rng.randrange(90 if rng.randrange(50) else 1200))
