@@ -172,6 +172,17 @@ class Amount(ResultModel):
     )
 
 
+class Trips(ResultModel):
+    """The visitors by the place where their transition began, and by that where it ended; with those who stayed.
+
+    Columns have an entry for each place that the report lists for the attribute. They are sums of the shares of its
+    values, unbiased as these.
+    """
+
+    began: Quantities
+    ended: Quantities
+
+
 class Axis(ResultModel):
     """One of the two attributes of a cross."""
 
@@ -213,6 +224,9 @@ class AskedAttribute(ResultModel):
         "do not sum to 1; those of groups are mean numbers of their values",
     )
     groups: tuple[str, ...] = Field((), description="the names of groups of values")
+    places: tuple[str, ...] = Field(
+        (), exclude_if=lambda places: not places, description="of transitions: where they begin and end"
+    )
     axes: tuple[Axis, ...] = Field(
         (),
         description="of a cross: its two attributes. Values are all pairs, row by row: the first attribute's value "
@@ -234,6 +248,7 @@ class AttributeReport(ResultModel):
     ranking: Ranking | None = None
     dwell: Dwell | None = None
     amount: Amount | None = Field(None, exclude_if=lambda amount: amount is None, description="of amounts only")
+    trips: Trips | None = Field(None, exclude_if=lambda trips: trips is None, description="of transitions only")
 
 
 class Gaps(ResultModel):
@@ -343,6 +358,16 @@ class MobilityReport(ResultModel):
 
     def asked(self, name: str) -> AskedAttribute:
         return next(attribute for attribute in self.attributes if attribute.name == name)
+
+
+def ends_of(transition: str) -> tuple[str, str] | None:
+    """Where a transition begins and ends; None if its name does not say both.
+
+    >>> ends_of("north > south"), ends_of("abroad")
+    (('north', 'south'), None)
+    """
+    origin, *rest = (place.strip() for place in transition.split(">"))
+    return (origin, rest[0]) if len(rest) == 1 else None
 
 
 PARTS = ("value", "error", "low", "high")  # fields of Quantity, Quantities and Estimates
