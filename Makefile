@@ -6,7 +6,7 @@ export PYTHONHASHSEED ?= 0
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long check servers chaos chaos-gateways drills attacks deploy-test bench dist fresh lines clean
+.PHONY: demo test test-long check servers chaos chaos-gateways edge-chaos drills attacks deploy-test bench dist fresh lines clean
 .DEFAULT_GOAL := help
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make check   formatting, lint, types, layers (no tests)"
 	@echo "make chaos   a hundred faults of workers, brokers, logs, disks and Redis, and a recount (about an hour)"
 	@echo "make chaos-gateways  the same for gateways: 10,000 reports of 50 devices (minutes)"
+	@echo "make edge-chaos  the same for edges: 24 kills while 100,000 people call for 30 days (about an hour)"
 	@echo "make drills  what operators do rarely: backup and restore, copied topics, brokers restarted in turn (minutes)"
 	@echo "make attacks audits of every mechanism, of planted defects and of other libraries (minutes)"
 	@echo "make deploy-test   image, compose, manifests, alerts: run, not only read (many minutes)"
@@ -79,6 +80,10 @@ chaos: | servers
 # The same for two gateways in front of a broker, with 10,000 reports of 50 devices.
 chaos-gateways: | servers
 	$(BIN)/python -m tests.chaos --only gateways --faults 12 $(CHAOS)
+
+# The same for two edges over a topic. EDGE_CHAOS="--people 2000 --days 4 --faults 4" makes it shorter.
+edge-chaos: | servers
+	$(BIN)/python -m tests.chaos --only edge --faults 24 $(EDGE_CHAOS)
 
 # Not part of the tests: it takes minutes.
 drills: | servers

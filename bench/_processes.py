@@ -94,6 +94,12 @@ class ServerProcess:
         pages = int(Path(f"/proc/{self._started.pid}/statm").read_text().split()[1])
         return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
+    @property
+    def peak_megabytes(self) -> float:
+        """The most that was resident since it was started."""
+        lines = Path(f"/proc/{self._started.pid}/status").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM:")) * 1024 / 1e6
+
     def page(self, path: str) -> str:
         """What it answers over HTTP; empty if it does not answer, or answers with an error."""
         try:

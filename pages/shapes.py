@@ -1,6 +1,9 @@
 """The shapes of a survey's areas, from a GeoJSON file: checked, and cut to what a map needs."""
 
 import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from itertools import permutations
 from math import isfinite
 from typing import Any
 
@@ -26,23 +29,37 @@ def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
     """
     try:
         features = json.loads(text)["features"]
-        named = [(_name(feature), _geometry(feature["geometry"])) for feature in features]
+        named = [(_name(feature), _geometry(feature["geometry"]), _people(feature)) for feature in features]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise SurveyError(f"{source} cannot be read as areas: {type(error).__name__}: {error}", HINT) from None
     areas = [attribute for attribute in survey.attributes if attribute.role == "area"]
-    names = {name for name, _ in named}
+    names = {name for name, *_ in named}
     chosen = max(areas, key=lambda attribute: len(names.intersection(attribute.values)), default=None)
     if chosen is None or not names.intersection(chosen.values):
         what = f"none of its {len(named)} features is a value of an attribute with role area"
         raise SurveyError(f"{source}: {what} in survey {survey.id!r}", HINT)
     shapes: list[dict[str, Any]] = [
-        {"type": "Feature", "properties": {"name": name}, "geometry": geometry}
-        for name, geometry in named
+        {"type": "Feature", "properties": {"name": name} | people, "geometry": geometry}
+        for name, geometry, people in named
         if name in chosen.values
     ]
     if sum(_numbers(shape["geometry"]["coordinates"]) for shape in shapes) > 2 * MOST_POINTS:
         raise SurveyError(f"{source}: the areas have more than {MOST_POINTS:,} points", "simplify the shapes first")
     return {"type": "FeatureCollection", "attribute": chosen.name, "features": shapes}
+
+
+def neighbours(shapes: Mapping[str, Any]) -> dict[str, set[str]]:
+    """The areas that each one has a border with: two points of their outlines are the same."""
+    owners: defaultdict[tuple[float, float], set[str]] = defaultdict(set)
+    for feature in shapes["features"]:
+        for point in _outline(feature["geometry"]["coordinates"]):
+            owners[point].add(feature["properties"]["name"])
+    shared = Counter(pair for names in owners.values() for pair in permutations(sorted(names), 2))
+    found: dict[str, set[str]] = {feature["properties"]["name"]: set() for feature in shapes["features"]}
+    for (one, other), points in shared.items():
+        if points > 1:
+            found[one].add(other)
+    return found
 
 
 def grid_shapes(survey: Survey) -> dict[str, Any] | None:
@@ -69,6 +86,20 @@ def _name(feature: Any) -> str:
     return str((feature.get("properties") or {}).get("name", feature.get("id", "")))
 
 
+def _people(feature: Any) -> dict[str, float]:
+    """How many people are expected there, if the file says so."""
+    people = (feature.get("properties") or {}).get("people")
+    return {} if people is None else {"people": max(0.0, _number(people))}
+
+
+def _outline(part: Any) -> Iterator[tuple[float, float]]:
+    if isinstance(part[0], list):
+        for inner in part:
+            yield from _outline(inner)
+    else:
+        yield part[0], part[1]
+
+
 def _geometry(geometry: Any) -> dict[str, Any]:
     kind = geometry["type"]
     if kind not in _DEPTHS:
@@ -84,7 +115,7 @@ def _points(part: Any, depth: int) -> list[Any]:
 
 def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError("a coordinate is not a number")
+        raise ValueError("a coordinate, or the number of people, is not a number")
     return round(float(value), DIGITS)
 
 

@@ -18,6 +18,8 @@ from analytics.mobility.model import (
     Ranking,
     Shares,
     Sizes,
+    Trips,
+    ends_of,
     quantities,
     quantity,
 )
@@ -159,8 +161,14 @@ def asked_attribute(question: Question) -> AskedAttribute:
         values=question.items.values,
         several=attribute.several,
         groups=tuple(attribute.groups),
+        places=_trip_places(question),
         axes=axes_of(question),
     )
+
+
+def _trip_places(question: Question) -> tuple[str, ...]:
+    ends = map(ends_of, question.items.values if question.role == "transition" else ())
+    return tuple(dict.fromkeys(place for both in ends if both for place in both))
 
 
 def axes_of(question: Question) -> tuple[Axis, ...]:
@@ -185,6 +193,7 @@ def attribute_report(publication: Publication, question: Question, window: Windo
         ranking=_ranking(question, answers) if known and role == "area" else None,
         dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
         amount=amount(question.attribute, answers) if known and role == "amount" else None,
+        trips=_trips(question, answers) if known and _trip_places(question) else None,
     )
 
 
@@ -212,6 +221,16 @@ def _groups(question: Question, answers: Answers) -> Shares | None:
     if not question.attribute.groups:
         return None
     return Shares(share=quantities(shortened(answers.of_groups(question.members))))
+
+
+def _trips(question: Question, answers: Answers) -> Trips:
+    """Row and column sums, which are groups of values."""
+    places = {name: place for place, name in enumerate(_trip_places(question))}
+    ends = np.full((2, answers.channel.k), -1)
+    for value, both in enumerate(map(ends_of, question.items.values)):
+        ends[:, value] = (places[both[0]], places[both[1]]) if both else -1
+    began, ended = (answers.of_groups(side == np.arange(len(places))[:, None]) for side in ends)
+    return Trips(began=quantities(shortened(began)), ended=quantities(shortened(ended)))
 
 
 def _ranking(question: Question, answers: Answers) -> Ranking:

@@ -152,6 +152,17 @@ class Amount(ResultModel):
     top: Quantity | None = Field(None, exclude_if=lambda top: top is None)
 
 
+class Trips(ResultModel):
+    """The visitors by the place where their transition began, and by that where it ended; with those who stayed.
+
+    Columns have an entry for each place that the report lists for the attribute. They are sums of the shares of its
+    values, unbiased as these.
+    """
+
+    began: Quantities
+    ended: Quantities
+
+
 class Axis(ResultModel):
     """One of the two attributes of a cross."""
 
@@ -182,6 +193,7 @@ class AskedAttribute(ResultModel):
     values: tuple[str, ...]
     several: int | None = Field(None, exclude_if=lambda several: several is None)
     groups: tuple[str, ...] = ()
+    places: tuple[str, ...] = Field((), exclude_if=lambda places: not places)
     axes: tuple[Axis, ...] = ()
 
 
@@ -198,6 +210,7 @@ class AttributeReport(ResultModel):
     ranking: Ranking | None = None
     dwell: Dwell | None = None
     amount: Amount | None = Field(None, exclude_if=lambda amount: amount is None)
+    trips: Trips | None = Field(None, exclude_if=lambda trips: trips is None)
 
 
 class Gaps(ResultModel):
@@ -284,6 +297,16 @@ class MobilityReport(ResultModel):
 
     def asked(self, name: str) -> AskedAttribute:
         return next(attribute for attribute in self.attributes if attribute.name == name)
+
+
+def ends_of(transition: str) -> tuple[str, str] | None:
+    """Where a transition begins and ends; None if its name does not say both.
+
+    >>> ends_of("north > south"), ends_of("abroad")
+    (('north', 'south'), None)
+    """
+    origin, *rest = (place.strip() for place in transition.split(">"))
+    return (origin, rest[0]) if len(rest) == 1 else None
 
 
 PARTS = ("value", "error", "low", "high")  # fields of Quantity, Quantities and Estimates

@@ -7,7 +7,7 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from hearsay.terminal.plans import parse_wanted, summary_of, tables_of
+from hearsay.terminal.plans import areas_of, parse_wanted, summary_of, tables_of
 from protocols.errors import SettingsError, SurveyError
 from protocols.planning import FEWEST_CANDIDATES, Plan
 from protocols.survey import Survey
@@ -44,12 +44,18 @@ def plan(
         )
     with console.progress("planning"):
         drawn = plan_survey(Scheme(asked), devices, error, parse_wanted(wanted), drift or DRIFTS)
+        areas = None
+        if asked.areas is not None:
+            from hearsay.reports.areas import plan_areas
+
+            areas = plan_areas(asked, survey, drawn.devices)
     if as_json:
-        console.print_json(drawn.model_dump(mode="json"))
+        console.print_json(drawn.model_dump(mode="json") | ({} if areas is None else {"areas": areas.as_json()}))
         _refuse_few(asked, drawn)
         return
     tables = tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares))
-    for part in (*summary_of(drawn), *(tables if every or wanted or drift else ())):
+    mapped = () if areas is None else areas_of(areas)
+    for part in (*summary_of(drawn), *mapped, *(tables if every or wanted or drift else ())):
         console.out.print(part)
         console.out.print()
     for caution in drawn.cautions:

@@ -33,6 +33,7 @@ FEW: Mapping[str, tuple[str, ...]] = {
     "rankings": (*WINDOW, "attribute", "place", "value", "people", "probability"),
     "dwell": (*WINDOW, "attribute", "mean", "mean_low", "mean_high", "unit", *(f"quartiles_{n}" for n in (1, 2, 3))),
     "flows": (*WINDOW, "attribute", "origin", "destination", "people", "people_low", "people_high"),
+    "trips": (*WINDOW, "attribute", "area", "began", "began_low", "began_high", "ended", "ended_low", "ended_high"),
     "crosses": (*WINDOW, "attribute", "row", "column", "share", "people", "people_low", "people_high"),
 }
 """Of each table, what most people look at. `everything` has the rest."""
@@ -170,6 +171,7 @@ def read_results(data: str | Path | None = None, *, kafka: str | None = None, su
         sizes         of sets: how many values devices have
         amounts       mean, sum and quantiles of numbers
         flows         from origins to destinations
+        trips         where transitions began and ended
 
     Each has the columns that most people look at, and times of the survey's time zone; `.everything` has all columns.
     `table.to_pandas()` makes a data frame where pandas is installed.

@@ -16,6 +16,7 @@ from protocols.planning import of_100
 from protocols.survey import format_duration
 
 if TYPE_CHECKING:
+    from hearsay.reports.areas import AreasPlan
     from protocols.planning import CentralPlan, NoisePlan, Plan, SharesPlan, TargetPlan
     from protocols.privacy import CentralLoss, Loss
 
@@ -63,6 +64,25 @@ def summary_of(drawn: Plan) -> Iterator[str | Table]:
             f"Shares have a standard error of up to {worst:.2g} with {counted(drawn.devices, 'device')}; for "
             f"{drawn.error:g}, {counted(most, 'device')} must report in a period."
         )
+
+
+def areas_of(found: AreasPlan) -> Iterator[str | Table]:
+    """Which areas of the map will be precise, and the proposed merges of those that will not."""
+    from analytics.areas import PRECISE  # most plans have no map
+
+    precise = sum(one.precise for one in found.areas)
+    yield (
+        f"{precise} of {counted(len(found.areas), 'area')} of {escape(found.attribute)} will be precise to "
+        f"{of_100(PRECISE)} % in a period (one standard error){found.supposed}."
+    )
+    table = _table("Neighbours merged until they are precise: write them as groups", "areas", "share", "error")
+    for one in found.proposed:
+        if len(one.areas) > 1 or not one.precise:
+            names = escape(" + ".join(found.names[area] for area in one.areas))
+            error = _share(one.error) if one.share else "nobody"
+            table.add_row(names, _share(one.share), error if one.precise else f"[red]{error}[/]")
+    if table.row_count:
+        yield table
 
 
 def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:

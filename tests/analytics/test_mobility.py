@@ -110,6 +110,23 @@ def test_groups_are_the_sums_of_their_values_with_smaller_intervals_than_their_s
     assert north.error < members.error.sum()
 
 
+def test_trips_are_row_and_column_sums_of_the_flows_and_hold_the_truth(report: MobilityReport) -> None:
+    """Failure would look like: an error as if transitions were independent, or a sum of the wrong side."""
+    held, narrow, asked = [], [], report.asked("transition")
+    assert asked.places == ("NW", "NE", "SW", "SE")
+    for window in report.windows:
+        part = window.attribute("transition")
+        if part.values is None or part.values.truth is None or part.trips is None or window.visitors is None:
+            continue
+        flows, truth = part.values.share.value.reshape(4, 4), part.values.truth.reshape(4, 4)
+        for axis, sums in ((1, part.trips.began), (0, part.trips.ended)):
+            assert sums.value == pytest.approx(flows.sum(axis), abs=float(sums.error.min()) / 5)
+            real = truth.sum(axis) / (window.visitors.value or 1)
+            held += ((sums.low <= real) & (real <= sums.high)).tolist()
+            narrow += (abs(sums.value - real) <= (sums.high - sums.low) / 8).tolist()
+    assert len(held) > 80 and np.mean(held) > 0.88 > 0.6 > np.mean(narrow), "the same memos speak in all windows"
+
+
 def test_the_busiest_areas_are_ranked_and_a_clear_ranking_is_probable(report: MobilityReport) -> None:
     area = report.window(12, 12).attribute("area")
     assert area.ranking is not None

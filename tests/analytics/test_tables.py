@@ -67,6 +67,15 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     transition = window.attribute("transition").values
     assert transition and flow["people"] == shortened(transition.people(window.visitors).estimates).value[0]
     assert [flow["origin"], flow["destination"]] == report.asked("transition").values[0].split(">")
+    trip, trips = (
+        next(row for row in flat["trips"] if row["first"] == row["last"] == 25),
+        window.attribute("transition").trips,
+    )
+    assert trips and (trip["area"], len(flat["trips"])) == (
+        report.asked("transition").places[0],
+        len(flat["flows"]) / 4,
+    )
+    assert trip["ended_high"] == pytest.approx(trips.ended.high[0] * (window.visitors.value or 0), rel=0.02)
     dwell = next(row for row in flat["dwell"] if row["first"] == 25)
     summary = window.attribute("dwell").dwell
     assert summary and summary.quartiles and dwell["quartiles_2"] == summary.quartiles[1]

@@ -1,9 +1,9 @@
 """A hundred faults in a row on servers of its own: `make chaos`, or `python -m tests.chaos --faults 20 --seed 7`.
 
 Most of them happen to one broker, its logs and three workers; some to a cluster of three brokers; some to each of the
-other parts. `--only large` runs one part. Gateways have a run of their own: `make chaos-gateways`. The same seed sends
-the same reports and brings the same faults in the same order. What is left of a run that failed (the brokers' data, the
-workers' logs) stays in the directory that is printed first.
+other parts. `--only large` runs one part. Gateways and edges have runs of their own: `make chaos-gateways` and
+`make edge-chaos`. The same seed sends the same reports and brings the same faults in the same order. What is left of a
+run that failed (the brokers' data, the workers' logs) stays in the directory that is printed first.
 """
 
 import argparse
@@ -16,9 +16,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from servers.kafka_broker import KafkaBroker
+from servers.private_files import private_directory
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
 from tests.chaos.base import KafkaOrdeal
+from tests.chaos.edge import EdgeOrdeal, Town
 from tests.chaos.fleet import FleetOrdeal
 from tests.chaos.large_surveys import LargeOrdeal
 from tests.chaos.many_values import ManyValuesOrdeal
@@ -45,7 +47,7 @@ PARTS = {
     "large": Part("kills of workers that count large surveys", LargeOrdeal, Topics("large", 2, 1)),
     "many": Part("kills of workers that count very many values", ManyValuesOrdeal, Topics("many", 4, 1), 20),
 }
-WORKERS, BROKERS_PART, GATEWAYS = "workers", "brokers", "gateways"
+WORKERS, BROKERS_PART, GATEWAYS, EDGE = "workers", "brokers", "gateways", "edge"
 DEVICES, REPORTS_OF_DEVICES = 50, 10_000
 
 
@@ -53,7 +55,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.chaos")
     parser.add_argument("--faults", type=int, default=100)
     parser.add_argument("--seed", type=int, default=secrets.randbelow(1_000_000))
-    parser.add_argument("--only", choices=[WORKERS, BROKERS_PART, GATEWAYS, *PARTS], help="a part, with all the faults")
+    parser.add_argument(
+        "--only", choices=[WORKERS, BROKERS_PART, GATEWAYS, EDGE, *PARTS], help="a part, with all the faults"
+    )
+    parser.add_argument("--people", type=int, default=100_000, help="of the town whose calls an edge reads")
+    parser.add_argument("--days", type=int, default=30, help="of its calls")
     options = parser.parse_args()
     directory = Path(tempfile.mkdtemp(prefix="hearsay-chaos-"))
     began = time.monotonic()
@@ -63,7 +69,10 @@ def main() -> None:
 
     say(f"seed {options.seed}, {options.faults} faults, in {directory}")
     shares = {options.only: options.faults} if options.only else shared(options.faults)
-    on_one_broker(directory / "one", shares, options.seed, say)
+    if options.only == EDGE:
+        on_edges(directory, Town(options.people, options.days, options.seed), options.faults, options.seed, say)
+    else:
+        on_one_broker(directory / "one", shares, options.seed, say)
     if BROKERS_PART in shares:
         on_three_brokers(directory / "three", shares[BROKERS_PART], options.seed, say)
     shutil.rmtree(directory)
@@ -93,6 +102,16 @@ def on_one_broker(directory: Path, shares: Mapping[str, int], seed: int, say: Sa
             if faults := shares.get(name):
                 say(f"{faults} {part.what}")
                 part.ordeal(kafka, made(kafka, part.topics), directory / name, seed, say).run(faults)
+    finally:
+        broker.stop()
+
+
+def on_edges(directory: Path, town: Town, kills: int, seed: int, say: Say) -> None:
+    say(f"{kills} kills while {town.people:,} people call for {town.days} days")
+    broker = KafkaBroker(directory / "kafka").start()
+    try:
+        topics = made(KafkaSettings(bootstrap=broker.bootstrap), Topics("edge", partitions=4, merge_partitions=1))
+        EdgeOrdeal(broker, topics, private_directory(directory / "edge"), town, seed, say).run(kills)
     finally:
         broker.stop()
 

@@ -21,6 +21,8 @@ from gateway.service.answers import Outcome
 from hearsay.commands.operations.doctor import named_settings
 from hearsay.commands.operations.topics import resources
 from hearsay.serving.worker import worker_pages
+from producers.edge import parse_edge
+from protocols.survey_text import parse_survey
 from protocols.wire import Reason
 from servers.settings import KafkaSettings, Settings
 from stream_app.faust_app import monitoring as metrics
@@ -321,7 +323,24 @@ def patches(overlay: str) -> Iterator[dict[str, Any]]:
         yield from documents(KUBERNETES / overlay / patch["path"])
 
 
-@pytest.mark.parametrize("overlay", ["base", *OVERLAYS])
+def test_an_edge_on_kubernetes_has_a_declaration_that_holds_and_reads_only_what_is_mounted() -> None:
+    found = [document for path in (KUBERNETES / "edge").glob("*.yaml") for document in documents(path)]
+    named = {(each["kind"], each["metadata"]["name"]): each for each in found if "metadata" in each}
+    declared = named["ConfigMap", "hearsay-edge-declaration"]["data"]
+    parse_edge(declared["edge.yaml"], "edge.yaml").options(parse_survey(declared["survey.yaml"]))
+    given = named["ConfigMap", "hearsay-edge-settings"]["data"]
+    assert set(given) <= settings()
+    pod = named["StatefulSet", "hearsay-edge"]["spec"]["template"]["spec"]
+    command, own = resolve(list(pod["containers"][0]["args"]))
+    command.make_context("hearsay", own)
+    readme = (KUBERNETES / "README.md").read_text()
+    sources = [source["secret"] for source in pod["volumes"][0]["projected"]["sources"]]
+    mounted = {f"/run/secrets/hearsay/{item['path']}" for source in sources for item in source["items"]}
+    assert {value for value in given.values() if value.startswith("/run/secrets/")} == mounted
+    assert all(f"create secret generic {source['name']} " in readme for source in sources)
+
+
+@pytest.mark.parametrize("overlay", ["base", "edge", *OVERLAYS])
 def test_a_kustomization_names_every_file_of_its_directory(overlay: str) -> None:
     told = yaml.safe_load((KUBERNETES / overlay / "kustomization.yaml").read_text())
     named = {*told["resources"], *(patch["path"] for patch in told.get("patches", []))} - {"../base"}

@@ -89,8 +89,11 @@ VERSION = "1.34"
 
 
 def against_schemas(place: Workplace) -> str:
-    base = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())
-    files = [KUBERNETES / "base" / name for name in base["resources"]]
+    files = [
+        KUBERNETES / part / name
+        for part in ("base", "edge")
+        for name in yaml.safe_load((KUBERNETES / part / "kustomization.yaml").read_text())["resources"]
+    ]
     tool = Path(sys.executable).parent / "kubernetes-validate"
     place.run(tool, "--strict", f"--kubernetes-version={VERSION}", *files, within=300)
     wrong = place.path("wrong.yaml")

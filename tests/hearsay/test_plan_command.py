@@ -13,6 +13,9 @@ from hearsay.commands.plan import plan
 from hearsay.terminal import console
 from hearsay.terminal.plans import summary_of
 from protocols.planning import Plan, of_100
+from protocols.planning.precision import standard_error
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
 
 SURVEY = """
 {id: s, title: Colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: rs+fd,
@@ -151,3 +154,43 @@ def test_thresholds_are_recommended_for_amounts_where_their_mean_has_the_smaller
     assert ("amount-by-threshold" in {one["code"] for one in found["cautions"]}) is recommended
     assert recommended is (asked["means"]["threshold"] < asked["means"][asked["mechanism"]])
     assert "threshold: " in shown(path, "--all")
+
+
+PEOPLE = (4000, 130, 110, 3000, 30, 2500)
+SHAPED = """
+{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2, areas: map.geojson,
+ attributes: [{name: town, role: area, values: [a, b, c, d, e, f, abroad]}]}
+"""
+
+
+def mapped(directory: Path, people: tuple[int, ...] | None) -> Path:
+    """Six squares in a row; `f` is an island."""
+    features = []
+    for place, name in enumerate("abcdef"):
+        west = place + (place == 5)
+        ring = [[west, 0], [west + 1, 0], [west + 1, 1], [west, 1], [west, 0]]
+        properties = {"name": name} | ({"people": people[place]} if people else {})
+        geometry = {"type": "Polygon", "coordinates": [ring]}
+        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+    (directory / "map.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return written(directory, SHAPED)
+
+
+def test_a_plan_with_a_map_says_which_areas_are_precise_and_merges_neighbours_until_they_are(tmp_path: Path) -> None:
+    path = mapped(tmp_path, PEOPLE)
+    found = json.loads(shown(path, "--devices", "100000", "--json"))["areas"]
+    scheme = Scheme(parse_survey(SHAPED))
+    for one, people in zip(found["areas"], PEOPLE, strict=True):
+        share = people / sum(PEOPLE)
+        drawn = share * (1 - share) / 100_000  # of a larger population; the map is about those who report
+        expected = (standard_error(scheme, scheme.question("town"), 100_000, share) ** 2 - drawn) ** 0.5 / share
+        assert one["share"] == pytest.approx(share) and one["relative_error"] == pytest.approx(expected)
+        assert one["precise"] == (expected <= 0.1)
+    assert [one["areas"] for one in found["areas"] if not one["precise"]] == [["b"], ["c"], ["e"]]
+    assert [one["areas"] for one in found["proposed"]] == [["a"], ["b", "c"], ["d", "e"], ["f"]]
+    assert all(one["precise"] for one in found["proposed"])
+    few = json.loads(shown(path, "--devices", "300", "--json"))["areas"]["proposed"]
+    assert [one["areas"] for one in few] == [["a", "b", "c", "d", "e"], ["f"]] and not few[1]["precise"]
+    text = shown(path, "--devices", "100000")
+    assert "3 of 6 areas of town will be precise to 10 %" in text and "b + c" in text
+    assert "if all have as many people" in " ".join(shown(mapped(tmp_path, None), "--devices", "100000").split())

@@ -4,8 +4,10 @@ The truth is computed here one event at a time, by the definition of "in time", 
 """
 
 import random
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from operator import itemgetter
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -51,16 +53,23 @@ class Call:
 
 
 def calls(people: int, days: int, seed: int = 1) -> list[Call]:
-    """In the order in which they come: most within 90 minutes, one in 50 some hours late, one in 20 twice."""
+    """In the order in which they come."""
+    return [call for _, call in arrivals(range(people), days, seed)]
+
+
+def arrivals(
+    people: Iterable[int], days: int, seed: int, begin: datetime = START, areas: Sequence[str] = AREAS
+) -> list[tuple[datetime, Call]]:
+    """Calls, and when they come: most within 90 minutes, one in 50 some hours late, one in 20 twice."""
     rng = random.Random(seed)
     came: list[tuple[datetime, Call]] = []
-    for person in range(people):
+    for person in people:
         for _ in range(4 * days):
-            at = START + timedelta(seconds=rng.randrange(days * 86_400))
-            call = Call(person, at, AREAS[(person + rng.choice((0, 0, 1, 2))) % 4])
+            at = begin + timedelta(seconds=rng.randrange(days * 86_400))
+            call = Call(person, at, areas[(person + rng.choice((0, 0, 1, 2))) % len(areas)])
             delay = timedelta(minutes=rng.randrange(90 if rng.randrange(50) else 1200))
             came += [(at + delay, call)] * (2 if rng.randrange(20) == 0 else 1)
-    return [call for _, call in sorted(came, key=lambda pair: pair[0])]
+    return sorted(came, key=itemgetter(0))
 
 
 def in_time(came: list[Call]) -> list[Call]:

@@ -99,6 +99,7 @@ def test_windows_flows_and_dwell_times_are_those_of_the_records(browser: Browser
     with viewing(browser, town, "#window=24-47") as page:
         values, ranking = rows(page, "of-area", "now"), rows(page, "of-area", "busiest")
         flows, dwell = rows(page, "of-transition", "now"), rows(page, "of-dwell", "dwell")
+        trips = rows(page, "of-transition", "trips")
         said = page.locator("#of-dwell .hint").inner_text()
     area, transition = window.attribute("area"), window.attribute("transition")
     assert area.values and transition.values and area.ranking
@@ -110,6 +111,9 @@ def test_windows_flows_and_dwell_times_are_those_of_the_records(browser: Browser
     assert [row["value"] for row in ranking] == [place.value for place in area.ranking.places]
     moved = transition.values.people(window.visitors).value
     assert [row["people"] for row in flows] == pytest.approx(moved.tolist())
+    assert transition.trips and [row["area"] for row in trips] == list(town_report().asked("transition").places)
+    ended = transition.trips.ended.value * window.visitors.value
+    assert [row["ended"] for row in trips] == pytest.approx(ended.tolist())
     spent = window.attribute("dwell").dwell
     assert spent is not None and spent.quartiles is not None and len(dwell) == HOURS - 1
     assert f"a quarter stays at most {spent.quartiles[0]}, half {spent.quartiles[1]}" in said

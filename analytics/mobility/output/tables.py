@@ -9,6 +9,7 @@
     sizes       of sets: shares of devices by how many values they have
     amounts     mean, sum and quantiles of numbers, a row each
     flows       people from each origin to each destination
+    trips       people by where their transition began, and by where it ended
     crosses     shares and people of each pair of values of two attributes, and of pairs with groups
 
 A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
@@ -32,12 +33,14 @@ from analytics.mobility.output.value_tables import (
     FLOWS,
     SHARES,
     SIZES,
+    TRIPS,
     WINDOW,
     by_value,
     of_flows,
     of_pairs,
     of_shares,
     of_sizes,
+    of_trips,
 )
 from protocols.arrays import lazy_arrow as pa
 
@@ -82,6 +85,7 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
         "sizes": by_value(report, SIZES, of_sizes),
         "amounts": _table(_of_attributes(report, _statistics), WINDOW | ATTRIBUTE | _types(Statistic)),
         "flows": by_value(report, FLOWS, of_flows),
+        "trips": by_value(report, TRIPS, of_trips),
         "crosses": chain(*(by_value(report, CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
     }
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
+from analytics.estimation.estimates import product as times
 from analytics.mobility.model import (
     PARTS,
     AskedAttribute,
@@ -20,11 +21,10 @@ from analytics.mobility.model import (
     Quantities,
     Shares,
     WindowReport,
+    ends_of,
+    measured,
 )
 from analytics.mobility.output.part import SEVERAL, Part, Types
-
-ARROW = ">"  # between origin and destination in the values of a transition attribute
-
 
 Columns = dict[str, Any]  # arrays of one length; None: null in every row
 PART_ROWS = 32_768
@@ -65,6 +65,7 @@ CROSSES = {
     "truth": float,
 }
 SIZES = {**WINDOW, **ATTRIBUTE, "size": str, **_quantity("share"), **_quantity("mean_size")}
+TRIPS = {**WINDOW, **ATTRIBUTE, "area": str, **_quantity("began"), **_quantity("ended")}
 FLOWS = {**WINDOW, **ATTRIBUTE, "origin": str, "destination": str, **_quantity("people")}
 
 
@@ -123,10 +124,20 @@ def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport)
     """
     if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
-    pairs = [[place.strip() for place in value.split(ARROW)] for value in asked.values]
-    places = [place for place, pair in enumerate(pairs) if len(pair) == 2]
-    people = _parts("people", shortened(part.values.people(window.visitors).estimates[places]))
-    return {"origin": [pairs[at][0] for at in places], "destination": [pairs[at][1] for at in places], **people}
+    pairs = {place: both for place, both in enumerate(map(ends_of, asked.values)) if both}
+    people = _parts("people", shortened(part.values.people(window.visitors).estimates[list(pairs)]))
+    origins, destinations = zip(*pairs.values(), strict=True) if pairs else ((), ())
+    return {"origin": origins, "destination": destinations, **people}
+
+
+def of_trips(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """People whose transition began, and ended, in each place; None if there are no transitions, or no answers."""
+    if part.trips is None or window.visitors is None:
+        return None
+    columns: Columns = {"area": asked.places}
+    for name, shares in (("began", part.trips.began), ("ended", part.trips.ended)):
+        columns |= _parts(name, shortened(times(shares.estimates, measured(window.visitors))))
+    return columns
 
 
 def _parts(name: str, numbers: Quantities | Estimates | None) -> Columns:

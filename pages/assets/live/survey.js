@@ -4,7 +4,7 @@ import { make } from "../js/parts/dom.js";
 import { liveBar } from "./bar.js";
 import { connect } from "./stream.js";
 
-const TABLES = ["values", "groups", "visitors", "gaps", "rankings", "dwell", "amounts", "flows", "histograms"];
+const TABLES = ["values", "groups", "visitors", "gaps", "rankings", "dwell", "amounts", "flows", "trips", "histograms"];
 const survey = new URLSearchParams(location.search).get("survey");
 const page = globalThis.hearsayPage;
 

@@ -62,7 +62,7 @@ export function flowsView(attribute) {
   return {
     see: "now", name: "Now",
     shown: ({ survey }) => windowsOf(survey).length > 0 && rankedValues(survey, attribute).length > 0,
-    hint: (context) => windowHint(context, attribute, () => `: ${context.words.people} who went from a row's place to a column's. Who stayed is on the diagonal.`),
+    hint: (context) => windowHint(context, attribute, () => `: ${context.words.people} who went from a row's place to a column's. Who stayed is on the diagonal. Cells within their noise are empty; the table has them.`),
     controls: windowControls,
     key: (context) => shadesKey(Math.max(0, ...flowRows(context, attribute).map((row) => row[2] ?? 0)), whole),
     table: (context) => ({
@@ -74,19 +74,47 @@ export function flowsView(attribute) {
       const { rows } = table(), places = (at) => [...new Set(rows.map((row) => row[at]))].sort(), from = places(0), to = places(1);
       if (!rows.length) return box.replaceChildren();
       heat(box, rows.map((row) => {
-        const value = row[2] == null ? null : Math.max(0, row[2]);
-        return { row: from.indexOf(row[0]), column: to.indexOf(row[1]), value, text: short(value), title: `${row[0]} to ${row[1]}: ${number(row[2])} (${number(row[3])} to ${number(row[4])})` };
+        const value = row[3] > 0 ? row[2] : null;
+        return { row: from.indexOf(row[0]), column: to.indexOf(row[1]), value, text: value == null ? "" : short(value), title: `${row[0]} to ${row[1]}: ${number(row[2])} (${number(row[3])} to ${number(row[4])})` };
       }), { rows: from, columns: to, columnTitle: "columns: to", rowTitle: "rows: from" }, `Flows of ${context.words.people}, ${windowName(context.survey, windowOf(context))}; the table has all numbers`);
     },
   };
+}
+
+// Row and column sums of the flows.
+export function tripsView(attribute) {
+  const tripsOf = (context) => partOf(windowOf(context), attribute)?.trips;
+  const quantity = (name, title) => [column(name, title, number), column(`${name}_low`, "low", number), column(`${name}_high`, "high", number)];
+  return {
+    see: "trips", name: "In and out", plain: true,
+    shown: (context) => windowsOf(context.survey).some((window) => partOf(window, attribute)?.trips),
+    hint: (context) => windowHint(context, attribute, () => `: ${context.words.people} by where they came from and where they went, also those who stayed.`),
+    controls: windowControls,
+    table: (context) => {
+      const trips = tripsOf(context), { visitors } = windowOf(context) ?? {};
+      const places = trips ? [...new Set(attribute.values.flatMap((value) => endsOf(value) ?? []))] : [];
+      return {
+        name: `${attribute.name} trips`,
+        columns: [column("area", "area"), ...quantity("began", "from here"), ...quantity("ended", "to here")],
+        rows: isKnown(visitors) ? places.map((place, at) => [place, ...[trips.began, trips.ended].flatMap((shares) => {
+          const people = product(entry(shares, at), visitors);
+          return [people.value, people.low, people.high];
+        })]) : [],
+      };
+    },
+  };
+}
+
+function endsOf(value) {
+  const ends = value.split(ARROW).map((end) => end.trim());
+  return ends.length === 2 ? ends : null;
 }
 
 function flowRows(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute);
   if (!part?.values || !isKnown(window.visitors)) return [];
   return placesOf(part).map((place, at) => {
-    const ends = attribute.values.at(place).split(ARROW).map((end) => end.trim());
-    const people = product(entry(part.values.share, at), window.visitors);
-    return ends.length === 2 ? [...ends, people.value, people.low, people.high] : null;
+    const ends = endsOf(attribute.values.at(place)), people = product(entry(part.values.share, at), window.visitors);
+    return ends ? [...ends, people.value, people.low, people.high] : null;
   }).filter(Boolean);
 }
