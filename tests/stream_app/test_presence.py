@@ -106,7 +106,7 @@ def evidences(scheme: Scheme, trials: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize(
     ("scheme", "trials", "smaller"),
     [
-        pytest.param(GRR, 2000, 0.25, id="grr"),
+        pytest.param(GRR, 1000, 0.25, id="grr"),
         # bits share e2: they spend less in a single cell
         pytest.param(OUE, 2000, None, id="oue", marks=pytest.mark.long(part="statistics")),
         pytest.param(UNITS, 8000, 1 / 3, id="calendar", marks=pytest.mark.long(part="statistics")),
