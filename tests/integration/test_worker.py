@@ -241,6 +241,7 @@ def embedded(directory: Path, logs: dict[Scheme, list[Event]]) -> list[dict[Fina
         return results_in(app.store)
 
 
+@pytest.mark.long(part="cluster")
 def test_partitions_workers_and_replay_do_not_show_in_the_finals(
     kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
 ) -> None:

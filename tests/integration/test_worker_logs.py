@@ -158,6 +158,7 @@ def test_a_log_whose_end_was_cut_off_is_recognised_also_after_it_has_grown_again
     assert counted(kafka_settings, topics, 0) == 7, "three that were read before the end was cut off, four after"
 
 
+@pytest.mark.long(part="cluster")
 def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -182,6 +183,7 @@ def test_a_compacted_gap_is_waited_at_until_an_operator_gives_its_records_up(
     assert live is not None and live.lost == ((0, 2, 2),)
 
 
+@pytest.mark.long(part="cluster")
 def test_batches_that_would_fill_the_memory_are_refused_and_kept_by_reference(
     kafka_settings: KafkaSettings, topics: Topics, tmp_path: Path
 ) -> None:
@@ -324,6 +326,7 @@ def frame(scheme: Scheme, period: int, first: int, last: int) -> bytes:
     return encode_frame(Frame(scheme.survey.id, scheme.fingerprint, period, tokens, gaps, answers), scheme)
 
 
+@pytest.mark.long(part="cluster")
 def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_it_goes_on(
     kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
 ) -> None:

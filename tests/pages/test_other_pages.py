@@ -74,7 +74,10 @@ def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Br
     assert "mobility" not in text and "visitor" not in text
 
 
-@pytest.mark.parametrize(("minimum", "units"), [(20, ["month"]), (0, ["month", "ever"])])
+@pytest.mark.parametrize(
+    ("minimum", "units"),
+    [pytest.param(20, ["month"], marks=pytest.mark.long(part="browser")), (0, ["month", "ever"])],
+)
 def test_installs_are_run_under_default_limits_and_their_units_are_on_the_page_and_in_the_csv(
     browser: Browser, tmp_path: Path, minimum: int, units: list[str]
 ) -> None:
