@@ -166,6 +166,7 @@ def _command(language: str) -> list[str]:
     return [sys.executable, "-c", PYTHON] if language == "python" else [find_node(), str(HERE / "device.mjs")]
 
 
+# The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted.
 CLIENTS = Path(__file__).parents[2] / "clients"
 SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
 

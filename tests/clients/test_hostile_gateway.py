@@ -228,6 +228,7 @@ def _gets_nothing(
     assert running.posted == []
 
 
+# Whether, when and how often a device sends, and how long its bytes are, is no function of a value.
 SURVEYS, MANY = 12, 300
 DAYS = (0, 1, 1, 3, 2, 40, 400)  # clocks go back, too
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017

@@ -284,6 +284,7 @@ def test_random_changes_to_good_requests_never_end_the_gateway() -> None:
         eventually(lambda: served.listener.connections == 0 and served.listener.held_bytes == 0)
 
 
+# Whatever never ends is refused after a bounded number of bytes: by each of our servers, in every state of the parser.
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n"
 POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"

@@ -119,6 +119,7 @@ def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch)
         KafkaSink(KafkaSettings(bootstrap="127.0.0.1:1"), "reports")
 
 
+# The dashboard of results on a Kafka cluster.
 @pytest.fixture
 def topics(fresh_topics: Callable[..., Topics], monkeypatch: pytest.MonkeyPatch) -> Topics:
     made = fresh_topics(partitions=2, merge_partitions=1)

@@ -189,6 +189,7 @@ def test_a_memo_that_is_sent_is_as_good_as_a_name() -> None:
     assert figure.measured == pytest.approx(0.98, abs=0.02)
 
 
+# Finding people in another table: the likelihood attack, and the published one.
 SIZES = (5, 8, 3, 6, 4, 7)
 NAMES = [f"a{i}" for i in range(len(SIZES))]
 

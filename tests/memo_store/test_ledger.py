@@ -122,6 +122,7 @@ def test_the_statistics_of_an_empty_store_are_empty_and_leave_it_empty(hasty_red
         assert store.stats().keys == 0
 
 
+# A store that has lost data is noticed: emptied, gone back in time, or in part.
 SOME = devices(400)
 CAPPED = respondent(id="capped", terms="memo_cap: 3,")
 QUESTION = CAPPED.scheme.questions[0]

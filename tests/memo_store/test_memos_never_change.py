@@ -251,6 +251,7 @@ def test_a_process_whose_clock_is_behind_does_not_commit_in_a_period_that_anothe
             behind.survey(people).lookup(question, everyone, np.ones(300, dtype=np.int64), 2)
 
 
+# The store against a plain dictionary, and the presence of a fleet against that of single devices.
 K, CAP, HORIZON = 4, 2, 7
 
 batches = st.lists(st.tuples(st.integers(0, 5), st.integers(0, K - 1)), max_size=6)

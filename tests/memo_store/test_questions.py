@@ -202,6 +202,7 @@ def test_a_store_of_another_release_is_refused(store: MemoStore, hasty_redis_url
             ask()
 
 
+# Redis learns neither who a device is nor what is true of it: not from bytes, not from which fields exist.
 SECRET = b"a secret that must not be stored"
 PLANTED = [f"planted-{number:03}-value" for number in range(256)]
 TELLING = np.array([0x506C616E74656431, 0x506C616E74656432, 0x0123456789ABCDEF], dtype=np.uint64)

@@ -204,6 +204,7 @@ def test_forged_devices_that_arrive_as_new_leave_the_band_of_what_is_usual(brows
     ]
 
 
+# Names that try to be more than names, on every page that there is: they are text, and nothing else.
 NAMES = (
     "<script>injected = 1</script>",
     "</script><script>injected = 2</script>",

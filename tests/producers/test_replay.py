@@ -245,6 +245,7 @@ def test_people_of_another_file_whose_periods_are_closed_are_not_counted_as_repo
     assert set(reported(sink, survey(), {"here", "there"})) == {*((p, "here") for p in range(4)), (3, "there")}
 
 
+# The parts of a replay: pace, times, events on their way to the end of their period, and which of them are chosen.
 SEALER = Sealer(KEYRING, "events cdr", "0")
 
 

@@ -179,6 +179,7 @@ def test_traits_and_attributes_of_one_report_add_and_what_is_not_known_is_not_st
     assert ordered.crowd.attributes["a"].trackability_for_ever is None
 
 
+# Devices that take turns: a place for life, an answer in one of w periods, and what that costs (PROTOCOLS 3).
 DEVICES = np.arange(20_000, dtype=np.uint64)
 SIGMAS = 5.0
 TWO = (of_size(2, "a", mechanism="grr"), of_size(3, "b", mechanism="grr"))

@@ -1,26 +1,18 @@
 """Counting one partition, rule by rule; test_exactness tests all rules together."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
-from protocols.arrays import Column
 from protocols.errors import LogError
-from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_frame, encode_clock, encode_frame
-from stream_app.counting import gathered
-from stream_app.counting.counters import Counts, PeriodCounts, add_counts, arrays_of, from_arrays
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Progress
 from stream_app.counting.partition_counter import Applied, Changes, PartitionCounter
 from stream_app.counting.tables.tokens import TokenSet
-from stream_app.log.codec import pack, unpack
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import encode_report
-from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.crashes import keep, outputs, parts, progress
-from tests.stream_app.worlds import KEY, SCHEME, SURVEYS, Event, Garbage, Reports, Row, Tick, dense, log_of, wire
+from tests.stream_app.worlds import KEY, SCHEME, SURVEYS, Event, Garbage, Reports, Row, Tick, log_of, wire
 
 
 def counter(**options: bool) -> PartitionCounter:
@@ -227,90 +219,3 @@ def test_chosen_tokens_do_not_pile_up(shift: int) -> None:
     held.insert(np.arange(1, 50_001, dtype=np.uint64) << np.uint64(shift))
     empty = np.flatnonzero(held._slots == 0)
     assert np.diff(empty).max() < 2_500  # up to 650 by chance in 160 tries, 50,000 if they did
-
-
-HORIZON, ROWS = 3, 400
-HASHED = scheme_with(of_size(300, mechanism="olh"), of_size(3, "b"), eps=1, horizon=HORIZON, solution="spl")
-
-
-def frame(seed: int, gaps: int = HORIZON) -> Frame:
-    random = np.random.default_rng(seed)
-    columns: dict[str, Column] = {}
-    for question in HASHED.questions:
-        layout = question.mechanism.encoding.answer
-        columns[question.name] = random.integers(layout.count, size=ROWS).astype(layout.dtype)
-    given = random.integers(1, gaps + 1, size=ROWS).astype(np.uint16)
-    return Frame("s", HASHED.fingerprint, 0, np.arange(ROWS, dtype=np.uint64), given, columns)
-
-
-def recounted(frames: list[Frame], scheme: Scheme) -> dict[str, np.ndarray]:
-    """Supports by gap and value, answer by answer and value by value."""
-    found = {}
-    for question in scheme.questions:
-        supports = np.zeros((HORIZON, question.k), dtype=np.int64)
-        for one in frames:
-            for gap, answer in zip(one.gaps.tolist(), one.answers[question.name].tolist(), strict=True):
-                supports[gap - 1] += supported(question.label, answer, question.k)
-        found[question.name] = supports
-    return found
-
-
-def supported(label: str, answer: int, k: int) -> np.ndarray:
-    if label != "olh":
-        return np.arange(k) == answer
-    vectors = np.array(list(product(range(3), repeat=6)))
-    return np.asarray(vectors[:k] @ vectors[answer // 3] % 3 == answer % 3)
-
-
-def same(counts: Counts, expected: dict[str, np.ndarray]) -> None:
-    for name, supports in expected.items():
-        _, N = dense(counts[name], HORIZON)
-        assert (supports == N).all() and not len(counts[name].waits)
-
-
-def restored(counts: Counts) -> Counts:
-    """As a record, and read again."""
-    _, arrays = unpack(pack({}, arrays_of(counts)))
-    return from_arrays(list(counts), arrays)
-
-
-@pytest.mark.parametrize("waiting", [0, 1000, 1 << 20], ids=["none waits", "some wait", "all wait"])
-def test_supports_are_those_of_a_recount(waiting: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "ALWAYS_WAITING", waiting)
-    monkeypatch.setattr(gathered, "SUPPORT_BYTES", 0)
-    frames = [frame(seed, gaps=1 + seed % HORIZON) for seed in range(5)]
-    expected = recounted(frames, HASHED)
-    whole, first, second = PeriodCounts(HASHED), PeriodCounts(HASHED), PeriodCounts(HASHED)
-    for place, one in enumerate(frames):
-        whole.count(one)
-        (first if place % 2 else second).count(one)
-        first = PeriodCounts(HASHED, restored(first.snapshot()))  # a worker that starts again
-    same(add_counts([whole.snapshot()], HASHED), expected)
-    same(add_counts([first.snapshot(), second.snapshot()], HASHED), expected)
-    same(add_counts([restored(first.snapshot()), restored(second.snapshot())], HASHED), expected)
-
-
-def test_a_record_of_few_answers_is_short_and_sorted_and_equal_counts_have_equal_bytes() -> None:
-    counts = [PeriodCounts(HASHED) for _ in range(2)]
-    for place in (0, 1, 2):
-        counts[0].count(frame(place))
-        counts[1].count(frame(2 - place))
-    one, other = (pack({}, arrays_of(found.snapshot())) for found in counts)
-    assert one == other
-    a = counts[0].snapshot()["a"]
-    assert a.N.shape == (HORIZON, 0) and a.waits.sum() == 3 * ROWS
-    assert all((np.diff(part.astype(int)) >= 0).all() for part in np.split(a.waiting, np.cumsum(a.waits)[:-1]))
-    assert len(one) < 3 * ROWS * 2 + 2000 < 8 * HORIZON * 300 + 2000
-
-
-def test_no_record_has_more_than_is_computed_for_its_survey(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "ALWAYS_WAITING", 64 << 10)
-    size = gathered.ALWAYS_WAITING + 4 * HORIZON * 300
-    counts, largest = PeriodCounts(HASHED), 0
-    many = frame(1)
-    for _ in range(1 + size // (2 * ROWS) + 2):
-        counts.count(many)
-        assert counts.nbytes >= sum(array.nbytes for array in arrays_of(counts.snapshot()))
-        largest = max(largest, counts.nbytes)
-    assert gathered.ALWAYS_WAITING - 2 * ROWS < largest <= size + 1000
-    assert counts.snapshot()["a"].N.shape == (HORIZON, 300), "the supports of all values, once the answers take more"

@@ -282,6 +282,7 @@ def test_where_devices_take_turns_reports_without_an_answer_have_noise_of_their_
     assert again == once
 
 
+# Counting where presence has noise: late rows, reports that support too many values, and what metrics show.
 NOISED = scheme("presence_epsilon: 1,")
 
 

@@ -176,6 +176,7 @@ def test_every_sink_is_equal_to_the_finals_after_kills_of_workers_and_runners(
     assert postgresql_content(database("killed")) == expected
 
 
+# What is in sinks: their contents by survey and period, read with nothing of ours.
 Content = Mapping[FinalKey, Any]
 
 

@@ -140,6 +140,7 @@ def test_a_damaged_batch_is_an_error() -> None:
         fetched(bytes(raw))
 
 
+# Batches of every structure, with extreme counts and lies: what they take is bounded by what was received.
 LIMITS = BatchLimits(16 << 20, "reports")
 CONTENTS = 6 << 20
 """How many bytes the records of a batch have at most, before they are compressed."""
