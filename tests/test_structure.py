@@ -3,6 +3,7 @@
 import ast
 import doctest
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -28,11 +29,11 @@ SOURCES = sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
 APART = {"protocols.arrays.compiling"}
 
 
-def imports(path: Path) -> Iterator[ast.ImportFrom]:
-    """Every import of one of our rooms in a file, wherever it stands."""
-    for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.ImportFrom) and node.module and node.module.partition(".")[0] in ROOMS:
-            yield node
+@cache
+def imports(path: Path) -> list[ast.ImportFrom]:
+    """Every import of one of our rooms, or of the tests, in a file, wherever it stands."""
+    nodes = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.ImportFrom)]
+    return [node for node in nodes if (node.module or "").partition(".")[0] in (*ROOMS, "tests")]
 
 
 def test_other_rooms_are_reached_through_the_faces_of_their_folders() -> None:
@@ -75,9 +76,7 @@ def test_no_package_has_more_than_a_dozen_rooms() -> None:
 
 def test_benchmarks_and_rooms_import_nothing_from_the_tests() -> None:
     for path in [*SOURCES, *(ROOT / "bench").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text())):
-            module = node.module if isinstance(node, ast.ImportFrom) else None
-            assert not (module or "").startswith("tests"), path
+        assert not [node for node in imports(path) if str(node.module).startswith("tests")], path
 
 
 def test_what_make_bench_runs_are_benchmarks() -> None:

@@ -1,24 +1,41 @@
 """Devices that stop at any moment: the next process sends the same bytes or none, whatever the value is by then."""
 
+import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
-from http.server import BaseHTTPRequestHandler
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from itertools import count
 from pathlib import Path
+from queue import Empty, Queue
 from threading import Event
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from playwright.sync_api import expect
+from typer.testing import CliRunner
 
-from hearsay_device import Device, Limits
-from lab.auditing.gateways import TAKEN, answering, gateway
-from tests.clients.cases import ANY
+from hearsay.cli import app
+from hearsay.survey_files import read_survey
+from hearsay_device import Device, DeviceError, Limits
+from lab.auditing.gateways import TAKEN, answering, gateway, served
+from protocols.scheme import Scheme
+from protocols.survey_text import parse_survey
+from stream_app.local.log import LocalLog
+from tests.clients.cases import ANY, FILE
 from tests.clients.test_device import CAPPED, Days
-from tests.helpers.node import find_node
+from tests.gateway.forked import Forked
+from tests.helpers.browser import find_browser, open_browser
+from tests.helpers.command_line import done
+from tests.helpers.node import LIBRARY, find_node
 
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 120
@@ -147,3 +164,182 @@ def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_o
 
 def _command(language: str) -> list[str]:
     return [sys.executable, "-c", PYTHON] if language == "python" else [find_node(), str(HERE / "device.mjs")]
+
+
+# The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted.
+CLIENTS = Path(__file__).parents[2] / "clients"
+SURVEY = (Path(__file__).parent / "lunch.yaml").read_text()
+
+
+@dataclass
+class Lunch:
+    """The survey of the READMEs, which is running."""
+
+    server: Forked
+    scheme: Scheme
+    data: Path
+
+    def program(self, language: str, kind: str) -> str:
+        """The program of a README, for this server."""
+        (program,) = re.findall(rf"```{kind}\n(.*?)```", (CLIENTS / language / "README.md").read_text(), re.DOTALL)
+        assert len(program.splitlines()) <= 10
+        address = re.sub(r"https://[a-z.]+", f"http://127.0.0.1:{self.server.port}", program)
+        return address.replace("7fd0611576e99a5cf415e8b345a22328", self.scheme.fingerprint)
+
+    def counted(self) -> int:
+        """Ends the server; how many reports it has taken."""
+        assert self.server.leave() == 0, self.server.log.read_text()
+        with closing(LocalLog(self.data / "collector" / "log" / "0.log", 0)) as log:
+            frames = [record.value for record in log.unread if "frame" in str(record.content_type)]
+        return sum(pa.ipc.open_stream(frame).read_all().num_rows for frame in frames)
+
+
+@contextmanager
+def serving_lunch(directory: Path, *more: str) -> Iterator[Lunch]:
+    text = SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
+    (directory / "survey.yaml").write_text(text)
+    data = directory / "data"
+    words = ("serve", str(directory / "survey.yaml"), "--data", str(data), *more)
+    with Forked(directory / "serve.log", *words).serving() as server:
+        yield Lunch(server, Scheme(parse_survey(text)), data)
+
+
+def said(*command: str, directory: Path, **environment: str) -> list[str]:
+    directory.mkdir(exist_ok=True)
+    return done(*command, directory=directory, **environment).splitlines()
+
+
+def test_the_program_of_the_python_readme_is_counted_and_needs_nothing_of_hearsay(tmp_path: Path) -> None:
+    with serving_lunch(tmp_path) as lunch:
+        program = lunch.program("python", "py") + (
+            "\nimport sys\nprint({name.partition('.')[0] for name in sys.modules} & {'numpy', 'protocols', 'hearsay'})"
+        )
+        outcomes = [
+            said(sys.executable, "-c", program, directory=tmp_path / name, PYTHONPATH=str(CLIENTS / "python"))
+            for name in ("one", "one", "other")
+        ]
+        assert outcomes == [[f"period 0: {status}", "set()"] for status in ("reported", "already reported", "reported")]
+        assert lunch.counted() == 2
+
+
+def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(tmp_path: Path) -> None:
+    file = tmp_path / "survey.yaml"
+    file.write_text(SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
+    unsigned = Scheme(read_survey(file)).fingerprint
+    authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
+    assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
+    wrong, right = (author["author"] for author in authors)
+    with Forked(tmp_path / "serve.log", "serve", str(file), "--data", str(tmp_path / "data")).serving() as server:
+        address = f"http://127.0.0.1:{server.port}"
+        with Device(tmp_path / "my.device") as device:
+            for author, code in ((wrong, "signature"), ("YQ==", "settings")):
+                with pytest.raises(DeviceError) as refused:
+                    device.send(address, "lunch", {"dish": "soup"}, author=author)
+                assert refused.value.code == code
+            assert device.send(address, "lunch", {"dish": "soup"}, author=right).status == "reported"
+        program = f"""
+            import {{ Device }} from {json.dumps(str(CLIENTS / "javascript" / "device.js"))};
+            const sent = (author) => new Device("js").send("{address}", "lunch", {{ dish: "soup" }}, {{ author }});
+            for (const author of ["{wrong}", "YQ=="]) await sent(author).catch(({{ code }}) => console.log(code));
+            console.log((await sent("{right}")).status);
+        """
+        outcome = said(find_node(), "--input-type=module", "--eval", program, directory=tmp_path)
+        assert outcome == ["signature", "settings", "reported"]
+        assert server.leave() == 0, server.log.read_text()
+
+
+def _typed(*words: str) -> str:
+    done = CliRunner().invoke(app, words, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.mark.long(part="clients")
+def test_the_program_and_the_page_of_the_javascript_readme_are_counted(tmp_path: Path) -> None:
+    npm = shutil.which("npm") or pytest.skip("there is no npm here")
+    site = tmp_path / "site"
+    site.mkdir()
+    shutil.copy(CLIENTS / "javascript" / "device.js", site)
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(site))
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with served(Handler) as address, serving_lunch(tmp_path, "--origin", address) as lunch, open_browser() as browser:
+        own = tmp_path / "app"
+        said(npm, "install", "--offline", "--no-audit", "--no-fund", str(CLIENTS / "javascript"), directory=own)
+        (own / "program.mjs").write_text(lunch.program("javascript", "js"))
+        outcomes = [said(find_node(), "program.mjs", directory=own) for _ in range(2)]
+        assert outcomes == [["period 0: reported"], ["period 0: already reported"]]
+        assert [path.name for path in (own / "node_modules").iterdir() if path.name[0] != "."] == ["hearsay-device"]
+        (site / "index.html").write_text(lunch.program("javascript", "html"))
+        page = browser.new_page()
+        for status in ("reported", "already reported"):
+            page.goto(f"{address}/")
+            expect(page.locator("body")).to_contain_text(f"period 0: {status}")
+        assert lunch.counted() == 2
+
+
+PAGE_SECONDS = 180
+
+
+@contextmanager
+def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
+    """The library's files, the vectors, and a gateway with one survey, at one address; `said` is what the page says."""
+
+    class Handler(SimpleHTTPRequestHandler):
+        def __init__(self, *arguments: Any) -> None:
+            super().__init__(*arguments, directory=str(LIBRARY))
+
+        def do_GET(self) -> None:
+            own = {"/vectors.json": FILE.read_bytes(), "/v1/surveys/test": CAPPED.terms}
+            if self.path in own:
+                self._answer(200, own[self.path])
+            else:
+                super().do_GET()
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            if self.path == "/done":
+                said.put(body.decode())
+            else:
+                posted.append(body)
+            self._answer(201, b"{}")
+
+        def _answer(self, status: int, body: bytes) -> None:
+            self.send_response(status)
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with served(Handler) as address:
+        yield address
+
+
+@pytest.mark.long(part="clients")
+def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
+    browser = find_browser()
+    posted: list[bytes] = []
+    said: Queue[str] = Queue()
+    with serving(posted, said) as address:
+        command = [
+            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+            f"--user-data-dir={tmp_path / 'profile'}", f"{address}/tests/browser.html",
+        ]  # fmt: skip
+        with (tmp_path / "browser.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as running:
+            try:
+                outcome = said.get(timeout=PAGE_SECONDS)
+            except Empty:
+                outcome = f"the page said nothing for {PAGE_SECONDS} seconds"
+            finally:
+                running.terminate()
+    cases = len(json.loads(FILE.read_text())["cases"])
+    assert outcome == f"{cases} cases, 0 wrong steps, period 4 sent, then already reported"
+    (report,) = posted
+    assert json.loads(report)["fingerprint"] == CAPPED.fingerprint

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 RUNBOOKS = ROOT / "docs" / "runbooks"
 """Pages whose commands are run on one cluster that is there already (tests/docs/test_runbooks.py)."""
 LANGUAGES = {"sh", "output", "python", "py", "yaml", "json", "js", "html", "sql", "text", "lua", ""}
-"""`python` are examples, run by tests/docs/test_links.py; `py` is a program, run by tests/clients/test_serve.py."""
+"""`python` are examples, run by tests/docs/test_links.py; `py` is a program, run by tests/clients/test_crashes.py."""
 NOT_RUN = re.compile(r"<!-- not run: (.+) -->")
 DRILL = re.compile(r"<!-- drill: (.+) -->")
 NEEDS = re.compile(r"<!-- needs: (\w+) -->")

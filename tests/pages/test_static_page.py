@@ -247,7 +247,9 @@ def test_everything_is_on_white_paper_and_no_button(browser: Browser, town: Path
     assert [cell for cell in cells if plain(cell) not in paper] == []
 
 
-@pytest.mark.parametrize(("width", "height", "most"), [(1280, 900, 8), (390, 844, 12)])
+@pytest.mark.parametrize(
+    ("width", "height", "most"), [pytest.param(1280, 900, 8, marks=pytest.mark.long(part="browser")), (390, 844, 12)]
+)
 def test_the_page_of_the_demo_ends(browser: Browser, festival: Path, width: int, height: int, most: int) -> None:
     with viewing(browser, festival, width=width, height=height) as page:
         for screen in range(2 * most):

@@ -81,6 +81,7 @@ def terms_of_privacy(draw: st.DrawFn) -> Data:
 EXAMPLES = {path.name: path.read_text("utf-8") for path in (files("protocols") / "survey_text" / "examples").iterdir()}
 
 
+@settings(max_examples=25)
 @given(surveys())
 def test_a_survey_written_out_is_read_back_as_it_was(data: Data) -> None:
     survey = Survey.model_validate(data)
@@ -98,7 +99,7 @@ def places(data: Any) -> list[tuple[Any, Any]]:
     return [(data, key) for key, _ in inside] + [place for _, value in inside for place in places(value)]
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(surveys(), st.data())
 def test_a_survey_with_junk_in_any_place_is_a_survey_or_a_survey_error(data: Data, draw: st.DataObject) -> None:
     data = json.loads(json.dumps(data))
@@ -127,6 +128,7 @@ def test_mutated_texts_are_surveys_or_survey_errors(name: str) -> None:
         judge(mutated)
 
 
+@settings(max_examples=25)
 @given(st.text())
 def test_any_text_is_a_survey_or_a_survey_error(text: str) -> None:
     judge(text)

@@ -170,7 +170,7 @@ def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Pa
 @pytest.mark.parametrize("solution", ["one attribute", pytest.param("smp", marks=pytest.mark.long(part="statistics"))])
 def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solution: str, tmp_path: Path) -> None:
     scheme = scheme_of(more=", {name: plan, values: [free, paid]}" if solution == "smp" else "")
-    town = Town(1500, 240, seed=2)
+    town = Town(1500, 160, seed=2)
     with collector(tmp_path, [scheme.survey], KEY, KEY) as app:
         for period in records(scheme, town):
             for record in period:
@@ -196,7 +196,7 @@ def test_published_shares_are_unbiased_and_their_intervals_hold_95_percent(solut
             naive.append(everybody / everybody.sum() - truth)
         else:
             assert finals[first].attribute("area").estimate == pytest.approx(value)
-    assert {length: len(errors[length]) for length in (0, 3)} == {0: 240, 3: 60}
+    assert {length: len(errors[length]) for length in (0, 3)} == {0: 160, 3: 40}
     for length in (0, 3):
         wrong = np.array(errors[length])
         standard = wrong.std(axis=0) / len(wrong) ** 0.5

@@ -18,7 +18,7 @@ from stream_app.counting.counters import Counts
 from stream_app.finals import release
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import Memory, build_histogram
-from tests.stream_app.merges import Owner, part, progress
+from tests.stream_app.test_merging import Owner, part, progress
 from tests.stream_app.worlds import SCHEME, scheme
 from views.results import Histogram
 from views.results.schemas import schema
