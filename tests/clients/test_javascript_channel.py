@@ -18,7 +18,7 @@ from tests.clients.libraries import Clock, open_device
 from tests.helpers.enumeration import answers, combine
 from tests.helpers.surveys import of_size, scheme_with
 
-DEVICES = 4_000
+DEVICES = 1_500
 RARE = 4
 TWO: dict[str, Any] = {"eps_inf": 1.5, "eps_1": 1.0}
 CASES = {
