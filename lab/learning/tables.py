@@ -104,7 +104,7 @@ def agree(measured: Measured) -> Tables:
     >>> found = agree(Measured({"a": 2, "b": 2}, {"a": Shares(np.array([0.5, 0.5]), sure)},
     ...                        {("a", "b"): Shares(np.array([[0.6, 0.1], [0.1, 0.2]]), unsure)}))
     >>> found.pairs["a", "b"].round(3).tolist(), found.ones["b"].round(3).tolist()
-    ([[0.489, 0.011], [0.211, 0.289]], [0.7, 0.3])
+    ([[0.464, 0.036], [0.236, 0.264]], [0.7, 0.3])
     """
     ones = _ones(measured)
     return Tables(ones, {(a, b): _table(shares, ones[a], ones[b]) for (a, b), shares in measured.pairs.items()})

@@ -28,7 +28,7 @@ def paragraphs(package: str, name: str) -> dict[str, str]:
 
 @cache
 def _meanings(package: str) -> dict[str, str]:
-    there = resources.files(package).joinpath("keys.txt").is_file()
+    there = package != "" and resources.files(package).joinpath("keys.txt").is_file()  # "": of a program
     return paragraphs(package, "keys.txt") if there else {}
 
 
