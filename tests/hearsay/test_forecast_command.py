@@ -138,7 +138,7 @@ def test_a_backtest_of_a_simulated_run_is_against_the_truth_too(data: Path) -> N
     for measure, scale in (("people", 1), ("share", DEVICES)):
         found = series(data, "--measure", measure, "--value", "paying", "--backtest", "6")["plan=paying"]["backtest"][0]
         assert found["truth"]["count"] == found["publication"]["count"] == 6
-        # Most runs are nearer to the truth than to noisy results; in one of six periods that need not be so.
+        # Forecasts are mostly nearer to the truth than to noisy results; in six periods chance may say otherwise.
         assert 0 < found["truth"]["mae"] < 2 * found["publication"]["mae"] < 2 * DEVICES / scale
         assert found["truth"]["mae"] != found["publication"]["mae"]
 
