@@ -22,10 +22,9 @@ import redis
 
 from bench._measuring import Table
 from memo_store.connection import CHUNK, Placed, read_fields
-from memo_store.registry import AttributeTables
+from memo_store.registry import AttributeTables, record_of
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
-from memo_store.survey_memos import SurveyMemos
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -50,10 +49,11 @@ def survey(id: str, k: int) -> Respondent:
 class Bare:
     """What redis-py does with the same keys and fields."""
 
-    def __init__(self, client: redis.Redis, people: Respondent, memos: SurveyMemos) -> None:
+    def __init__(self, client: redis.Redis, people: Respondent) -> None:
         self._client = client
         sealer = Sealer(people.keyring, people.scheme.survey.id, people.scheme.fingerprint)
-        tables = AttributeTables.of(sealer, memos.record, memos.record.attributes[0])
+        record = record_of(people.scheme)
+        tables = AttributeTables.of(sealer, record, record.attributes[0])
         self._table, placed = tables.memos, Placed.of(tables.sealer.pseudonyms(EVERYONE))
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
         self._reads = [[(key, fields) for _, key, *fields in read_fields(self._table.name, part)] for part in parts]
@@ -96,7 +96,7 @@ def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
         with_memos = used()
         memos.presence.delivered(EVERYONE, 0)
         bytes_each = {"memo": with_memos - empty, "presence": used() - with_memos}
-        bare = Bare(client, people, memos)
+        bare = Bare(client, people)
         for number in range(1, ROUNDS + 1):
             clocked(HMGET, bare.hmget)
             clocked("lookup, all there", partial(memos.lookup, question, EVERYONE, values, number))

@@ -181,5 +181,9 @@ class DataDirectory:
             return None
         recorded = file.read_text()
         if not recorded.strip() or not recorded.endswith("\n"):
-            raise SettingsError(f"{file} is damaged", "restore it from a copy of the directory")
+            raise damaged(file)
         return recorded.removesuffix("\n")
+
+
+def damaged(note: Path) -> SettingsError:
+    return SettingsError(f"{note} is damaged", "restore it from a copy of the directory")

@@ -26,9 +26,8 @@ def sign_file(file: Path, key: Path) -> str:
     fingerprint = Scheme(read_survey(file)).fingerprint
     signature = b64encode(_private_key(key).sign(fingerprint.encode())).decode()
     text, line = file.read_text("utf-8"), f'signature: "{signature}"'
-    if re.search(r"(?m)^signature:", text):
-        signed = re.sub(r"(?m)^signature:.*$", line, text)
-    else:
+    signed, lines = re.subn(r"(?m)^signature:.*$", line, text)
+    if not lines:
         signed = f"{text.rstrip()}\n{line}\n"
     try:
         parse_survey(signed, str(file), lambda name: (file.parent / name).read_text("utf-8"))

@@ -5,8 +5,7 @@ from typing import Any
 
 from lab.audit.report import ATTACKS, AuditReport
 from lab.audit.wording import EXPLAINED, worst
-from lab.evaluation.scores import Outcome, Score
-from lab.learning.comparing import Learnt
+from lab.evaluation.measuring import Outcome, Score
 from pages.events import Event, Record, event
 from protocols.errors import counted
 
@@ -55,13 +54,18 @@ def evaluation_event(facts: Mapping[str, Any], outcomes: Sequence[Outcome]) -> E
             f"Measured on {facts['source']}: {sum(people):,} reports in {len(people)} period(s), {facts['runs']} "
             f"run(s), eps_1 = {facts['alpha']:g} eps_inf. Attributes (numbers of values): {attributes}."
         ],
-        "scores": [_score(outcome) for outcome in outcomes if isinstance(outcome, Score)],
+        "scores": [],
         "infeasible": [outcome.record() for outcome in outcomes if not isinstance(outcome, Score)],
     }
+    for score in (outcome for outcome in outcomes if isinstance(outcome, Score)):
+        name, terms = score.method.name, score.method.terms
+        label = name if terms in ("exact", "tuple") else f"{name}, {terms}"
+        more = {"label": label, "solution": score.method.solution, "headline": score.headline}
+        record["scores"].append(score.record() | more)
     return event("evaluation", None, record)
 
 
-def learning_event(facts: Mapping[str, Any], learnt: Sequence[Learnt]) -> Event:
+def learning_event(facts: Mapping[str, Any], learnt: Sequence[Record]) -> Event:
     """The event of an evaluation of what can be learnt; `facts` describes the measurement."""
     attributes = ", ".join(f"{name} ({k})" for name, k in facts["attributes"].items())
     rounds = "one report each" if facts["alpha"] is None else f"eps_1 = {facts['alpha']:g} eps_inf"
@@ -73,12 +77,6 @@ def learning_event(facts: Mapping[str, Any], learnt: Sequence[Learnt]) -> Event:
             f"(numbers of values): {attributes}."
         ],
         "sensitive": facts["sensitive"],
-        "learnt": [one.record() for one in learnt],
+        "learnt": learnt,
     }
     return event("learning", None, record)
-
-
-def _score(score: Score) -> Record:
-    method = score.method
-    label = method.name if method.terms in ("exact", "tuple") else f"{method.name}, {method.terms}"
-    return score.record() | {"label": label, "solution": method.solution, "headline": score.headline}

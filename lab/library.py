@@ -12,16 +12,15 @@ from lab.attacks.reidentify import SURVEYS, TARGETS
 from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
 from lab.auditing.devices import STEADY
-from lab.evaluation.measuring import CORRECTIONS, USUAL
+from lab.evaluation.measuring import CORRECTIONS, USUAL, Outcome
 from lab.evaluation.measuring import evaluate as evaluate_methods
 from lab.evaluation.methods import choose
-from lab.evaluation.scores import Outcome
-from lab.learning.comparing import Learnt, compare
+from lab.learning.comparing import compare
 from lab.learning.synthesis import synthetic_records
 from lab.people.drawing import draw_people
 from lab.people.published import published_aggregates
 from lab.people.tables import table_aggregates
-from lab.populations import labelled, of_places, of_table, only_places, with_crosses, with_places
+from lab.populations import labelled, of_table, only_places, with_crosses
 from producers.files import TableSource, read_table
 from protocols.errors import ResultsError, ScenarioError, SettingsError
 from protocols.scheme import Scheme
@@ -80,11 +79,7 @@ def evaluate(
         return pa.Table.from_pylist([_learnt(one) for one in learnt])
     if unknown := set(corrections) - set(CORRECTIONS):
         raise ScenarioError(f"{min(unknown)!r} is no correction", f"choose of {', '.join(CORRECTIONS)}")
-    if places is None:
-        truth = of_table(values, ())
-    else:
-        survey = only_places(places, ())
-        truth = with_places(of_places(values, survey, positions or {}, metres), survey)
+    truth = of_table(values, (), places and only_places(places, ()), positions, metres)
     compared = choose(methods, bool(truth.places), one_in=one_in, published=published)
     asked = with_crosses(truth, crosses)
     outcomes = evaluate_methods(asked, compared, eps, alpha=alpha, runs=runs, seed=seed, corrections=corrections)
@@ -105,11 +100,12 @@ def _rows(outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def _learnt(learnt: Learnt) -> dict[str, Any]:
+def _learnt(learnt: Mapping[str, Any]) -> dict[str, Any]:
     """One row: each figure, and its standard error."""
-    row: dict[str, Any] = {"source": learnt.source, "eps": learnt.eps, "reveals": learnt.reveals}
-    for name, mean in learnt.figures.items():
-        row |= {name: mean.value, f"{name}_error": mean.error}
+    row: dict[str, Any] = {}
+    for name, figure in learnt.items():
+        both = isinstance(figure, dict)
+        row |= {name: figure["value"], f"{name}_error": figure["error"]} if both else {name: figure}
     return row
 
 

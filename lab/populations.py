@@ -12,10 +12,11 @@ import numpy as np
 import pyarrow as pa
 
 from hearsay.terminal.console import Step
+from hearsay.terminal.dates import when
 from lab.evaluation.places import Place
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
-from lab.learning.comparing import People, split
-from producers.files import TableSource, cells, places, read_table, shown
+from lab.learning.comparing import People
+from producers.files import TableSource, cells, places, read_table, table_name
 from producers.scenarios import Scenario
 from protocols.arrays import Values
 from protocols.errors import ScenarioError
@@ -29,30 +30,43 @@ FEWEST_EACH = 10  # people per value on average: a column with fewer is a name, 
 NO_NUMBER = ("", "?", "NA", "NaN", "nan")  # what stands for an unknown number in a column of numbers
 
 
-def of_scenario(scenario: Scenario, attributes: Sequence[str], as_one: bool, step: Step) -> Truth:
-    """The periods of a scenario, or everybody as one period; of the named attributes, or of all."""
+def of_scenario(
+    scenario: Scenario, attributes: Sequence[str], as_one: bool, step: Step, places: Survey | None = None
+) -> Truth:
+    """The periods of a scenario, or everybody as one period; of the named attributes, of places, or of all."""
     chosen = chosen_columns(attributes, list(scenario.attributes), f"scenario {scenario.name}")
     moments = []
     for period in range(scenario.periods):
-        step(period, scenario.periods, f"simulating period {period + 1}")
+        named = f"period {period + 1}" if places is None else when(places.calendar, period)
+        step(period, scenario.periods, f"simulating {named}")
         moments.append(scenario.presences(period))
     sizes = {name: len(scenario.attributes[name]) for name in chosen}
-    return Truth(sizes, [everybody_once(moments)] if as_one else moments)
+    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=grids(places))
 
 
-def of_table(source: TableSource, columns: Sequence[str]) -> Truth:
-    """One period from a table with one row per person."""
-    table, path = read_table(source), shown(source)
+def of_table(
+    source: TableSource,
+    columns: Sequence[str],
+    places: Survey | None = None,
+    positions: Mapping[str, tuple[str, str]] | None = None,
+    metres: bool = False,
+) -> Truth:
+    """One period from a table with one row per person: of these columns, or of the places of a survey."""
+    if places is not None:
+        found = survey_values(source, places, positions, metres)
+        return replace(one_period({a.name: a.k for a in places.attributes}, found), places=grids(places))
+    table, path = read_table(source), table_name(source)
     sizes, values = {}, {}
     for name in chosen_columns(columns, table.column_names, path):
         named, values[name] = encoded(table[name])
         sizes[name] = len(named)
-        if not 2 <= sizes[name] <= MOST_VALUES:
-            raise ScenarioError(
-                f"{path}: column {name!r} has {sizes[name]:,} different value(s)",
-                f"choose columns with 2 to {MOST_VALUES:,} values with --attributes",
-            )
+        _check(path, f"column {name!r}", sizes[name], MOST_VALUES)
     return one_period(sizes, values)
+
+
+def grids(survey: Survey | None) -> dict[str, Place]:
+    """The grids of a survey's places, by which errors are measured in metres."""
+    return {} if survey is None else {attribute.name: Place.of(attribute) for attribute in survey.attributes}
 
 
 def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
@@ -65,17 +79,6 @@ def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:
     chosen = chosen_columns(wanted, there, f"survey {survey.id}")
     kept = tuple(attribute for attribute in survey.attributes if attribute.name in chosen)
     return survey.model_copy(update={"attributes": kept, "crosses": (), "eps": None, "eps_inf": None, "eps_1": None})
-
-
-def of_places(source: TableSource, survey: Survey, positions: Mapping[str, tuple[str, str]], metres: bool) -> Truth:
-    """One period from a table with the places of a survey, one row per person."""
-    values = survey_values(source, survey, positions, metres)
-    return one_period({attribute.name: attribute.k for attribute in survey.attributes}, values)
-
-
-def with_places(truth: Truth, survey: Survey) -> Truth:
-    """The truth with the grids of its places, by which errors are measured in metres."""
-    return replace(truth, places={attribute.name: Place.of(attribute) for attribute in survey.attributes})
 
 
 def with_crosses(truth: Truth, names: Sequence[str]) -> Truth:
@@ -95,7 +98,7 @@ def labelled(
     source: TableSource, columns: Sequence[str], label: str, sensitive: str | None, bins: int, test: float, seed: int
 ) -> tuple[People, dict[str, Any]]:
     """People of a table with a label, of whom the share `test` does not answer; and facts about them."""
-    table, path = read_table(source), shown(source)
+    table, path = read_table(source), table_name(source)
     needed = [label, *([sensitive] if sensitive else [])]
     chosen = chosen_columns([*columns, *needed] if columns else (), table.column_names, path)
     chosen_columns(needed, table.column_names, path)
@@ -110,8 +113,14 @@ def labelled(
             left_out.append(name)
         else:
             sizes[name], values[name] = k, places
-    _check(path, label, sizes)
-    answer, tried = split(len(table), test, seed)
+    _check(path, f"label {label!r}", sizes[label], MOST_LABELS)
+    if len(sizes) < 2:
+        raise ScenarioError(f"{path} has no column to learn {label!r} from", "give further columns")
+    for name, k in sizes.items():
+        if name != label:  # it is asked in pairs with the label
+            _check(path, f"column {name!r}", k, MAX_VALUES // sizes[label])
+    order, aside = np.random.default_rng(seed).permutation(len(table)), round(len(table) * test)
+    answer, tried = np.sort(order[aside:]), np.sort(order[:aside])
     if len(answer) == 0 or len(tried) == 0:
         raise ScenarioError(f"{path} has {len(table)} rows", "give more people: some answer, others are tried on")
     train, held_out = ({name: column[rows] for name, column in values.items()} for rows in (answer, tried))
@@ -129,21 +138,13 @@ def labelled(
     }
 
 
-def _check(path: str, label: str, sizes: dict[str, int]) -> None:
-    labels = sizes[label]
-    if not 2 <= labels <= MOST_LABELS:
+def _check(path: str, column: str, k: int, most: int) -> None:
+    """Refuse a column with one value, or with more than can be asked."""
+    if not 2 <= k <= most:
         raise ScenarioError(
-            f"{path}: label {label!r} has {labels:,} different value(s)",
-            f"choose a column with 2 to {MOST_LABELS} values",
+            f"{path}: {column} has {k:,} different value(s)",
+            f"choose columns with 2 to {most:,} values (--attributes, --label)",
         )
-    if len(sizes) < 2:
-        raise ScenarioError(f"{path} has no column to learn {label!r} from", "give further columns")
-    for name, k in sizes.items():
-        if name != label and (k < 2 or k * labels > MAX_VALUES):
-            raise ScenarioError(
-                f"{path}: column {name!r} has {k:,} different value(s), with the label {k * labels:,} pairs",
-                f"leave it out: 2 values and up to {MAX_VALUES:,} pairs can be asked",
-            )
 
 
 def _cut(named: list[str], places: Values, bins: int) -> Values | None:
@@ -185,7 +186,7 @@ def survey_values(
 
     `positions` has the two columns of an attribute's position; without them a column has the names of values.
     """
-    table, path, values = read_table(source), shown(source), dict[str, Values]()
+    table, path, values = read_table(source), table_name(source), dict[str, Values]()
     for attribute in survey.attributes:
         pair = (positions or {}).get(attribute.name, (attribute.name,))
         chosen_columns(pair, table.column_names, path)

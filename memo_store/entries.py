@@ -9,29 +9,24 @@ The script that creates entries also finds those that exist. So entries are read
 where they have none, as in a fleet's first period, all but the first batch are proposed at once.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 
-from memo_store.connection.layout import CHUNK, Placed, read_fields
-from memo_store.registry import AttributeTables
+from memo_store.connection.layout import Placed
 from memo_store.survey_state import SurveyState
-from memo_store.tables.memos import MemoTable
-from protocols.arrays import Bytes, Column, Devices, Mask, Values, Words
+from memo_store.tables.memos import Entries
+from protocols.arrays import Bytes, Column, Devices, Values, Words
 from protocols.question import Question
 from protocols.respondent import Respondent
-
-Entries = tuple[Words, Bytes]  # tags and sealed memos
 
 
 class AttributeEntries:
     """The entries of one attribute's records."""
 
-    def __init__(self, state: SurveyState, respondent: Respondent, question: Question, tables: AttributeTables) -> None:
+    def __init__(self, state: SurveyState, respondent: Respondent, question: Question) -> None:
         self._state = state
         self._respondent = respondent
         self._question = question
-        self._tables = tables
+        self._tables = state.tables[question.name]
 
     def reported(self, placed: Placed, devices: Devices, cells: Values, period: int) -> Column:
         """The memo that each device reports in this period. Devices are in the order of their pseudonyms.
@@ -45,12 +40,12 @@ class AttributeEntries:
         used = self._tables.used
         if used is not None:
             rest = np.flatnonzero(~committed)
-            found, tags[rest], _ = self._find(used, placed.part(rest), tags[rest])
+            found, tags[rest], _ = used.find(self._state.link, placed.part(rest), tags[rest])
             rest = rest[~found]
             if len(rest) and commits.read_on(placed.names[rest]):
                 rest = rest[~commits.known(placed.names[rest])[0]]
             new, nothing = tags[rest], np.empty((len(rest), 0), dtype=np.uint8)
-            tags[rest] = self._create(used, placed.part(rest), lambda rows: (new[rows], nothing[rows]))[0]
+            tags[rest] = used.create(self._state.epochs, placed.part(rest), lambda rows: (new[rows], nothing[rows]))[0]
         counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
         return self._memos(devices, cells, counting)
 
@@ -63,42 +58,19 @@ class AttributeEntries:
         layout, placed = self._question.mechanism.encoding.memo, Placed.of(self._tables.sealer.pseudonyms(devices))
         devices, cells, tags = devices[placed.order], cells[placed.order], tags[placed.order]
 
-        found, tags, sealed = self._find(self._tables.memos, placed, tags)
+        memos = self._tables.memos
+        found, tags, sealed = memos.find(self._state.link, placed, tags)
         missing = np.flatnonzero(~found)
 
         def make(rows: slice) -> Entries:
             own = devices[missing[rows]]
             of_tags = self._cells_of(own, tags[missing[rows]], cells[missing[rows]])
             proposed = self._tags(own, of_tags)
-            memos = layout.to_bytes(self._respondent.memoise(self._question, own, of_tags))
-            return proposed, memos ^ self._pads(own, proposed)
+            plain = layout.to_bytes(self._respondent.memoise(self._question, own, of_tags))
+            return proposed, plain ^ self._pads(own, proposed)
 
-        tags[missing], sealed[missing] = self._create(self._tables.memos, placed.part(missing), make)
+        tags[missing], sealed[missing] = memos.create(self._state.epochs, placed.part(missing), make)
         return placed.restored(layout.from_bytes(sealed ^ self._pads(devices, tags)))
-
-    def _create(self, table: MemoTable, placed: Placed, make: Callable[[slice], Entries]) -> Entries:
-        """Propose entries. Returns those that count: ours, another process's, or those held at the cap."""
-        count = len(placed.order)
-        tags, sealed = np.empty(count, dtype=np.uint64), np.empty((count, table.memo_bytes), dtype=np.uint8)
-        for rows in placed.slices(CHUNK) if count else ():
-            part, (proposed, ours) = placed.part(rows), make(rows)
-            answers = self._state.epochs.run(table.propose(part, proposed, ours))
-            tags[rows], sealed[rows] = table.overrule(part, proposed, ours, answers)
-        return tags, sealed
-
-    def _find(self, table: MemoTable, placed: Placed, tags: Words) -> tuple[Mask, Words, Bytes]:
-        """Which devices are known to have their entry, its tag and the sealed memo (see `MemoTable.pick`).
-
-        Devices are in a random order. After a batch in which most have none, no more are read.
-        """
-        found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
-        sealed = np.zeros((len(tags), table.memo_bytes), dtype=np.uint8)
-        for rows in placed.slices(CHUNK):
-            answers = self._state.link.run(read_fields(table.name, placed.part(rows)))
-            found[rows], tags[rows], sealed[rows] = table.pick(answers, tags[rows])
-            if 2 * np.count_nonzero(found[rows]) < len(found[rows]):
-                break
-        return found, tags, sealed
 
     def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> Values:
         """The cells that have these tags; the given one where none has. Tries the given cells first."""

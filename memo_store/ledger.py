@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from memo_store.connection.epochs import has_lost_data, history_confirmed
 from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Durability, Link, durability
+from memo_store.presence import PRESENCE, last_periods, read_tally
 from memo_store.registry import TABLES, AttributeRecord, SurveyRecord, TableRecord, registered
 from memo_store.survey_state import newest_period
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import PRESENCE, last_periods, read_tally
 from protocols.arrays import Counts, Floats
 
 

@@ -1,33 +1,39 @@
 """Who reported when: one interface, for single devices and for fleets.
 
-`DevicePresence` keeps a record per device, under its pseudonym. `FleetPresence` keeps the devices of one fleet as
-a sealed column, which costs Redis far less; a fleet has one writer at a time.
+Single devices have a record each, under their pseudonyms: the last delivered period and the number of reports. A
+fleet's devices are numbered from 0, so its presence is a column, which costs Redis far less:
+
+    version   drawn anew with every write: there is one writer at a time, and a second one is detected and refused
+    base      sealed, 8 bytes a device: the last period it reported in, plus 1, and how many reports it has made
+    tally     how many devices have made how many reports
+
+The base is sealed in one piece (`Sealer.seal`), under a new nonce at every write. So one copy of the store shows how
+many devices the fleet has, and the tally. Two copies also show that there was a write in between, and how many reports
+it added. Neither shows which devices reported, or whether they were the same ones.
 """
 
 import secrets
 from dataclasses import dataclass
-from typing import Protocol
+from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import CHUNK, Placed, read_fields
-from memo_store.registry import presence_table
+from memo_store.connection.layout import CHUNK, PSEUDONYM, Placed, read_fields, shard_key
+from memo_store.connection.link import Link
+from memo_store.registry import fleet_table, presence_table
 from memo_store.survey_state import SurveyState
-from memo_store.tables.presence import (
-    SHARD,
-    Presences,
-    column_fields,
-    columns_key,
-    deliver,
-    last_periods,
-    parse,
-    read_columns,
-)
-from protocols.arrays import Column, Devices, Mask
+from protocols.arrays import Column, Counts, Devices, Mask
 from protocols.errors import StoreError
-from protocols.survey import Visits
+from protocols.survey import MAX_PERIOD, NEVER, Visits
+
+PRESENCE = np.dtype([("last", "<u4"), ("reports", "<u4")])
+Presences = NDArray[np.void]
+"""Records, as PRESENCE."""
+SHARD = 0
+"""Of fleets."""
+ABSENT = np.array((MAX_PERIOD, 0), dtype=PRESENCE).tobytes()
 
 
 @dataclass(frozen=True)
@@ -38,17 +44,10 @@ class DeviceStatus:
     eligible: Mask  # may report: not reported in this period or a later one, and the period is open
     reported: Mask  # known to have reported in this period
 
-
-class Presence(Protocol):
-    """Which devices may report a period, and which have."""
-
-    def status(self, devices: Devices, period: int) -> DeviceStatus:
-        """For each device: the gap its report of this period must carry, and whether it may make one."""
-        ...
-
-    def delivered(self, devices: Devices, period: int) -> None:
-        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing."""
-        ...
+    @classmethod
+    def of(cls, last: NDArray[np.int64], period: int, closed: int, visits: Visits) -> "DeviceStatus":
+        """From each device's last period (or NEVER) and the last closed period."""
+        return cls(visits.of(last, period), (last < period) & (period > closed), last == period)
 
 
 class DevicePresence:
@@ -59,11 +58,13 @@ class DevicePresence:
         self._table = presence_table(state.sealer)
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
+        """For each device: the gap its report of this period must carry, and whether it may make one."""
         closed, placed = self._state.advance(period), self._state.placed(devices)
         last = placed.restored(last_periods(self._state.guarded(period, self._records, placed)))
-        return _status(last, period, closed, self._state.scheme.survey.visits)
+        return DeviceStatus.of(last, period, closed, self._state.scheme.survey.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
+        """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing."""
         placed = self._state.placed(devices)
         for rows in placed.slices(CHUNK):
             self._state.guarded(period, self._deliver, placed.part(rows), period)
@@ -72,25 +73,37 @@ class DevicePresence:
         parts = [placed.part(rows) for rows in placed.slices(CHUNK)]
         answers = [answer for part in parts for answer in self._state.link.run(read_fields(self._table, part))]
         self._state.epochs.verify()
-        return parse(answers)
+        return np.frombuffer(b"".join(record or ABSENT for record in chain.from_iterable(answers)), dtype=PRESENCE)
 
     def _deliver(self, placed: Placed, period: int) -> None:
-        self._state.epochs.run(deliver(self._table, placed, period))
+        fields = [(shard, placed.pseudonyms[rows].tobytes()) for shard, rows in placed.shards()]
+        self._state.epochs.run(
+            [Call("deliver", shard, shard_key(shard, self._table), (own, PSEUDONYM, period)) for shard, own in fields]
+        )
 
 
 class FleetPresence:
-    """The presence of a fleet: devices numbered from 0 to `devices` - 1."""
+    """The presence of a fleet: devices numbered from 0 to `devices` - 1. A fleet has one writer at a time."""
 
     def __init__(self, state: SurveyState, devices: int) -> None:
         self._state = state
-        self._version, self._latest, self._reports = read_columns(state.link, state.sealer, devices)
+        self._key = shard_key(SHARD, fleet_table(state.sealer))
+        version, sealed = state.link.ask("HMGET", self._key, "version", "base")
+        base = np.frombuffer(b"" if sealed is None else state.sealer.unseal("base", sealed), dtype=PRESENCE)
+        self._version = version or b""
+        self._latest, self._reports = (
+            np.pad(base[name].astype(np.int64), (0, max(0, devices - len(base)))) for name in ("last", "reports")
+        )
+        self._latest += NEVER
         self._stored_after = state.recoveries  # of the store, when it held these columns
 
     def status(self, devices: Devices, period: int) -> DeviceStatus:
+        """As of single devices."""
         closed = self._state.advance(period)
-        return _status(self._latest.take(devices), period, closed, self._state.scheme.survey.visits)
+        return DeviceStatus.of(self._latest.take(devices), period, closed, self._state.scheme.survey.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
+        """As of single devices."""
         rows = devices.astype(np.intp)
         new = rows[self._latest.take(rows) < period]
         self._latest[new] = period
@@ -98,12 +111,15 @@ class FleetPresence:
         self._state.guarded(period, self._write)
 
     def _write(self) -> None:
-        state, key = self._state, columns_key(self._state.sealer)
+        state = self._state
         if self._stored_after != state.recoveries:  # the stored version is older than ours, whichever process wrote it
-            self._version = state.link.ask("HGET", key, "version") or b""
+            self._version = state.link.ask("HGET", self._key, "version") or b""
+        base = np.empty(len(self._latest), dtype=PRESENCE)
+        base["last"], base["reports"] = self._latest - NEVER, self._reports
+        tally = np.stack(np.unique(self._reports, return_counts=True), axis=1).astype("<u8")
+        fields = "base", state.sealer.seal("base", base.tobytes()), "tally", tally.tobytes()
         following = secrets.token_bytes(16)
-        fields = column_fields(state.sealer, self._latest, self._reports)
-        ((found,),) = state.epochs.run([Call("write_columns", SHARD, key, (self._version, following, *fields))])
+        ((found,),) = state.epochs.run([Call("write_columns", SHARD, self._key, (self._version, following, *fields))])
         if found not in (b"", following):
             raise StoreError(
                 "another process reports for the same fleet and survey", "run one at a time, or give one another key"
@@ -113,6 +129,17 @@ class FleetPresence:
             self._write()
 
 
-def _status(last: NDArray[np.int64], period: int, closed: int, visits: Visits) -> DeviceStatus:
-    """From each device's last period (or NEVER) and the last closed period."""
-    return DeviceStatus(visits.of(last, period), (last < period) & (period > closed), last == period)
+Presence = DevicePresence | FleetPresence
+
+
+def last_periods(presences: Presences) -> NDArray[np.int64]:
+    """The last period in which each device has reported, or NEVER."""
+    last = presences["last"].astype(np.int64)
+    last[last == MAX_PERIOD] = NEVER
+    return last
+
+
+def read_tally(link: Link, table: str) -> Counts:
+    """How many reports each device of a fleet has made, in no order. Needs no key."""
+    pairs = np.frombuffer(link.ask("HGET", shard_key(SHARD, table), "tally") or b"", dtype="<u8").astype(np.int64)
+    return np.repeat(pairs[::2], pairs[1::2])

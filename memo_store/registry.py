@@ -13,7 +13,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.tables.memos import MemoTable
-from memo_store.tables.presence import columns_table
 from protocols.errors import FingerprintChanged, StoreError
 from protocols.privacy import NEAR, loss_of_values
 from protocols.question import Question
@@ -183,7 +182,7 @@ def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | 
         )
     fleet = presence_table(sealer)
     tables = {fleet: TableRecord(survey=survey.id, fleet=fleet, kind="device presence")}
-    tables[columns_table(sealer)] = TableRecord(survey=survey.id, fleet=fleet, kind="fleet presence")
+    tables[fleet_table(sealer)] = TableRecord(survey=survey.id, fleet=fleet, kind="fleet presence")
     for attribute in record.attributes if survey.longitudinal else ():
         own = AttributeTables.of(sealer, record, attribute)
         whose = {"survey": survey.id, "attribute": attribute.name}
@@ -197,6 +196,10 @@ def register(link: Link, scheme: Scheme, sealer: Sealer, before: SurveyRecord | 
 
 def presence_table(sealer: Sealer) -> str:
     return sealer.table("device presence")
+
+
+def fleet_table(sealer: Sealer) -> str:
+    return sealer.table("fleet presence")
 
 
 def registered(link: Link, keyring: Keyring | None = None) -> list[SurveyRecord]:

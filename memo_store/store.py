@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self
 
 from memo_store.connection.epochs import STORE_ID, Epochs, Seen, has_lost_data, history_confirmed
-from memo_store.connection.link import Client, Link, durability, warn_unless_durable
+from memo_store.connection.link import Client, Link, warn_unless_durable
 from memo_store.ledger import StoreStats, read_stats
 from memo_store.registry import SurveyRecord, registered
 from memo_store.sealing import Sealer
@@ -34,7 +34,8 @@ class MemoStore:
     ) -> None:
         self._link = Link(target, **options)
         self._now = now
-        self.durability = warn_unless_durable(self._link) if lasting else durability(self._link)
+        if lasting:
+            warn_unless_durable(self._link)
 
     @property
     def where(self) -> str:

@@ -1,11 +1,12 @@
 """What one process knows of one survey in the store: epochs, watermark, period keys, and the commits of open periods.
 
-Memos and presence both work through it. `advance` moves the watermark before any work on a period, and `guarded`
-repeats work after the store has lost data. The watermark says which periods are open, and in which ones presence was
-lost.
+Memos and presence both work through it. The watermark is how far the survey's time has come, as the store has seen it:
+`advance` moves it before any work on a period. A period is closed at its end plus grace: by the wall clock, or, if the
+survey has `clock: source`, when the watermark has advanced to a period that is late enough. Its commits are then
+dropped. `guarded` repeats work after the store has lost data.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar
 
@@ -21,64 +22,12 @@ from memo_store.tables.period_commits import PeriodCommits, close_commits, perio
 from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
 from protocols.scheme import Scheme
-from protocols.survey import MICROSECOND, Survey, micros
+from protocols.survey import MICROSECOND, micros
 
 
 def newest_period(link: Link, name: str) -> int:
     """The newest period that any device of a fleet has come to; -1: none. `name` is that of its presence table."""
     return int(link.ask("HGET", _key(name, "state"), "newest") or -1)
-
-
-class Watermark:
-    """How far a survey's time has come, as the store has seen it.
-
-    A period is closed at its end plus grace: by the wall clock, or, if the survey has `clock: source`, when the
-    watermark has advanced to a period that is late enough. Its commits are then dropped.
-    """
-
-    def __init__(
-        self, link: Link, survey: Survey, name: str, tables: Sequence[str], now: Callable[[], datetime]
-    ) -> None:
-        """`tables` are those whose commits are dropped."""
-        self._link = link
-        self._survey = survey
-        self._tables = tables
-        self._now = now
-        self._state, self._open, self._lost = (_key(name, what) for what in ("state", "open", "lost"))
-        self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost)))
-        self._newest = 0
-
-    @property
-    def losses(self) -> tuple[int, ...]:
-        """The periods in which presence was lost, ascending: what was recorded before each of them is unknown."""
-        return tuple(sorted(self._losses - {0}))
-
-    def advance(self, period: int, closing: int = -1) -> int:
-        """Advance to a period if it is later; drop the commits of closed periods. Returns the last closed period.
-
-        Periods up to `closing` are closed in any case.
-        """
-        self._newest = max(self._newest, period)
-        calendar, by_source = self._survey.calendar, self._survey.clock == "source"
-        time = calendar.begin(period) if by_source else micros(self._now())
-        through = max(closing, calendar.closed(time, self._survey.grace))
-        keys = (self._state, self._open, self._lost)
-        answer = self._link.ask("EVAL", script("advance_watermark"), 3, *keys, period, through, int(by_source))
-        losses, last_closed, *closed = answer
-        self._losses.update(map(int, losses))
-        if closed:
-            self._link.run([*close_commits(self._tables, closed), ("SREM", self._open, *closed)], atomic=True)
-        return int(last_closed)
-
-    def record_loss(self, period: int) -> None:
-        """Record that presence was lost, as noticed in this period.
-
-        Reports of this period, and of later open ones, may have been recorded before the loss. They are lost too, so
-        each of these periods is a loss for the next one. The store has also lost its list of earlier losses; this
-        process writes those it knows again.
-        """
-        self._losses.update(range(period, max(period, self._newest) + 2))
-        self._link.ask("SADD", self._lost, *sorted(self._losses))
 
 
 def _key(name: str, what: str) -> str:
@@ -111,8 +60,11 @@ class SurveyState:
         self.record = self._register(None)
         name, new = presence_table(sealer), not seen and self.epochs.confirmed
         self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
-        tables = [AttributeTables.of(sealer, self.record, attribute).commits for attribute in self.record.attributes]
-        self.watermark = Watermark(link, scheme.survey, name, tables, now)
+        self.tables = {a.name: AttributeTables.of(sealer, self.record, a) for a in self.record.attributes}
+        self._now = now
+        self._watermark, self._open, self._lost_in = (_key(name, what) for what in ("state", "open", "lost"))
+        self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost_in)))
+        self._newest = 0
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
@@ -132,11 +84,30 @@ class SurveyState:
             self._placed = devices.copy(), Placed.of(self.sealer.pseudonyms(devices))
         return self._placed[1]
 
+    @property
+    def losses(self) -> tuple[int, ...]:
+        """The periods in which presence was lost, ascending: what was recorded before each of them is unknown."""
+        return tuple(sorted(self._losses - {0}))
+
     def advance(self, period: int, closing: int = -1) -> int:
-        """Advance the watermark to a period, and drop the commits of closed periods. Returns the last closed period."""
-        closed = self.watermark.advance(period, closing)
-        self._commits = {key: commits for key, commits in self._commits.items() if key[1] > closed}
-        return closed
+        """Advance to a period if it is later; drop the commits of closed periods. Returns the last closed period.
+
+        Periods up to `closing` are closed in any case.
+        """
+        self._newest = max(self._newest, period)
+        survey = self.scheme.survey
+        calendar, by_source = survey.calendar, survey.clock == "source"
+        time = calendar.begin(period) if by_source else micros(self._now())
+        through = max(closing, calendar.closed(time, survey.grace))
+        keys = self._watermark, self._open, self._lost_in
+        answer = self.link.ask("EVAL", script("advance_watermark"), 3, *keys, period, through, int(by_source))
+        losses, last_closed, *closed = answer
+        self._losses.update(map(int, losses))
+        if closed:
+            dropped = close_commits([tables.commits for tables in self.tables.values()], closed)
+            self.link.run([*dropped, ("SREM", self._open, *closed)], atomic=True)
+        self._commits = {key: commits for key, commits in self._commits.items() if key[1] > int(last_closed)}
+        return int(last_closed)
 
     def finish(self, period: int) -> None:
         """Forget the keys of periods that ended longer ago than `forget_after`, as seen from the end of this one.
@@ -181,6 +152,10 @@ class SurveyState:
 
         Memos are derived again when they are looked up, committed ones too. The commits this process knows are written
         again, and so is the period key. Presence is lost.
+
+        Reports of this period, and of later open ones, may have been recorded before the loss. They are lost too, so
+        each of these periods is a loss for the next one. The store has also lost its list of earlier losses; this
+        process writes those it knows again.
         """
         import structlog  # takes time, and is seldom needed
 
@@ -189,9 +164,10 @@ class SurveyState:
         self.epochs.read()
         self.keys.restore()
         self._register(self.record)
-        self.watermark.record_loss(period)
+        self._losses.update(range(period, max(period, self._newest) + 2))
+        self.link.ask("SADD", self._lost_in, *sorted(self._losses))
         for (_, committed_in), commits in self._commits.items():
-            self.watermark.advance(committed_in)
+            self.advance(committed_in)
             commits.restore()
         self._lost = False
         self.recoveries += 1

@@ -5,7 +5,6 @@ results of a survey have in common (names of values, guarantees) is left out of 
 (`pages.about`). Columns are cut to the values that a page shows.
 
     mobility    the windows and the triangle cells that end with one period
-    histogram   one period, for readers that have no mobility report of it
     live        the provisional histograms of the open periods, and what was refused
     nowcast     the nowcasts of one period, for pages that are told of them apart from its mobility report
     forecast    what was forecast after one period

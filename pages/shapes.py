@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from protocols.errors import SurveyError
-from protocols.survey import Survey
+from protocols.survey import Survey, origin_and_destination
 
 HINT = (
     "write a FeatureCollection of Polygons or MultiPolygons, with the area as the value names it in the property name"
@@ -25,27 +25,34 @@ _DEPTHS = {"Polygon": 1, "MultiPolygon": 2}  # of lists around each ring of poin
 def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
     """The shapes of the values of the survey's area attribute, as a page takes them. Raises SurveyError.
 
-    A feature's name is its property `name`, or else its id. Features that are no value of the survey are left out.
+    A feature's name is its property `name`, or else its id. Features that are no value of it are left out, but for
+    those of `places`, which only flows lead from or to: districts, for instance, where areas are smaller.
     """
     try:
         features = json.loads(text)["features"]
         named = [(_name(feature), _geometry(feature["geometry"]), _people(feature)) for feature in features]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise SurveyError(f"{source} cannot be read as areas: {type(error).__name__}: {error}", HINT) from None
-    areas = [attribute for attribute in survey.attributes if attribute.role == "area"]
     names = {name for name, *_ in named}
-    chosen = max(areas, key=lambda attribute: len(names.intersection(attribute.values)), default=None)
+    possible = [attribute for attribute in survey.attributes if attribute.role == "area"]
+    chosen = max(possible, key=lambda attribute: len(names.intersection(attribute.values)), default=None)
     if chosen is None or not names.intersection(chosen.values):
         what = f"none of its {len(named)} features is a value of an attribute with role area"
         raise SurveyError(f"{source}: {what} in survey {survey.id!r}", HINT)
+    moves = (attribute for attribute in survey.attributes if attribute.role == "transition")
+    ends = {place for attribute in moves for value in attribute.values for place in origin_and_destination(value)}
     shapes: list[dict[str, Any]] = [
         {"type": "Feature", "properties": {"name": name} | people, "geometry": geometry}
         for name, geometry, people in named
-        if name in chosen.values
+        if name in chosen.values or name in ends
     ]
-    if sum(_numbers(shape["geometry"]["coordinates"]) for shape in shapes) > 2 * MOST_POINTS:
+    if sum(1 for shape in shapes for _ in _outline(shape["geometry"]["coordinates"])) > MOST_POINTS:
         raise SurveyError(f"{source}: the areas have more than {MOST_POINTS:,} points", "simplify the shapes first")
-    return {"type": "FeatureCollection", "attribute": chosen.name, "features": shapes}
+    areas, others = (
+        [shape for shape in shapes if (shape["properties"]["name"] in chosen.values) == drawn]
+        for drawn in (True, False)
+    )
+    return {"type": "FeatureCollection", "attribute": chosen.name, "features": areas, "places": others}
 
 
 def neighbours(shapes: Mapping[str, Any]) -> dict[str, set[str]]:
@@ -117,7 +124,3 @@ def _number(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         raise ValueError("a coordinate, or the number of people, is not a number")
     return round(float(value), DIGITS)
-
-
-def _numbers(part: Any) -> int:
-    return sum(map(_numbers, part)) if isinstance(part, list) else 1

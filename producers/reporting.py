@@ -8,21 +8,22 @@ period makes the same reports. It leaves out devices whose delivery was recorded
 collector refuses as a repeat. So a crash at any moment neither loses nor doubles a device.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
 import numpy as np
 
 from memo_store.presence import Presence
-from memo_store.survey_memos import Lookup, SurveyMemos
+from memo_store.survey_memos import SurveyMemos
 from producers.scenarios.base import Presences
 from producers.sinks.base import Sink
 from producers.stopping import Stop, never
-from protocols.arrays import Column, Devices, Places, Tokens, Values, Whole
+from protocols.arrays import Column, Devices, Places, Tokens, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.question import Question
 from protocols.respondent import UNKNOWN
+from protocols.survey import Attribute
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
@@ -67,15 +68,6 @@ class _Portion:
     repeats: int
     ineligible: int
 
-    @classmethod
-    def empty(cls) -> "_Portion":
-        return cls(np.empty(0, dtype=np.uint64), [], 0, 0)
-
-    @property
-    def rows(self) -> int:
-        """How many devices it accounts for."""
-        return len(self.devices) + self.repeats + self.ineligible
-
 
 class Reporter:
     """Reports periods of one survey for the devices of one keyring."""
@@ -93,25 +85,19 @@ class Reporter:
     def report(self, truth: Presences, progress: ProgressCallback = no_progress, stop: Stop = never) -> Reported:
         """Report one period for every device that is present and has not reported it yet.
 
-        While the sink delivers one portion of frames, the next one is made. Delivery is recorded once the sink has
-        confirmed a portion.
+        While the sink delivers one portion of frames, the next one is made.
         """
-        so_far = Reported(truth.period, len(truth.devices))
-        unconfirmed = _Portion.empty()
+        _require_known(truth, self.scheme.survey.attributes)
+        so_far, sent = Reported(truth.period, len(truth.devices)), None
         try:
             for portion in self._portions(truth):
-                self._sink.flush()
-                confirmed, unconfirmed = unconfirmed, _Portion.empty()
-                try:
-                    for partition, value in portion.frames:
-                        self._sink.send(partition, FRAME, value)
-                    unconfirmed = portion
-                finally:
-                    so_far = self._record(confirmed, so_far, progress)
+                so_far = self._confirm(sent, so_far, progress)
+                for partition, value in portion.frames:
+                    self._sink.send(partition, FRAME, value)
+                sent = portion
                 if stop():
                     break
-            self._sink.flush()
-            so_far = self._record(unconfirmed, so_far, progress)
+            so_far = self._confirm(sent, so_far, progress)
         except DeliveryError as error:
             where = f"period {so_far.period} of survey {self.scheme.survey.id!r}, after {so_far.done} devices"
             raise DeliveryError(f"{where}: {error.message}", error.hint) from error
@@ -144,34 +130,30 @@ class Reporter:
         ineligible = len(rows) - len(eligible) - repeats
         rows, gaps = rows[eligible], status.gaps[eligible]
         devices = truth.devices[rows]
-        groups = [group for group in self._respondent.asked(devices, truth.period) if len(group[1])]
-        answers = iter(self._answers(truth, [(q, rows[members]) for asked, members in groups for q in asked]))
-        encoded = []
-        for asked, members in groups:
-            columns = {question.name: next(answers) for question in asked}
-            encoded += self._frames(truth.period, tokens[rows[members]], gaps[members], columns)
-        return _Portion(devices, encoded, repeats, ineligible)
+        terms, frames = (self.scheme.survey.id, self.scheme.fingerprint, truth.period), list[Encoded]()
+        for asked, members in self._respondent.asked(devices, truth.period):
+            if len(members):
+                answers = {question.name: self._answers(truth, question, rows[members]) for question in asked}
+                frames += self._frames(Frame(*terms, tokens[rows[members]], gaps[members], answers))
+        return _Portion(devices, frames, repeats, ineligible)
 
-    def _frames(self, period: int, tokens: Tokens, gaps: Column, answers: Mapping[str, Column]) -> list[Encoded]:
-        """The reports of rows that answer the same questions."""
-        reports = Frame(self.scheme.survey.id, self.scheme.fingerprint, period, tokens, gaps, dict(answers))
-        return [(partition, encode_frame(reports.take(cut), self.scheme)) for partition, cut in self._cut(tokens)]
-
-    def _cut(self, tokens: Tokens) -> list[tuple[int, Places]]:
-        """Each frame's partition and rows: ascending tokens, nearly equal sizes; partitions take turns."""
-        by_token = np.argsort(tokens)
+    def _frames(self, reports: Frame) -> list[Encoded]:
+        """Cut into frames of ascending tokens and nearly equal sizes; partitions take turns."""
+        by_token = np.argsort(reports.tokens)
         partitions = self._sink.partitions
-        by_partition = _groups(by_token, partition_of(tokens.take(by_token), partitions), partitions)
-        frames = [
+        by_partition = _groups(by_token, partition_of(reports.tokens.take(by_token), partitions), partitions)
+        cuts = [
             [(partition, cut) for cut in np.array_split(rows, -(-len(rows) // self._rows_per_frame))]
             for partition, rows in enumerate(by_partition)
             if len(rows)
         ]
-        return [frame for turn in zip_longest(*frames) for frame in turn if frame is not None]
+        turns = (cut for turn in zip_longest(*cuts) for cut in turn if cut is not None)
+        return [(partition, encode_frame(reports.take(rows), self.scheme)) for partition, rows in turns]
 
-    def _record(self, portion: _Portion, so_far: Reported, progress: ProgressCallback) -> Reported:
-        """Record the delivery of a confirmed portion."""
-        if not portion.rows:
+    def _confirm(self, portion: _Portion | None, so_far: Reported, progress: ProgressCallback) -> Reported:
+        """Record the delivery of the portion that was sent, once the sink has confirmed it."""
+        self._sink.flush()
+        if portion is None:
             return so_far
         if len(portion.devices):
             self._presence.delivered(portion.devices, so_far.period)
@@ -184,40 +166,24 @@ class Reporter:
         progress(so_far)
         return so_far
 
-    def _answers(self, truth: Presences, asked: Sequence[tuple[Question, Places]]) -> list[Column]:
-        """The answers of some rows to each question: values to cells to memos to answers.
-
-        The memos of all questions are looked up together. In a one-shot survey, committed values become answers.
-        """
-        respondent, period = self._respondent, truth.period
-        lookups = []
-        for question, rows in asked:
-            values = {source.name: truth.values[source.name][rows] for source in question.sources}
-            _require_known(question, period, values)
-            lookups.append(
-                Lookup(question, truth.devices[rows], respondent.values(question, truth.devices[rows], values, period))
-            )
-        if not lookups:
-            return []
+    def _answers(self, truth: Presences, question: Question, rows: Places) -> Column:
+        """The answers of some rows: values to cells to memos to answers. One-shot, committed values become answers."""
+        respondent, period, devices = self._respondent, truth.period, truth.devices[rows]
+        known = {source.name: truth.values[source.name][rows] for source in question.sources}
+        values = respondent.values(question, devices, known, period)
         if not self.scheme.survey.longitudinal:
-            return [
-                respondent.answer_once(one.question, one.devices, period, values)
-                for one, values in zip(lookups, self._memos.commit_values(lookups, period), strict=True)
-            ]
-        lookups = [replace(one, cells=respondent.cells(one.question, one.devices, one.cells)) for one in lookups]
-        found = self._memos.lookup_all(lookups, period)
-        return [
-            respondent.report(one.question, one.devices, period, memos)
-            for one, memos in zip(lookups, found, strict=True)
-        ]
+            values = self._memos.commit_values(question, devices, values, period)
+            return respondent.answer_once(question, devices, period, values)
+        memos = self._memos.lookup(question, devices, respondent.cells(question, devices, values), period)
+        return respondent.report(question, devices, period, memos)
 
 
-def _require_known(question: Question, period: int, values: Mapping[str, Values]) -> None:
-    for source in question.sources:
-        places = values[source.name]
-        if not UNKNOWN <= places.min() <= places.max() < source.k:
+def _require_known(truth: Presences, attributes: Sequence[Attribute]) -> None:
+    for attribute in attributes:
+        places = truth.values[attribute.name]
+        if places.size and not UNKNOWN <= places.min() <= places.max() < attribute.k:
             raise ScenarioError(
-                f"a value of {source.name!r} in period {period} is not one of 0 to {source.k - 1}",
+                f"a value of {attribute.name!r} in period {truth.period} is not one of 0 to {attribute.k - 1}",
                 "give each value by its position in the survey's list",
             )
 

@@ -34,24 +34,21 @@ class SourceClock:
         self._sink = sink
         self._closed = -1
 
-    def advance(self, time: int) -> int:
-        """Send every partition a clock record if this closes periods. Returns the last closed period (-1: none)."""
+    def advance(self, time: int) -> None:
+        """Close the periods whose grace has ended, if they are open."""
         calendar = self._survey.calendar
-        return self._close(calendar.closed(calendar.begin(time), self._survey.grace))
+        self.finish(calendar.closed(calendar.begin(time), self._survey.grace))
 
-    def finish(self, last: int) -> int:
-        """Close all periods up to the last one: no reports follow, so nothing waits for the grace."""
-        return self._close(last)
-
-    def _close(self, through: int) -> int:
-        if through > self._closed:
-            record = encode_clock(Clock(self._survey.id, through), self._key)
-            try:
-                for partition in range(self._sink.partitions):
-                    self._sink.send(partition, CLOCK, record)
-                self._sink.flush()
-            except DeliveryError as error:
-                where = f"the end of period {through} of survey {self._survey.id!r}"
-                raise DeliveryError(f"{where}: {error.message}", error.hint) from error
-            self._closed = through
-        return self._closed
+    def finish(self, last: int) -> None:
+        """Close all periods up to the last one, by a clock record to every partition: no reports follow."""
+        if last <= self._closed:
+            return
+        record = encode_clock(Clock(self._survey.id, last), self._key)
+        try:
+            for partition in range(self._sink.partitions):
+                self._sink.send(partition, CLOCK, record)
+            self._sink.flush()
+        except DeliveryError as error:
+            where = f"the end of period {last} of survey {self._survey.id!r}"
+            raise DeliveryError(f"{where}: {error.message}", error.hint) from error
+        self._closed = last

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
+from hearsay_device.draws import hashed
 from protocols.arrays.aliases import Floats, Mask, Values, Whole
-from protocols.mechanisms.channels import SupportChannel, variance_at_zero
-from protocols.mechanisms.encodings import FakeKind
+from protocols.mechanisms.channels import SupportChannel
+from protocols.mechanisms.encodings import FakeKind, table_of
 from protocols.mechanisms.mechanism import Budget, Channel, Mechanism
 from protocols.mechanisms.record import MechanismRecord
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
-from protocols.randomness.keystream import text_id
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
@@ -114,8 +114,9 @@ class Question:
         By their UTF-8 bytes where the mechanism knows no order, paddings last; as listed where a hash, a prior, a
         grid or a threshold does; of ordered values as listed or reversed, whichever is smaller.
         """
-        as_listed, encoded = np.arange(self.listed.k), [value.encode() for value in self.listed.values]
-        if self._kind in ("hashed", "fresh", "plane", "threshold") or self.attribute.prior is not None:
+        as_listed, kind = np.arange(self.listed.k), self.mechanism.encoding.kind
+        encoded = [value.encode() for value in self.listed.values]
+        if kind in ("hashed", "fresh", "plane", "threshold") or self.attribute.prior is not None:
             return as_listed
         if isinstance(self.mechanism.first, MatrixRound):
             return as_listed if encoded <= encoded[::-1] else as_listed[::-1]
@@ -135,26 +136,24 @@ class Question:
     @cached_property
     def id(self) -> str:
         """The same in every survey that asks the same: its memos are keyed by it."""
-        encoding = self.mechanism.encoding.terms
-        parameter = next((number for key, number in encoding.items() if key in ("g", "d", "slots")), 0)
-        texts = ["question", self._kind, str(parameter), str(self.listed.k), self.fake_kind or ""]
+        encoding = self.mechanism.encoding
+        parameter = next((number for key, number in encoding.terms.items() if key in ("g", "d", "slots")), 0)
+        texts = ["question", encoding.kind, str(parameter), str(self.listed.k), self.fake_kind or ""]
         texts += [" ".join(self.tables["traits"]), " ".join(self.tables["first"]), str(len(self.sources))]
         for source in self.sources:
             texts += [source.name, source.other or "", "" if source.grid is None else source.grid.written]
-        return text_id(*texts, *(self.listed.values[place] for place in self.order.tolist()))
-
-    @property
-    def _kind(self) -> str:
-        return str(self.mechanism.encoding.terms["kind"])
+        return hashed(*texts, *(self.listed.values[place] for place in self.order.tolist()))
 
     @cached_property
     def tables(self) -> dict[str, tuple[str, ...]]:
         """Digests of all integers that its answers are drawn with (PROTOCOLS 8)."""
         encoding, second = self.mechanism.encoding, self.mechanism.second
+        noisy = None if self.fake is None or self.fake_kind != "noisy" else table_of(tuple(self.fake.tolist())).integers
+        memos = encoding.inner.memo_tables(self.mechanism.first, self.fake if self.fake_kind == "bare" else None)
         drawn = {
             "traits": encoding.trait_tables(),
-            "first": encoding.memo_tables(self.mechanism.first, self.fake_kind, self.fake),
-            "second": () if second is None else encoding.report_tables(second),
+            "first": memos if noisy is None else (*memos, noisy),
+            "second": () if second is None else encoding.inner.report_tables(second),
         }
         return {part: tuple(map(digest, tables)) for part, tables in drawn.items()}
 
@@ -179,7 +178,8 @@ class Question:
     @cached_property
     def variance(self) -> float:
         """n times the variance of an estimate at frequency 0, by which mechanisms are compared; 0 of a matrix."""
-        return variance_at_zero(self.channel) if isinstance(self.channel, SupportChannel) else 0.0
+        channel = self.channel
+        return float(channel.variance(np.zeros(self.k)).mean()) if isinstance(channel, SupportChannel) else 0.0
 
     @cached_property
     def memo_channel(self) -> Channel:

@@ -14,6 +14,8 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Column, Devices, Mask, Places, Tokens, Traits, Values
+from protocols.mechanisms.encodings import Direct, table_of
+from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
 from protocols.randomness.sampling import Table, below, uniform
@@ -154,13 +156,20 @@ class Respondent:
         return np.where(words[:, 0] != 0, words[:, 0], words[:, 1] | np.uint64(1))
 
     def _first_round(self, question: Question, cells: Values, draws: Draws) -> Column:
-        """Round 1 of the truth; of a fake where the device was given another attribute."""
-        mechanism = question.mechanism
-        kind = question.fake_kind
-        if kind is None:
+        """Round 1 of the truth; of a fake where the device was given another attribute (PROTOCOLS 4).
+
+        A fake is the vector of no value (`zero`), or a drawn value: bare, or perturbed like a true one (`noisy`).
+        """
+        mechanism, fakes = question.mechanism, question.fake
+        encoding, noise = mechanism.encoding, mechanism.first
+        if question.fake_kind is None:
             return mechanism.memoise(cells, draws)
         own = self.sampled(draws.devices) == self.scheme.place(question)
-        return mechanism.encoding.hide(cells, own, kind, question.fake, mechanism.first, draws)
+        if fakes is not None and question.fake_kind == "bare":
+            assert isinstance(encoding, Direct) and isinstance(noise, Flip), "only symbols have bare fakes"
+            return encoding.hide(cells, own, fakes, noise, draws)
+        drawn = encoding.k if fakes is None else table_of(tuple(fakes.tolist())).sample(draws.fork(2))
+        return mechanism.memoise(np.where(own, cells, drawn), draws)
 
     def traits(self, question: Question, devices: Devices) -> Traits:
         """What each device keeps for life and shows in its answers to this question: its hash, buckets or slot."""

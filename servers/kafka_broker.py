@@ -56,9 +56,7 @@ class KafkaBroker(ServerProcess):
         """What a Kafka client takes as bootstrap server."""
         return f"127.0.0.1:{self.port}"
 
-    @property
-    def address(self) -> str:
-        return self.bootstrap
+    address = bootstrap
 
     def prepare(self) -> list[str]:
         logging = f"-Dlog4j2.configurationFile={DEPLOY / 'log4j2.xml'}"

@@ -40,10 +40,8 @@ def kafka_version() -> str:
 
 def cache_directory() -> Path:
     """Where fetched files are kept: HEARSAY_CACHE, else a directory in the user's cache."""
-    chosen = os.environ.get("HEARSAY_CACHE")
-    if chosen:
-        return Path(chosen)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "hearsay"
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("HEARSAY_CACHE") or users / "hearsay")
 
 
 def jars_directory() -> Path:
@@ -84,11 +82,7 @@ def _fetch(into: Path) -> None:
 
 
 def _program(name: str, home: str, title: str, hint: str) -> Path:
-    if home in os.environ:
-        program = Path(os.environ[home]) / "bin" / name
-        if os.access(program, os.X_OK):
-            return program
-    found = shutil.which(name)
+    found = shutil.which(name, path=f"{os.environ[home]}/bin" if home in os.environ else None) or shutil.which(name)
     if found is None:
         raise ServerError(f"{title} is not installed", hint)
     return Path(found)

@@ -155,9 +155,7 @@ class RedisServer(ServerProcess):
         """What `redis.Redis.from_url` takes."""
         return f"redis://127.0.0.1:{self.port}/0" if self.port else f"unix://{self.socket}?db=0"
 
-    @property
-    def address(self) -> str:
-        return self.url
+    address = url
 
     def prepare(self) -> list[str]:
         program = self._executable or embedded_program()
@@ -192,11 +190,6 @@ class RedisServer(ServerProcess):
             with suppress(FileNotFoundError):
                 self.socket.parent.rmdir()
 
-    @property
-    def could_not_write(self) -> bool:
-        """Whether the last it logged is that it could not write, after which it ends."""
-        return any(words in self.tail(4) for words in ("AOF write error", "No space left on device"))
-
 
 @contextmanager
 def local(directory: Path) -> Iterator[RedisServer]:
@@ -211,7 +204,7 @@ def local(directory: Path) -> Iterator[RedisServer]:
         try:
             yield server.ensure()
         except HearsayError:  # of a client that lost its connection, or of a start that failed
-            if not server.could_not_write:
+            if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
                 raise
             raise ServerError(
                 f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",

@@ -15,7 +15,7 @@ import re
 import ssl
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import (
@@ -28,7 +28,7 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from protocols.errors import SettingsError
 from servers.private_files import read_limited
@@ -41,21 +41,6 @@ CLOCK_KEY_BYTES = 16
 FORMER = {f"{PREFIX}GATEWAY_KEY", f"{PREFIX}GATEWAY_KEY_FILE"}
 TOKEN_CHARACTERS = 16
 """The shortest token accepted for a dashboard."""
-
-
-def _without_replaced(values: dict[str, Any], by: dict[str, Any]) -> dict[str, Any]:
-    """Settings without the secrets that others replace, be it by the secret or by the name of its file.
-
-    >>> _without_replaced({"key_file": "/a", "redis": {"password": "b", "url": "c"}}, {"key": "d", "redis": {}})
-    {'redis': {'password': 'b', 'url': 'c'}}
-    """
-    kept = {}
-    for name, value in values.items():
-        if isinstance(value, dict) and isinstance(by.get(name), dict):
-            kept[name] = _without_replaced(value, by[name])
-        elif not {f"{name}_file", name.removesuffix("_file")} & (set(by) - {name}):
-            kept[name] = value
-    return kept
 
 
 class _Section(BaseModel):
@@ -239,10 +224,6 @@ class Settings(_Section, BaseSettings):
             raise ValueError("a password in the address of a sink would be printed: put it in PGPASSWORD")
         return sinks
 
-    @property
-    def sink_addresses(self) -> list[str]:
-        return self.sinks.split()
-
     @classmethod
     def settings_customise_sources(
         cls,
@@ -253,11 +234,11 @@ class Settings(_Section, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Variables, then the file, of which a variable replaces both ways to give the same secret."""
-
-        def file() -> dict[str, Any]:
-            return _without_replaced(dotenv_settings(), env_settings())
-
-        return init_settings, env_settings, cast(PydanticBaseSettingsSource, file)
+        assert isinstance(env_settings, EnvSettingsSource) and isinstance(dotenv_settings, EnvSettingsSource)
+        given = {name.removesuffix("_file") for name in env_settings.env_vars}
+        lines = dotenv_settings.env_vars.items()
+        dotenv_settings.env_vars = {name: line for name, line in lines if name.removesuffix("_file") not in given}
+        return init_settings, env_settings, dotenv_settings
 
     @field_validator("clock_key", "presence_key")
     @classmethod

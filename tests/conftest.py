@@ -1,11 +1,13 @@
 """Real servers for the tests that need them: started when the first such test asks, stopped at the end."""
 
+import gc
 import itertools
 import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 import redis
@@ -16,12 +18,17 @@ from bench._processes import ServerProcess
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.respondent import Respondent
+from protocols.scheme import Scheme
 from servers import ports
 from servers.kafka_broker import SHORT_LIVED, KafkaBroker
 from servers.redis_server import RedisServer, embedded_program, release_of
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, create
+from tests.helpers.counting import Counting, NewCounting
 from tests.helpers.nursery import launch
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 # The same examples every time, and no test that asserts a time: whatever fails here fails everywhere.
 settings.register_profile(
@@ -35,6 +42,11 @@ providers.is_local_module_file = lambda path: False
 def pytest_report_header() -> str:
     seed = os.environ.get("PYTHONHASHSEED", "random")
     return f"seeds: PYTHONHASHSEED={seed}; hypothesis is derandomized; every other seed is a number in its test"
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays: the garbage collector need not look at it again and again."""
+    gc.freeze()
 
 
 SHARED = {"module", "package", "session"}
@@ -131,6 +143,15 @@ def redis_executable(request: pytest.FixtureRequest) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def browser() -> Iterator["Browser"]:
+    """A browser. It ends with its module: in a process that drives one, others cannot run a loop of their own."""
+    from tests.helpers.browser import open_browser
+
+    with open_browser() as browser:
+        yield browser
+
+
 @pytest.fixture(scope="session")
 def kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaBroker]:
     """A running broker, shared by all tests that use one. Whoever kills it starts it again."""
@@ -158,5 +179,15 @@ def fresh_topics(kafka_settings: KafkaSettings) -> Callable[..., Topics]:
         topics = Topics(next(_prefixes), **shape)
         create(kafka_settings, topics)
         return topics
+
+    return make
+
+
+@pytest.fixture
+def new_counting(kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path) -> NewCounting:
+    """Make topics that no other test uses, with surveys: `new_counting(SCHEME, partitions=3, merge_partitions=2)`."""
+
+    def make(*schemes: Scheme, **shape: int) -> Counting:
+        return Counting(kafka_settings, fresh_topics(**shape), tmp_path).publish(*schemes)
 
     return make

@@ -8,7 +8,8 @@ manifest: it is published after them, and read only if all of them are there.
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import Any
 
 from pydantic import BaseModel
 from pydantic_core import from_json, to_json
@@ -19,12 +20,8 @@ SHORT = 4
 """Lists with at most so many entries are not moved to pieces."""
 
 
-class Range(NamedTuple):
-    """Some consecutive entries of a column. `path` is its place in the result, as a JSON Pointer (RFC 6901)."""
-
-    path: str
-    begin: int
-    entries: list[Any]
+Range = dict[str, Any]
+"""Consecutive `entries` of a column from `begin` on; `path` is its place in the result, a JSON Pointer (RFC 6901)."""
 
 
 def digest(value: bytes) -> str:
@@ -56,14 +53,14 @@ def join(tree: dict[str, Any], pieces: Sequence[bytes]) -> None:
     ranges: dict[str, list[Range]] = defaultdict(list)
     for piece in pieces:
         for column in decode(piece)["columns"]:
-            ranges[column["path"]].append(Range(**column))
+            ranges[column["path"]].append(column)
     for path, parts in ranges.items():
         *steps, last = path.removeprefix("/").split("/")
         place: Any = tree
         for step in steps:
             place = place[_index(place, step)]
-        ordered = sorted(parts, key=lambda part: part.begin)
-        place[_index(place, last)] = [entry for part in ordered for entry in part.entries]
+        ordered = sorted(parts, key=itemgetter("begin"))
+        place[_index(place, last)] = [entry for part in ordered for entry in part["entries"]]
     tree["pieces"] = []
 
 
@@ -80,24 +77,24 @@ def _take_columns(tree: Any, path: str = "") -> Iterator[Range]:
         if isinstance(inner, list) and {dict, list}.isdisjoint(map(type, inner)):
             if len(inner) > SHORT:
                 tree[step] = []
-                yield Range(here, 0, inner)
+                yield {"path": here, "begin": 0, "entries": inner}
         else:
             yield from _take_columns(inner, here)
 
 
 def _pieces(columns: list[Range], version: int, limit: int) -> Iterator[bytes]:
     """Pieces of at most `limit` bytes: the columns are halved, then the values of a single column."""
-    listed = [{"path": path, "begin": begin, "entries": entries} for path, begin, entries in columns]
-    piece = compress(to_json({"schema_version": version, "columns": listed}))
-    if len(piece) <= limit or (len(columns) == 1 and len(columns[0].entries) == 1):
+    piece = compress(to_json({"schema_version": version, "columns": columns}))
+    if len(piece) <= limit or (len(columns) == 1 and len(columns[0]["entries"]) == 1):
         yield piece
         return
     if len(columns) > 1:
         middle = len(columns) // 2
         halves = columns[:middle], columns[middle:]
     else:
-        ((path, begin, entries),) = columns
-        middle = len(entries) // 2
-        halves = [Range(path, begin, entries[:middle])], [Range(path, begin + middle, entries[middle:])]
+        (column,) = columns
+        middle = len(column["entries"]) // 2
+        first, second = column["entries"][:middle], column["entries"][middle:]
+        halves = [column | {"entries": first}], [column | {"begin": column["begin"] + middle, "entries": second}]
     for half in halves:
         yield from _pieces(half, version, limit)

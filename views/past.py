@@ -1,18 +1,17 @@
 """What views are made from: the finals of consecutive periods, or what is open of a survey."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from analytics.estimation import CellNoise, exact
 from analytics.mobility import Answers, CountHistory
-from analytics.windows import ByGap, UnitSum, UnitSums
+from analytics.windows import ByGap, UnitSum
 from protocols.arrays import Whole
-from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits
 from stream_app.counting import Statistics
 from stream_app.finals import Final, Release, Status, sums_of_period
@@ -91,57 +90,42 @@ class PeriodAnswers:
         total = sum(sizes[kind] for kind in scheme.kinds) if sizes.keys() >= set(scheme.kinds) else None
         visitors = exact(np.array(np.inf if total is None else total))
         answers = {
-            q.name: Answers(
-                q.channel,
-                sizes[q.name],
-                counted[q.name].supports,
-                visitors,
-                CellNoise.of(scheme, q.name),
-                q.attribute.correction,
-            )
+            q.name: Answers(q, sizes[q.name], counted[q.name].supports, visitors, CellNoise.of(scheme, q.name))
             for q in scheme.questions
             if q.name in counted
         }
         return PeriodAnswers(counted, answers, total)
 
 
-def history_of(scheme: Scheme, finals: Iterable[Final]) -> CountHistory:
+def history_of(scheme: Scheme, finals: Sequence[Final]) -> CountHistory:
     """The counts of consecutive finals, as windows add them up."""
-    by_gaps, gaps = scheme.survey.visitors is None, np.arange(1, scheme.survey.horizon + 1)
-    units: UnitSums = {}
-    newest: UnitSum | None = None
-    names = [*(q.name for q in scheme.questions), *([PRESENCE_ONLY] if scheme.takes_turns else [])]
-    sizes = {**{q.name: q.k for q in scheme.questions}, PRESENCE_ONLY: 0}
-    reports: dict[str, list[ByGap]] = {name: [] for name in names}
-    supports: dict[str, list[ByGap]] = {name: [] for name in names}
-    agreed: list[ByGap] = []
-    ranges: list[NDArray[np.int64] | None] = []
+    horizon, kinds = scheme.survey.horizon, set(scheme.kinds)
     nothing = np.zeros(0, dtype=np.int64)
-    periods = []
-    for final in finals:
-        periods.append(final.period)
-        counts = final.counts
-        complete = isinstance(counts, Release) or counts.keys() >= set(scheme.kinds)
-        if not by_gaps:
-            units, newest = final.units, _newest(scheme, final)
-            counts = _all_flags(counts)
-        ranges.append((_firsts(counts) if complete else nothing) if final.ranges else None)
-        for name in names:
-            if isinstance(counts, Release):
-                reports[name].append(ByGap(gaps, counts.n[name]))
-                supports[name].append(ByGap(gaps[-1:], counts.N[name][None]))  # of all gaps: for periods on their own
-            elif name in counts:
-                known = counts[name].gaps.astype(np.int64)
-                if final.ranges:  # nobody reported before period 0: what begins after the period are new visitors
-                    known = np.where(known > final.period, scheme.survey.horizon, known)
-                reports[name].append(ByGap(known, counts[name].n))
-                supports[name].append(ByGap(known, counts[name].N))
-            else:
-                reports[name].append(ByGap(nothing, nothing))
-                supports[name].append(ByGap(nothing, np.zeros((0, sizes[name]), dtype=np.int64)))
+    supports: dict[str, list[ByGap]] = {q.name: [] for q in scheme.questions}
+    reports = {name: np.zeros((len(finals), horizon), dtype=np.int64) for name in {*supports, *kinds}}
+    agreed, ranges = list[Whole](), list[Whole | None]()
+    for row, final in enumerate(finals):
+        counts = final.counts if scheme.survey.visitors is None else _all_flags(final.counts)
         if isinstance(counts, Release):
-            agreed.append(ByGap(gaps, counts.agreed.cells))
-    return CountHistory(scheme, periods[0], reports, supports, agreed or None, ranges, units, newest)
+            agreed.append(counts.agreed.cells)
+            ranges.append(None)
+            for name, n in counts.n.items():
+                reports[name][row] = n
+            for name, of_all in supports.items():
+                of_all.append(ByGap(np.array([horizon]), counts.N[name][None]))  # of all gaps: for single periods
+            continue
+        gaps = {name: found.gaps.astype(np.int64) for name, found in counts.items()}
+        ranges.append((next(iter(gaps.values())) if counts.keys() >= kinds else nothing) if final.ranges else None)
+        if final.ranges:  # nobody reported before period 0: what begins after the period are new visitors
+            gaps = {name: np.where(known > final.period, horizon, known) for name, known in gaps.items()}
+        for name, found in counts.items():
+            reports[name][row, gaps[name] - 1] = found.n
+        for q in scheme.questions:
+            own = counts[q.name].N if q.name in counts else np.zeros((0, q.k), dtype=np.int64)
+            supports[q.name].append(ByGap(gaps.get(q.name, nothing), own))
+    cells = np.array(agreed, dtype=np.int64) if agreed else None
+    units = {} if scheme.survey.visitors is None else finals[-1].units
+    return CountHistory(scheme, finals[0].period, reports, supports, cells, ranges, units, _newest(scheme, finals[-1]))
 
 
 def _newest(scheme: Scheme, final: Final) -> UnitSum | None:
@@ -167,9 +151,3 @@ def _all_flags(counts: Mapping[str, Statistics] | Release) -> Mapping[str, Stati
         name: replace(found, gaps=np.ones(1, np.uint16), n=found.n.sum(keepdims=True), N=found.supports[None])
         for name, found in counts.items()
     }
-
-
-def _firsts(counts: Mapping[str, Statistics] | Release) -> NDArray[np.int64]:
-    """The first gaps of the ranges, which all questions share."""
-    assert not isinstance(counts, Release)
-    return next(iter(counts.values())).gaps.astype(np.int64)

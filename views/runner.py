@@ -98,7 +98,7 @@ class Runner:
         results = [(view, view.make(past)) for view in self._views if not view.topic.replaced]
         for view, result in results:  # all of them, or none if one cannot be made
             self._give(survey, view, key, result)
-        survey.done(past.period)
+        survey.through = past.period
         return True
 
     def _make_open(self, survey: "SurveyFinals") -> None:
@@ -178,7 +178,7 @@ class SurveyFinals:
         self.reached = reached
         self.scheme = scheme
         self._reach = reach
-        self._through = min(reached)
+        self.through = min(reached)  # results are made
         self._values: dict[int, bytes] = {}
         self._counted: dict[int, bytes] = {}
         self._first = 0  # of the consecutive finals up to the newest
@@ -194,18 +194,14 @@ class SurveyFinals:
         self._values[period] = value
         self._values.pop(period - self._reach, None)
         self._first = self._first if period - 1 in self._values else period
-        if period <= self._through:
+        if period <= self.through:
             return None
         first = max(self._first, period - self._reach + 1)
         return Past(self.scheme, _Decoded(self._final, range(first, period + 1)), self._memory)
 
     @property
     def first_needed(self) -> int:
-        return self._through + 2 - self._reach
-
-    def done(self, period: int) -> None:
-        """Results of a period are made."""
-        self._through = period
+        return self.through + 2 - self._reach
 
     def take_open(self, key: FinalKey, message: Output) -> None:
         if key.period is None:

@@ -3,8 +3,8 @@
 from analytics.estimation.consistent_shares import consistent_shares, decimals, shortened
 from analytics.estimation.estimates import estimate, estimate_all, exact, variance
 from analytics.estimation.likelihood import most_likely
-from analytics.estimation.noised import CellNoise, estimate_noised
+from analytics.estimation.noised import CellNoise
 from analytics.estimation.ordered import early_stopped
 from analytics.estimation.pairs import shrunk
 from analytics.estimation.places import fitted_places
-from analytics.estimation.votes import covariance, nearest, norm_sub, unbiased, with_votes
+from analytics.estimation.votes import nearest, norm_sub

@@ -3,8 +3,8 @@
 Numbers have as many decimals as their errors carry: more would be noise, and several times the bytes.
 """
 
-from dataclasses import dataclass
 from math import ceil, log10
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,8 +20,7 @@ MOST_DECIMALS = 15
 LEAST_DECIMALS_OF_SHARES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class ConsistentShares:
+class ConsistentShares(NamedTuple):
     """Shares that are non-negative and sum to 1, or to the size of padded sets.
 
     They have intervals only if the values have an order.
@@ -82,8 +81,7 @@ def shortened(estimates: Estimates) -> Estimates:
     places = decimals(estimates.error)
     if places is None:
         return estimates
-    parts = estimates.value, estimates.error, estimates.low, estimates.high
-    return Estimates(*(np.round(part, places) + 0.0 for part in parts))  # + 0.0: no negative zero
+    return Estimates(*(np.round(part, places) + 0.0 for part in estimates.parts))  # + 0.0: no negative zero
 
 
 def shortened_consistent(consistent: ConsistentShares, error: Floats) -> ConsistentShares:

@@ -15,7 +15,7 @@ Products and ratios of estimated quantities have intervals that are as asymmetri
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
 from typing import Any
@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from analytics.estimation.noised import CellNoise, vote_sums, wider_quantile
 from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
@@ -46,10 +47,10 @@ class Estimates:
     high: Floats
 
     def __getitem__(self, index: Any) -> "Estimates":
-        return Estimates(*(np.asarray(part[index]) for part in self._parts))
+        return Estimates(*(np.asarray(part[index]) for part in self.parts))
 
     @property
-    def _parts(self) -> tuple[Floats, Floats, Floats, Floats]:
+    def parts(self) -> tuple[Floats, Floats, Floats, Floats]:
         return self.value, self.error, self.low, self.high
 
 
@@ -60,6 +61,7 @@ def estimate(
     *,
     population: ArrayLike | None = None,
     groups: Mask | None = None,
+    noise: CellNoise | None = None,
     confidence: float = CONFIDENCE,
 ) -> Estimates:
     """Frequencies from support counts: `counts[..., value]` out of `n[...]` reports, one per device.
@@ -67,7 +69,7 @@ def estimate(
     `population` is the number of people the estimate is about: None if the reports are a sample of an unlimited
     population, `n` if it is about those who reported, all visitors if only some of them were asked (SMP).
     `groups[group, value]` adds up values (areas into regions) with their covariances; without it every value is its own
-    group.
+    group. With `noise` on the counts and on n, see `noised`.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import grr
@@ -77,6 +79,11 @@ def estimate(
     ([0.933, 0.067], [0.0099, 0.0099])
     >>> estimate([7000, 3000], 10_000, channel, population=10_000).error.round(4).tolist()
     [0.0096, 0.0096]
+    >>> noised = estimate([7012, 2985], 10_040, channel, population=10_040, noise=CellNoise(200.0, 1800.0, 1))
+    >>> noised.value.round(3).tolist(), noised.error.round(4).tolist()
+    ([0.929, 0.061], [0.0119, 0.0104])
+    >>> estimate([7, 2], 10, channel, noise=CellNoise(200.0, 1800.0, 1)).high.tolist()
+    [1.0, 1.0]
     >>> estimate([0, 0], 0, channel).high.tolist()
     [1.0, 1.0]
     """
@@ -88,6 +95,8 @@ def estimate(
         )
     if isinstance(channel, PlanarChannel):
         return estimate_places(counts, n, channel, population, groups, confidence)
+    if noise is not None and isinstance(channel, SupportChannel):  # how many answers are about each slot has noise, too
+        channel = replace(channel, slots=0)
     reports = n[..., None]
     parts, slotted = (channel.parts, channel.slots > 0) if isinstance(channel, SupportChannel) else (1, False)
     if parts > 1 and groups is None:  # how many answers are about each slot is known, and n would know less
@@ -97,13 +106,36 @@ def estimate(
     frequencies = unbiased(counts / reports, channel)
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
-    value = frequencies if groups is None else frequencies @ groups.T
+    value = np.where(known, frequencies if groups is None else frequencies @ groups.T, np.nan)
     most = largest(channel, groups)
     if most > 1 or slotted:  # devices have a number of a group's values: how much it varies among them is not known
         population = None
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
-    squared = (1 if groups is not None else parts) - drawn
-    return _score(value, inside, outside, drawn, squared, reports, known, confidence, most)
+    squared, slope = (1 if groups is not None else parts) - drawn, inside - outside - drawn
+    possible = np.clip(value, 0, most)
+    variance = np.maximum(outside + slope * possible - squared * possible**2, 0) / reports
+    z: Floats | float = quantile(confidence)
+    constant, of_supports, of_reports = (np.zeros(1) for _ in range(3))
+    if noise is not None:
+        squares, fourths, constant = vote_sums(channel, groups)
+        of_supports, of_reports = noise.supports * squares / reports**2, noise.reports / reports**2
+        from_reports = (possible - constant) ** 2 * of_reports
+        variance += of_supports + from_reports
+        fourth = noise.supports**2 * fourths / reports**4 + from_reports**2 / noise.cells
+        z = wider_quantile(quantile(confidence), 3 * fourth / variance**2)
+    z2 = z**2 / reports
+    a = 1 + z2 * squared - z**2 * of_reports
+    middle = value + z2 * slope / 2 - z**2 * constant * of_reports
+    square = middle**2 - a * (value**2 - z2 * outside - z**2 * (of_supports + constant**2 * of_reports))
+    half_width = np.sqrt(np.maximum(square, 0))
+    bounded = known if noise is None else known & (a > 0) & (square >= 0)
+    low, high = ((middle + side * half_width) / np.where(bounded, a, 1) for side in (-1, 1))
+    return Estimates(
+        value,
+        np.where(known, np.sqrt(variance), np.inf),
+        np.where(bounded, low, np.fmin(value, 0)),
+        np.where(bounded, high, np.fmax(value, most)),
+    )
 
 
 def largest(channel: Channel, groups: Mask | None) -> float:
@@ -174,33 +206,6 @@ def estimate_places(
             half = quantile(confidence) * error
             found[(slice(None), *place)] = shares, error, np.maximum(shares - half, 0), np.minimum(shares + half, 1)
     return Estimates(*found)
-
-
-def _score(
-    value: Floats,
-    inside: Floats,
-    outside: Floats,
-    drawn: Floats,
-    squared: Floats,
-    n: Floats,
-    known: Mask,
-    confidence: float,
-    most: float,
-) -> Estimates:
-    slope = inside - outside - drawn
-    possible = np.clip(value, 0, most)
-    variance = (outside + slope * possible - squared * possible**2) / n
-    error = np.sqrt(np.maximum(variance, 0))
-    z2 = quantile(confidence) ** 2 / n
-    a = 1 + z2 * squared
-    middle = value + z2 * slope / 2
-    half_width = np.sqrt(np.maximum(middle**2 - a * (value**2 - z2 * outside), 0))
-    return Estimates(
-        np.where(known, value, np.nan),
-        np.where(known, error, np.inf),
-        np.where(known, (middle - half_width) / a, 0.0),
-        np.where(known, (middle + half_width) / a, most),
-    )
 
 
 def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: ArrayLike | None = None) -> Floats:

@@ -15,12 +15,13 @@ a spike). It is about a quarter shorter than the interval of the unbiased estima
 
 import numpy as np
 
-from analytics.estimation.stopping import PARTS, advance, best_steps, seeded
+from analytics.estimation.stopping import PARTS, advance, held_out, last_within, seeded
 from analytics.estimation.votes import unbiased
 from protocols.arrays import Floats, Whole
 from protocols.mechanisms import MatrixChannel
 
 MOST_STEPS = 1500
+AS_GOOD = 0.1  # where the truth is a spike, many steps gain little likelihood of held-out reports but much accuracy
 MOST_WORK = 2_000_000_000  # multiplications: bounds the steps and the resamples for attributes with many values
 RESAMPLES = (20, 60)  # fewest and most
 ONE_THREAD = 1 << 18  # multiplications of a matrix product for which BLAS starts no threads
@@ -42,7 +43,7 @@ def early_stopped(counts: Whole, channel: MatrixChannel) -> tuple[Floats, int]:
     True
     """
     most = max(1, min(MOST_STEPS, MOST_WORK // (2 * PARTS * channel.k**2)))
-    steps = best_steps(counts, _InBlocks(channel.matrix, PARTS), most)
+    steps = last_within(held_out(counts, _InBlocks(channel.matrix, PARTS), most), AS_GOOD)
     return advance(counts[None] / counts.sum(), _InBlocks(channel.matrix, 1), steps)[0], steps
 
 

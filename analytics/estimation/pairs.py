@@ -56,14 +56,6 @@ class Table:
         return cls(shares.value, even, own, own * sqrt(total / (total**2 - float((own**2).sum()))))
 
 
-@dataclass(frozen=True, eq=False)
-class Pairs:
-    """Shares of all pairs, row by row: adjusted with errors and intervals, and consistent with intervals."""
-
-    adjusted: Estimates
-    consistent: ConsistentShares
-
-
 def fitted_pairs(
     estimates: Estimates,
     table: Table,
@@ -71,18 +63,21 @@ def fitted_pairs(
     rows: Table | None,
     columns: Table | None,
     population: float = np.inf,
-) -> Pairs:
-    """The tables of a cross from its estimates and their table. An absent margin is not used.
+) -> tuple[Estimates, ConsistentShares]:
+    """The shares of all pairs, row by row, from their estimates and their table: adjusted, and consistent.
+
+    An absent margin is not used.
 
     The interval of an adjusted share is that of the estimate, moved to it, and narrower as its error is smaller: it is
     as lopsided near 0. Of a consistent share it is the same one, cut to what a share can be.
 
     >>> rows = Table(np.array([0.5, 0.5]), 1e-6, np.full(2, 1e-6), np.zeros(2))
     >>> shares = Estimates(*np.array([[0.4, 0.2, 0.5, -0.1], [0.1] * 4, [0.2, 0, 0.3, -0.3], [0.6, 0.4, 0.7, 0.1]]))
-    >>> found = fitted_pairs(shares, Table(shares.value, 0.01, np.full(4, 0.01), np.zeros(4)), (2, 2), rows, None)
-    >>> found.adjusted.value.round(3).tolist(), found.adjusted.error.round(3).tolist()
+    >>> table = Table(shares.value, 0.01, np.full(4, 0.01), np.zeros(4))
+    >>> found, consistent = fitted_pairs(shares, table, (2, 2), rows, None)
+    >>> found.value.round(3).tolist(), found.error.round(3).tolist()
     ([0.35, 0.15, 0.55, -0.05], [0.071, 0.071, 0.071, 0.071])
-    >>> found.adjusted.low.round(3).tolist(), found.consistent.value.round(3).tolist()
+    >>> found.low.round(3).tolist(), consistent.value.round(3).tolist()
     ([0.209, 0.009, 0.409, -0.191], [0.437, 0.063, 0.463, 0.037])
     """
     value, variance = _adjusted(table, shape, rows, columns)
@@ -98,7 +93,7 @@ def fitted_pairs(
     )
     consistent = shrunk(value, table.even, norm_sub(value.sum(axis=1)), norm_sub(value.sum(axis=0))).ravel()
     low, high = np.minimum(adjusted.low, consistent), np.maximum(adjusted.high, consistent)
-    return Pairs(adjusted, ConsistentShares(consistent, np.clip(low, 0, 1), np.clip(high, 0, 1)))
+    return adjusted, ConsistentShares(consistent, np.clip(low, 0, 1), np.clip(high, 0, 1))
 
 
 def shrunk(value: Floats, variance: float, rows: Floats, columns: Floats) -> Floats:

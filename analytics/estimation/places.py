@@ -2,14 +2,16 @@
 
 Inverting the displacement would amplify its noise beyond use. Stopping early smooths instead, so the estimate is off:
 it takes from peaks and gives to what is around them. Intervals must contain that, and nothing in the estimate shows it.
-So errors are measured on other towns, whose truth is known: people are drawn from what many more steps give, their
-reports are drawn and fitted in as many steps as the estimate, and compared with where these people are. More steps give
-rougher shares than the estimate. They must: towns as smooth as the estimate would hide what stopping has removed. Where
-the true town is smooth, intervals are wider than they need be.
+So errors are measured on other towns, whose truth is known: people are drawn from what more steps give, their reports
+are drawn and fitted in as many steps as the estimate, and compared with where these people are. More steps give rougher
+shares. Their number is the largest that held-out reports do not contradict: towns must be as rough as the true one may
+be. Reports of a smooth town soon contradict; those of a sparse one never do, and then it is the likeliest shares. Even
+these have leaked from single cells into empty ones, which refits show: shares are divided by what they become.
 
-The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the
-mean over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports
-do not say. A cell whose estimate is 0 would otherwise have no error, though somebody may be there.
+The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the mean
+over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports do not
+say. It is the mean over cells where somebody is. Cells where nobody is have no error, and where most of them are empty
+they would hide what intervals are for: that the people of a few cells may be in others.
 """
 
 from functools import lru_cache
@@ -17,14 +19,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analytics.estimation.stopping import advance, best_steps, seeded
+from analytics.estimation.stopping import TINY, advance, held_out, last_within, seeded
 from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import PlanarChannel
 
 MOST_STEPS = 600
-DIVISIONS = 2  # into ten parts: a single one went on to the last step for one of 48 maps
-ROUGHER = 12  # times as many steps give what people of other towns are drawn from
+DIVISIONS = 2  # into ten parts
+POSSIBLE = 0.5  # by how much the log-likelihood of held-out reports may be below the best
+UNLIMITED = 12 * MOST_STEPS  # steps to what people of other towns are drawn from, if reports contradict no number
 TOWNS = 20
+SELDOM = 1e-6  # with smaller chances nobody is around, and what rounding leaves would be divided
 
 
 class Fit(NamedTuple):
@@ -53,23 +57,38 @@ def fit_places(counts: Whole, channel: PlanarChannel) -> Fit:
 
 def fitted_places(counts: Whole, channel: PlanarChannel) -> Floats:
     """The shares of the cells alone, without what intervals need."""
-    return advance(counts / counts.sum(), channel, best_steps(counts, channel, MOST_STEPS, DIVISIONS, 0.0))
+    return advance(counts / counts.sum(), channel, _steps(counts, channel)[0])
+
+
+def _steps(counts: Whole, channel: PlanarChannel) -> tuple[int, int]:
+    """To the estimate, and to the roughest shares that the reports do not contradict."""
+    likelihoods = held_out(counts, channel, MOST_STEPS, DIVISIONS, POSSIBLE)
+    most = last_within(likelihoods, POSSIBLE)
+    return last_within(likelihoods, 0.0), UNLIMITED if most == MOST_STEPS else most
 
 
 @lru_cache(maxsize=16)  # cells, groups and the consistent histogram all ask for it
 def _fitted(given: bytes, channel: PlanarChannel) -> Fit:
     counts = np.frombuffer(given, dtype="<i8").astype(np.int64)
     n, random = int(counts.sum()), seeded(counts)
-    steps = best_steps(counts, channel, MOST_STEPS, DIVISIONS, 0.0)
+    steps, most = _steps(counts, channel)
     shares = advance(counts / n, channel, steps)
-    rougher = advance(counts / n, channel, (ROUGHER - 1) * steps, shares)
-    people = random.multinomial(n, rougher / rougher.sum(), size=TOWNS) / n
-    expected = channel.support(people)
-    reports = random.multinomial(n, expected / expected.sum(axis=1, keepdims=True)) / n
+    rougher = advance(counts / n, channel, most - steps, shares)
+    refits = advance(_reports(rougher[None].repeat(TOWNS, axis=0), n, channel, random), channel, steps)
+    rougher = rougher**2 / np.maximum(refits.mean(axis=0), TINY)  # what stopping takes from a cell, it has taken before
+    rougher /= rougher.sum()
+    people = random.multinomial(n, rougher, size=TOWNS) / n
+    expected, reports = channel.support(people), _reports(people, n, channel, random)
     middle = (channel.k + channel.rounds[0].area.columns) // 2 % channel.k
     alike = (channel.support(np.eye(1, channel.k, middle)) ** 2).sum()  # the chance of two reports from a cell
     reports = expected + np.sqrt(1 - alike) * (reports - expected)  # people are given, and not drawn once more
     return Fit(shares, steps, rougher, people, advance(reports, channel, steps))
+
+
+def _reports(people: Floats, n: int, channel: PlanarChannel, random: np.random.Generator) -> Floats:
+    """How large a share of the n reports of each town names each cell."""
+    expected = channel.support(people)
+    return random.multinomial(n, expected / expected.sum(axis=-1, keepdims=True)) / n
 
 
 def spread_of(fit: Fit, channel: PlanarChannel, n: float, drawn: float, groups: Mask | None) -> tuple[Floats, Floats]:
@@ -79,8 +98,11 @@ def spread_of(fit: Fit, channel: PlanarChannel, n: float, drawn: float, groups: 
         shares, errors = (np.asarray(part @ groups.T.astype(np.float64)) for part in (shares, errors))
     others = drawn * (1 - drawn) * shares * (1 - shares) / n  # those who did not report are drawn, too
     squares = (errors**2).mean(axis=0) + others
-    few = squares * TOWNS / (TOWNS - 2)  # the variance of Student's t: a mean over few towns is itself off
-    return shares, np.sqrt(squares + channel.back(squares) if groups is None else few)
+    if groups is not None:
+        return shares, np.sqrt(squares * TOWNS / (TOWNS - 2))  # Student's t: a mean over few towns is itself off
+    there = fit.people > 0
+    around = channel.back((errors**2 * there).mean(axis=0)) / np.maximum(channel.back(there.mean(axis=0)), SELDOM)
+    return shares, np.sqrt(squares + np.maximum(around, 0))
 
 
 def covariance_of(fit: Fit, places: Places | None) -> Floats:

@@ -10,7 +10,7 @@ from analytics.estimation.estimates import CONFIDENCE, Estimates, quantile
 from protocols.arrays import Floats
 
 
-def set_sizes(paddings: Floats, spread: Floats, confidence: float = CONFIDENCE) -> Estimates:
+def set_sizes(paddings: Floats, spread: Floats) -> Estimates:
     """The shares of devices with 0, 1 .. values, of those with L or more, and the mean size, at most L of each device.
 
     `spread` is the covariance of the shares of paddings. Shares need not be between 0 and 1: they are unbiased.
@@ -24,5 +24,5 @@ def set_sizes(paddings: Floats, spread: Floats, confidence: float = CONFIDENCE) 
     value = weights @ paddings
     value[-2:] += 1, several
     error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", weights, spread, weights), 0))
-    half = quantile(confidence) * error
+    half = quantile(CONFIDENCE) * error
     return Estimates(value, error, value - half, value + half)

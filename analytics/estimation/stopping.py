@@ -15,7 +15,6 @@ import numpy as np
 from protocols.arrays import Floats, Whole
 
 PARTS = 10  # each is held out once
-AS_GOOD = 0.1  # difference in the log-likelihood of all held-out reports
 TINY = 1e-300
 
 
@@ -27,11 +26,10 @@ class Blur(Protocol):
     def back(self, votes: Floats) -> Floats: ...
 
 
-def best_steps(counts: Whole, blur: Blur, most: int, divisions: int = 1, as_good: float = AS_GOOD) -> int:
-    """How many steps make the held-out reports likeliest; at least one report.
+def held_out(counts: Whole, blur: Blur, most: int, divisions: int = 1, fall: float = 0.0) -> Floats:
+    """The log-likelihood of all held-out reports after each step; at least one report.
 
-    The search ends some time after their likelihood falls. Of steps that are practically as good the last is taken,
-    because where the truth is a spike, many steps gain little likelihood but much accuracy.
+    The search ends some time after it falls, and not before it has fallen so far.
     """
     random = seeded(counts)
     held = np.concatenate([random.multinomial(counts, np.full(PARTS, 1 / PARTS)).T for _ in range(divisions)])
@@ -44,12 +42,17 @@ def best_steps(counts: Whole, blur: Blur, most: int, divisions: int = 1, as_good
     for place in range(most):
         shares = shares * blur.back(observed / np.maximum(expected, TINY))
         expected = blur.support(shares)
-        likelihoods.append(float((held * np.log(np.maximum(expected, TINY))).sum()))
+        likelihoods.append(float((held * np.log(np.maximum(expected, TINY))).sum()) / divisions)
         if likelihoods[place] > likelihoods[best]:
             best = place
-        elif place >= 3 * best + 10:
+        elif place >= 3 * best + 10 and likelihoods[place] <= likelihoods[best] - fall:
             break
-    return int(np.flatnonzero(np.array(likelihoods) >= likelihoods[best] - as_good)[-1]) + 1
+    return np.array(likelihoods)
+
+
+def last_within(likelihoods: Floats, fall: float) -> int:
+    """The last number of steps with which held-out reports are not less likely by more than this."""
+    return int(np.flatnonzero(likelihoods >= likelihoods.max() - fall)[-1]) + 1
 
 
 def advance(observed: Floats, blur: Blur, steps: int, start: Floats | None = None) -> Floats:

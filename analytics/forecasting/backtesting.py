@@ -12,7 +12,6 @@ from math import pi, sqrt
 from typing import Any
 
 import numpy as np
-from scipy.stats import kstest, norm
 
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.fitting import fit
@@ -51,12 +50,15 @@ def score(outcome: Floats, mean: Floats, deviation: Floats, scale: float | None 
     >>> round(right.mae, 3), round(right.rmse, 3), round(right.mase, 3), right.coverage_95
     (0.333, 0.577, 0.167, 1.0)
     """
+    from scipy.special import ndtr  # takes a while to import
+    from scipy.stats import kstest  # takes over a second to import
+
     known = np.isfinite(outcome) & np.isfinite(mean)
     if not known.any():
         return None
     y, m, sd = outcome[known], mean[known], np.maximum(deviation[known], 1e-300)
     error = np.abs(y - m)
-    mae, place = float(error.mean()), norm.cdf((y - m) / sd)
+    mae, place = float(error.mean()), ndtr((y - m) / sd)
     return Scores(
         count=len(y),
         mae=mae,
@@ -78,8 +80,11 @@ def crps(y: Floats, mean: Floats, deviation: Floats) -> Floats:
     >>> crps(np.array([0.0]), np.array([0.0]), np.array([1.0])).round(4).tolist()
     [0.2337]
     """
+    from scipy.special import ndtr
+
     z = (y - mean) / deviation
-    return np.asarray(deviation * (z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / sqrt(pi)))
+    density = np.exp(-(z**2) / 2) / sqrt(2 * pi)
+    return np.asarray(deviation * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / sqrt(pi)))
 
 
 def interval_score(y: Floats, mean: Floats, deviation: Floats, confidence: float) -> Floats:
@@ -168,10 +173,7 @@ def _repeated(values: Floats, season: int, step: int) -> Floats:
 
 def _shifted(values: Floats, by: int) -> Floats:
     """Values of `by` periods ago, or of the newest period before that has one."""
-    filled = values.copy()
-    for t in range(1, len(filled)):
-        if np.isnan(filled[t]):
-            filled[t] = filled[t - 1]
+    filled = values[np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))]
     return np.concatenate([np.full(min(by, len(values)), np.nan), filled[: max(0, len(values) - by)]])
 
 

@@ -15,9 +15,9 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import Filter, log_likelihood, move, predict, rolling, update
+from analytics.forecasting.filtering import log_likelihood, move, predict, rolling, update
 from analytics.forecasting.fitting import Fit, fit
-from analytics.forecasting.series import Series, future_noise
+from analytics.forecasting.series import CYCLES, UNSEASONAL, Series, future_noise
 from analytics.forecasting.structure import Structure
 from protocols.arrays import Floats, Whole
 
@@ -56,40 +56,51 @@ def interval_ends(mean: Floats, deviation: Floats, confidence: float) -> tuple[F
     return mean - half, mean + half
 
 
-@dataclass(frozen=True, eq=False)
 class Tracked:
-    """A series that was filtered through its newest period: the state, which changes, and what it moves by."""
+    """A series that was filtered through its newest period, and goes on: an update costs the same however long it is.
 
-    fit: Fit
-    stretch: float
-    calibrated: int
-    filters: tuple[Filter, Filter]  # of the likeliest parameters, for means, and of cautious ones, for variances
+    The same series and the same periods after it give the same bits.
+    """
 
-    @classmethod
-    def of(cls, series: Series, structure: Structure, fitted: Fit | None = None) -> "Tracked":
+    def __init__(self, series: Series, structure: Structure, fitted: Fit | None = None) -> None:
         """Without `fitted`, the parameters are fitted to the series."""
-        fitted = fitted or fit(series, structure)
-        filters = fitted.filter(), fitted.filter(fitted.cautious)
-        regressors = fitted.structure.regressors(series.numbers(0, len(series)))
-        for one in filters:
+        self.fit, self.trained = fitted or fit(series, structure), series.known
+        self.stretch, self.calibrated = calibration(series, self.fit)
+        self.filters = self.fit.filter(), self.fit.filter(self.fit.cautious)  # for means, and for variances
+        regressors = self.fit.structure.regressors(series.numbers(0, len(series)))
+        for one in self.filters:
             log_likelihood(series.values, series.fresh, regressors, *one)
-        return cls(fitted, *calibration(series, fitted), filters)
+        # [kind, period]: as much as the size of future noise is averaged over
+        kept = CYCLES * structure.main if structure.main > 1 else UNSEASONAL
+        self._noise = np.stack([series.memo[-kept:], series.fresh[-kept:]])
 
-    def ahead(self, numbers: Whole) -> tuple[Floats, Floats]:
-        """The mean of the next periods, which have these numbers, and the calibrated variance of the model."""
-        regressors = self.fit.structure.regressors(numbers)
-        found = np.empty((2, 2, len(numbers)))
-        for one, (mean, variance) in zip(self.filters, found, strict=True):
-            predict(*one, regressors, mean, variance)
-        return found[0, 0], found[1, 1] * self.stretch**2
+    def forecast(self, numbers: Whole) -> Forecast:
+        """The next periods, which have these numbers."""
+        mean, model = self._ahead(numbers)
+        memo, fresh = future_noise(self._noise, self.fit.structure.main, len(numbers))
+        return Forecast(mean, model, memo, fresh, self.stretch, self.calibrated, self.trained, self.fit)
 
-    def take(self, value: float, fresh: float, numbers: Whole) -> None:
-        """Take in the next period, which has this one number; NaN: nothing was published."""
+    def take(self, value: float, fresh: float, memo: float, numbers: Whole) -> bool:
+        """Take in the next period, which has this one number; NaN: nothing was published.
+
+        Returns whether the value left the 99 % interval of its forecast.
+        """
+        (mean,), (model,) = self._ahead(numbers)
         (regressors,) = self.fit.structure.regressors(numbers)
         for x, p, q, phi, irregular in self.filters:
             move(x, p, q, phi)
             if not np.isnan(value):
                 update(x, p, regressors, value, fresh + irregular, np.empty(len(x)))
+        self._noise = np.concatenate([self._noise[:, 1:], [[memo], [fresh]]], axis=1)
+        return bool(abs(value - mean) > quantile(ALERT) * sqrt(model + fresh))
+
+    def _ahead(self, numbers: Whole) -> tuple[Floats, Floats]:
+        """The mean of the next periods, and the calibrated variance of the model."""
+        regressors = self.fit.structure.regressors(numbers)
+        found = np.empty((2, 2, len(numbers)))
+        for one, (mean, variance) in zip(self.filters, found, strict=True):
+            predict(*one, regressors, mean, variance)
+        return found[0, 0], found[1, 1] * self.stretch**2
 
 
 def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | None = None) -> Forecast:
@@ -99,10 +110,7 @@ def forecast(series: Series, structure: Structure, ahead: int, fitted: Fit | Non
     >>> forecast(steady, Structure.of([12]), 12).mean.round().tolist()[:4]
     [91.0, 90.0, 91.0, 95.0]
     """
-    tracked = Tracked.of(series, structure, fitted)
-    mean, model = tracked.ahead(series.numbers(len(series), len(series) + ahead))
-    memo, fresh = (future_noise(noise, structure.main, ahead) for noise in (series.memo, series.fresh))
-    return Forecast(mean, model, memo, fresh, tracked.stretch, tracked.calibrated, series.known, tracked.fit)
+    return Tracked(series, structure, fitted).forecast(series.numbers(len(series), len(series) + ahead))
 
 
 def adding_up(forecasts: Sequence[Forecast]) -> list[Forecast]:

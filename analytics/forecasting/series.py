@@ -33,9 +33,9 @@ class Series:
     """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts."""
 
     @staticmethod
-    def exact(name: str, values: Floats, first: int = 0) -> "Series":
+    def exact(name: str, values: Floats) -> "Series":
         """A series without noise."""
-        return Series(name, values, np.zeros(len(values)), np.zeros(len(values)), first)
+        return Series(name, values, np.zeros(len(values)), np.zeros(len(values)))
 
     def __len__(self) -> int:
         return len(self.values)

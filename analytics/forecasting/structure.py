@@ -125,7 +125,7 @@ def _wave(turn: Callable[[float], float], number: int, season: int) -> Floats:
     return np.asarray(np.round(wave * GRAIN) / GRAIN)
 
 
-CYCLES = 2  # how often a season must have been seen
+SEEN_CYCLES = 2  # how often a season must have been seen
 FEWEST_VALUES = 20
 MOST_PERIODS = 2_000  # longer seasons have too many phases to be told from the level
 DAY, WEEK, YEAR = timedelta(days=1), timedelta(weeks=1), timedelta(days=365.25)
@@ -143,14 +143,19 @@ def usual_seasons(step: timedelta, periods: int) -> Structure:
     for cycle in (DAY, WEEK, YEAR):
         season = round(cycle / step)
         exact = cycle == YEAR or season * step == cycle
-        if exact and 2 <= season <= MOST_PERIODS and CYCLES * season <= periods:
+        if exact and 2 <= season <= MOST_PERIODS and SEEN_CYCLES * season <= periods:
             found.append(season)
     return Structure.of(found)
 
 
+def values_needed(structure: Structure) -> int:
+    """How many values of a series must be known for a forecast."""
+    return max(FEWEST_VALUES, SEEN_CYCLES * structure.longest)
+
+
 def check_enough(what: str, known: int, structure: Structure) -> None:
     """Refuse to forecast from too little."""
-    needed = max(FEWEST_VALUES, CYCLES * structure.longest)
+    needed = values_needed(structure)
     if known < needed:
         seasons = f" with seasons of {' and '.join(map(str, structure.seasons))} periods" if structure.seasons else ""
         hint = "collect for longer, or leave out the longest season" if structure.seasons else "collect for longer"

@@ -26,6 +26,5 @@ from analytics.mobility.model import (
 )
 from analytics.mobility.output.columns import explained
 from analytics.mobility.output.part import Part
-from analytics.mobility.output.tables import tables, tables_in_parts
-from analytics.mobility.output.value_tables import PART_ROWS
+from analytics.mobility.output.tables import PART_ROWS, tables, tables_in_parts
 from analytics.mobility.report import mobility_report

@@ -17,7 +17,7 @@ from analytics.estimation.consistent_shares import (
 )
 from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
 from analytics.estimation.likelihood import project
-from analytics.estimation.noised import CellNoise, estimate_noised, noise_covariance
+from analytics.estimation.noised import CellNoise, noise_covariance
 from analytics.estimation.pairs import Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
 from analytics.estimation.sets import set_sizes
@@ -26,30 +26,27 @@ from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
-from protocols.survey import Attribute
+from protocols.question import Question
 
 
 @dataclass(frozen=True, eq=False)
 class Answers:
     """The answers to one attribute in one window: `counts[value]` of `n` support each value."""
 
-    channel: Channel
+    question: Question
     n: int
     counts: Whole
     visitors: Estimates
-    noise: CellNoise | None  # on counts and n, of a period
-    correction: str = "usual"
+    noise: CellNoise | None = None  # on counts and n, of a period
 
     @classmethod
     def of(cls, history: CountHistory, name: str, window: Window) -> "Answers":
-        return cls(
-            history.scheme.question(name).channel,
-            history.answers(name, window),
-            history.supported(name, window),
-            history.visitors(window),
-            CellNoise.of(history.scheme, name),
-            history.scheme.question(name).attribute.correction,
-        )
+        numbers = history.answers(name, window), history.supported(name, window), history.visitors(window)
+        return cls(history.scheme.question(name), *numbers, CellNoise.of(history.scheme, name))
+
+    @property
+    def channel(self) -> Channel:
+        return self.question.channel
 
     @cached_property
     def shares(self) -> Estimates:
@@ -66,9 +63,10 @@ class Answers:
 
         With noise, the likeliest is the nearest in the metric of their covariance.
         """
+        correction = self.question.attribute.correction
         if self.noise is None and not self._slots:
-            return consistent_shares(self.counts, self.n, self.channel, correction=self.correction)
-        if self.correction == "likeliest" and not self._slots:
+            return consistent_shares(self.counts, self.n, self.channel, correction=correction)
+        if correction == "likeliest" and not self._slots:
             return ConsistentShares(project(self.shares.value, self.covariance(), self.channel))
         return ConsistentShares(nearest(self.shares.value, self.channel))
 
@@ -97,36 +95,26 @@ class Answers:
         """The shares of groups of values; None: of every value."""
         return self._estimate(self.counts, groups)
 
-    def fitted(self, axes: Sequence[Attribute] = (), margins: "Sequence[Answers | None]" = ()) -> dict[str, Any]:
+    def fitted(self, margins: "Sequence[Answers | None]" = ()) -> dict[str, Any]:
         """The columns that are published beside the unbiased shares, with as many decimals as they carry.
 
-        For a cross they are made with the answers to both of its attributes (`axes`); None: these are not published.
+        For a cross they are made with the answers to both of its attributes; None: these are not published.
         """
-        if not axes:
-            return self._fitted_alone
-        first, second = axes
-        rows, columns = (None if answers is None else answers._table for answers in margins)
-        people = max(float(self.visitors.value), 1.0)
-        pairs = fitted_pairs(self.shares, self._table, (first.k, second.k), rows, columns, people)
-        adjusted = shortened(pairs.adjusted)
-        consistent = shortened_consistent(pairs.consistent, self.shares.error)
-        return {
-            "consistent": consistent.value,
-            "consistent_low": consistent.low,
-            "consistent_high": consistent.high,
-            "adjusted": adjusted.value,
-            "adjusted_error": adjusted.error,
-            "adjusted_low": adjusted.low,
-            "adjusted_high": adjusted.high,
-        }
-
-    @cached_property
-    def _fitted_alone(self) -> dict[str, Any]:
         if isinstance(self.channel, SupportChannel) and self.channel.several > 1:  # their sum is of no use to readers
             shares = self.consistent.value[: self.channel.items]
             return {"consistent": np.round(shares, places_of(self.shares.error))}
-        found = shortened_consistent(self.consistent, self.shares.error)
-        return {"consistent": found.value, "consistent_low": found.low, "consistent_high": found.high}
+        if not self.question.axes:
+            return self._named(self.consistent)
+        first, second = self.question.axes
+        rows, columns = (None if answers is None else answers._table for answers in margins)
+        people = max(float(self.visitors.value), 1.0)
+        adjusted, consistent = fitted_pairs(self.shares, self._table, (first.k, second.k), rows, columns, people)
+        names = ("adjusted", "adjusted_error", "adjusted_low", "adjusted_high")
+        return self._named(consistent) | dict(zip(names, shortened(adjusted).parts, strict=True))
+
+    def _named(self, consistent: ConsistentShares) -> dict[str, Any]:
+        found = shortened_consistent(consistent, self.shares.error)
+        return dict(zip(("consistent", "consistent_low", "consistent_high"), found, strict=True))
 
     @property
     def _table(self) -> Table:
@@ -139,9 +127,7 @@ class Answers:
         if self._slots:  # how much numbers vary is not known: what is known is how many are above a slot
             population = np.inf
         population = float(self.visitors.value) if population is None else population
-        if self.noise is None:
-            return estimate(counts, self.n, self.channel, population=population, groups=groups)
-        return estimate_noised(counts, self.n, self.channel, self.noise, population=population, groups=groups)
+        return estimate(counts, self.n, self.channel, population=population, groups=groups, noise=self.noise)
 
     def people(self, shares: Estimates) -> Estimates:
         """Shares as numbers of visitors."""

@@ -60,8 +60,9 @@ def _root(spread: Floats) -> Floats:
     return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
 
 
-def dwell(attribute: Attribute, answers: Answers) -> Dwell:
+def dwell(answers: Answers) -> Dwell:
     """The summary of a window's dwell times."""
+    attribute = answers.question.attribute
     times, unit = dwell_times(attribute.values)
     low, quartiles, high = (_names(attribute, places) for places in _quantiles(answers, QUARTERS))
     return Dwell(
@@ -69,8 +70,9 @@ def dwell(attribute: Attribute, answers: Answers) -> Dwell:
     )
 
 
-def amount(attribute: Attribute, answers: Answers) -> Amount:
+def amount(answers: Answers) -> Amount:
     """The summary of a window's numbers."""
+    attribute = answers.question.attribute
     if isinstance(attribute, Thresholds):
         return _above_thresholds(attribute, answers)
     ends = np.array(attribute.numbers)
@@ -179,28 +181,27 @@ def axes_of(question: Question) -> tuple[Axis, ...]:
 def attribute_report(publication: Publication, question: Question, window: Window) -> AttributeReport:
     """Everything published about one attribute in one window."""
     answers = publication.answers(question.name, window)
-    suppressed = publication.suppressed_answers[question.name].get(window)
-    known = suppressed is None and answers.n > 0
-    role = question.attribute.role
-    return AttributeReport(
+    suppressed = publication.suppression_of(question.name, window)
+    header = AttributeReport(
         name=question.name,
         counted="value in the period" if window.length == 1 else "first value in the window",
         n=answers.n if suppressed is None else None,
         suppressed=suppressed,
-        values=_values(publication, question, window, answers) if known else None,
-        groups=_groups(question, answers) if known else None,
-        sizes=sizes_of(answers) if known else None,
-        ranking=_ranking(question, answers) if known and role == "area" else None,
-        dwell=dwell(question.attribute, answers) if known and role == "dwell" else None,
-        amount=amount(question.attribute, answers) if known and role == "amount" else None,
-        trips=_trips(question, answers) if known and _trip_places(question) else None,
     )
-
-
-def _values(publication: Publication, question: Question, window: Window, answers: Answers) -> Shares:
+    if suppressed is not None or answers.n <= 0:
+        return header
     margins = [_published(publication, axis.name, window) for axis in question.axes]
-    fitted = answers.fitted(question.axes, margins)
-    return Shares(share=quantities(answers.shown[: question.items.k]), **fitted)
+    role = question.attribute.role
+    published = {
+        "values": Shares(share=quantities(answers.shown[: question.items.k]), **answers.fitted(margins)),
+        "groups": _groups(answers),
+        "sizes": sizes_of(answers),
+        "ranking": _ranking(answers) if role == "area" else None,
+        "dwell": dwell(answers) if role == "dwell" else None,
+        "amount": amount(answers) if role == "amount" else None,
+        "trips": _trips(answers) if role == "transition" else None,
+    }
+    return header.model_copy(update=published)
 
 
 def sizes_of(answers: Answers) -> Sizes | None:
@@ -214,29 +215,31 @@ def sizes_of(answers: Answers) -> Sizes | None:
 def _published(publication: Publication, name: str, window: Window) -> Answers | None:
     """The answers to an attribute of a cross; None where they are not published."""
     answers = publication.answers(name, window)
-    return None if window in publication.suppressed_answers[name] or answers.n <= 0 else answers
+    return None if publication.suppression_of(name, window) or answers.n <= 0 else answers
 
 
-def _groups(question: Question, answers: Answers) -> Shares | None:
-    if not question.attribute.groups:
+def _groups(answers: Answers) -> Shares | None:
+    if not answers.question.attribute.groups:
         return None
-    return Shares(share=quantities(shortened(answers.of_groups(question.members))))
+    return Shares(share=quantities(shortened(answers.of_groups(answers.question.members))))
 
 
-def _trips(question: Question, answers: Answers) -> Trips:
-    """Row and column sums, which are groups of values."""
-    places = {name: place for place, name in enumerate(_trip_places(question))}
+def _trips(answers: Answers) -> Trips | None:
+    """Row and column sums, which are groups of values; None if no value names both places."""
+    places = {name: place for place, name in enumerate(_trip_places(answers.question))}
+    if not places:
+        return None
     ends = np.full((2, answers.channel.k), -1)
-    for value, both in enumerate(map(ends_of, question.items.values)):
+    for value, both in enumerate(map(ends_of, answers.question.items.values)):
         ends[:, value] = (places[both[0]], places[both[1]]) if both else -1
     began, ended = (answers.of_groups(side == np.arange(len(places))[:, None]) for side in ends)
     return Trips(began=quantities(shortened(began)), ended=quantities(shortened(ended)))
 
 
-def _ranking(question: Question, answers: Answers) -> Ranking:
+def _ranking(answers: Answers) -> Ranking:
     order, probabilities, whole = rank(answers.shares.value, answers.covariance, PLACES)
     people = answers.people(answers.shown)
-    names = question.attribute.values
+    names = answers.question.attribute.values
     return Ranking(
         places=tuple(
             Place(place=place, value=names[value], people=quantity(people[value]), probability=float(probability))

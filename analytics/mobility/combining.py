@@ -26,7 +26,6 @@ from analytics.mobility.model import (
 )
 from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
-from protocols.survey import Calendar
 
 KINDS = get_args(Kind)
 
@@ -138,58 +137,39 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
     if not published:
         return report
     known = range(min(w.first for w in published), max(w.last for w in published) + 1)
-    comparison = _Comparison(report.calendar, known, baseline)
+    calendar = report.calendar
     visitors = {window: measured(shown.visitors)[None] for window, shown in published.items() if shown.visitors}
     people = {asked.name: _people(published, asked.name) for asked in report.attributes}
+
+    def changes(window: Window, numbers: Mapping[Window, Estimates]) -> dict[str, Changes | None]:
+        """The fields `change` and `baseline` of the numbers of a window; `numbers` has those of every window.
+
+        They are against the previous comparable window, and against the median of the windows at the same time of the
+        week (or of the day) within the baseline. A window is not compared with itself, nor with what it shares periods
+        with.
+        """
+        found: dict[str, Changes | None] = {"change": None, "baseline": None}
+        if window not in numbers:
+            return found
+        previous = comparable(window, calendar, known)
+        if previous is not None and previous[0] in numbers:
+            found["change"] = _changes(numbers[window], numbers[previous[0]], *previous)
+        alike = () if baseline is None else same_phase(window, calendar, baseline)
+        normal = [numbers[other] for other in alike if other in numbers and not other.overlaps(window)]
+        if baseline is not None and normal:
+            words = f"the median of {len(normal)} comparable windows" if len(normal) > 1 else "the comparable window"
+            found["baseline"] = _changes(numbers[window], _median(normal), Window(baseline[0], baseline[-1]), words)
+        return found
 
     def changed(shown: WindowReport) -> WindowReport:
         window = Window(shown.first, shown.last)
         if window not in visitors:
             return shown
-        since = {name: _single(change) for name, change in comparison.changes(window, visitors).items()}
-        attributes = tuple(
-            _with_values(part, comparison.changes(window, people[part.name])) for part in shown.attributes
-        )
+        since = {name: _single(change) for name, change in changes(window, visitors).items()}
+        attributes = tuple(_with_values(part, changes(window, people[part.name])) for part in shown.attributes)
         return shown.model_copy(update={**since, "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
-
-
-@dataclass(frozen=True)
-class _Comparison:
-    """Which windows are compared: `known` are the periods of the report."""
-
-    calendar: Calendar
-    known: range
-    baseline: range | None
-
-    def changes(self, window: Window, published: Mapping[Window, Estimates]) -> dict[str, Changes | None]:
-        """The fields `change` and `baseline` of the numbers of a window; `published` has those of every window."""
-        if window not in published:
-            return {"change": None, "baseline": None}
-        return {"change": self._since_previous(window, published), "baseline": self._since_baseline(window, published)}
-
-    def _since_previous(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
-        """Against the previous comparable window."""
-        found = comparable(window, self.calendar, self.known)
-        if found is None or found[0] not in published:
-            return None
-        earlier, words = found
-        return _changes(published[window], published[earlier], earlier, words)
-
-    def _since_baseline(self, window: Window, published: Mapping[Window, Estimates]) -> Changes | None:
-        """Against the median of the windows at the same time of the week (or of the day) within the baseline.
-
-        A window is not compared with itself, nor with what it shares periods with.
-        """
-        if self.baseline is None:
-            return None
-        others = [w for w in same_phase(window, self.calendar, self.baseline) if not w.overlaps(window)]
-        normal = [published[w] for w in others if w in published]
-        if not normal:
-            return None
-        words = f"the median of {len(normal)} comparable windows" if len(normal) > 1 else "the comparable window"
-        return _changes(published[window], _median(normal), Window(self.baseline[0], self.baseline[-1]), words)
 
 
 def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window, Estimates]:

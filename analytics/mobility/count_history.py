@@ -21,11 +21,12 @@ AGREED, UNBIASED = "agreed visitors", "unbiased visitors"  # beside the names of
 
 @dataclass(frozen=True, eq=False)
 class CountHistory:
-    """Counts of consecutive periods, from `first` on: by attribute, one entry per period.
+    """Counts of consecutive periods, from `first` on, by attribute.
 
-    `reports` and `supports` (of each value) are as they may be published: exact, or released with noise. `reports` also
-    has presence-only reports, if the survey has any. Released supports are those of all gaps together, so windows of
-    several periods have none. `agreed` are the visitors by gap, made to agree, if there is noise.
+    `reports[period, gap - 1]` and `supports` (of each value, one entry per period) are as they may be published: exact,
+    or released with noise. `reports` also has presence-only reports, if the survey has any. Released supports are those
+    of all gaps together, so windows of several periods have none. `agreed[period, gap - 1]` are the visitors, made to
+    agree, if there is noise.
 
     `ranges` has, for each period in which gaps are joined to ranges, the first gap of each range; none where a question
     is left out. None: every gap counts on its own. The counts of a range are listed under its first gap.
@@ -36,9 +37,9 @@ class CountHistory:
 
     scheme: Scheme
     first: int
-    reports: Mapping[str, Sequence[ByGap]]
+    reports: Mapping[str, NDArray[np.int64]]
     supports: Mapping[str, Sequence[ByGap]]
-    agreed: Sequence[ByGap] | None = None
+    agreed: NDArray[np.int64] | None = None
     ranges: Sequence[Whole | None] = ()
     units: UnitSums = field(default_factory=dict)
     newest: UnitSum | None = None
@@ -160,12 +161,8 @@ class CountHistory:
     @cached_property
     def _tables(self) -> dict[str, NDArray[np.int64]]:
         """Reports `[period, gap - 1]`."""
-        tables, agreed = {}, {} if self.agreed is None else {AGREED: self.agreed}
-        for name, periods in {**self.reports, **agreed}.items():
-            tables[name] = np.zeros((len(periods), self.scheme.survey.horizon), dtype=np.int64)
-            for row, period in zip(tables[name], periods, strict=True):
-                row[period.gaps.astype(np.intp) - 1] = period.counts
-        return tables | {UNBIASED: np.sum([tables[kind] for kind in self.scheme.kinds], axis=0)}
+        agreed = {} if self.agreed is None else {AGREED: self.agreed}
+        return {**self.reports, **agreed, UNBIASED: np.sum([self.reports[kind] for kind in self.scheme.kinds], axis=0)}
 
     def _place(self, window: Window) -> tuple[int, int]:
         if window.length > self.scheme.survey.horizon:

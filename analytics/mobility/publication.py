@@ -73,47 +73,40 @@ class Publication:
     def answers(self, name: str, window: Window) -> Answers:
         """The answers to an attribute in a window: each is estimated once."""
         if (name, window) not in self._answers:
-            found = self._unit_answers if window in self.units else Answers.of
-            self._answers[name, window] = found(self.history, name, window)
+            found, asked = self.units.get(window), self.history.scheme.question(name)
+            self._answers[name, window] = (
+                Answers.of(self.history, name, window)
+                if found is None
+                else Answers(asked, found.n[name], found.N[name], self.history.of_unit(found)[0])
+            )
         return self._answers[name, window]
-
-    def _unit_answers(self, history: CountHistory, name: str, window: Window) -> Answers:
-        found, asked = self.units[window], history.scheme.question(name)
-        visitors = history.of_unit(found)[0]
-        return Answers(asked.channel, found.n[name], found.N[name], visitors, None, asked.attribute.correction)
 
     @cached_property
     def _answers(self) -> dict[tuple[str, Window], Answers]:
         last = self.history.periods[-1]
         return {(name, Window(last, last)): answers for name, answers in self.estimated.items()}
 
-    @cached_property
-    def suppressed(self) -> Mapping[Window, Suppression]:
-        """The windows of which nothing is published, with the reason.
+    def suppression(self, window: Window) -> Suppression | None:
+        """Why nothing is published of a window.
 
         Counts without noise are released or not before windows are made of them. With noise, what follows is for
         readers, who could do nothing with so small numbers.
         """
-        windows = dict.fromkeys([*self._standard, *self.triangle])
-        hidden: dict[Window, Suppression] = {w: "minimum" for w in self.kinds if w not in {**windows, **self.units}}
-        if self.history.agreed is None:
-            reasons = {window: self.history.suppression(window) for window in windows}
-            return hidden | {window: reason for window, reason in reasons.items() if reason is not None}
-        visitors = {window: self.history.unique(window) for window in windows}
-        visitors |= {window: found.agreed[0] for window, found in self.units.items() if found.agreed}
-        return hidden | {window: "minimum" for window, n in visitors.items() if max(n, 0) < self.survey.minimum}
+        unit = self.units.get(window)
+        if unit is not None:
+            visitors = self.survey.minimum if unit.agreed is None else unit.agreed[0]
+        elif window not in self._standard and window not in self.triangle:
+            return "minimum"
+        elif self.history.agreed is None:
+            return self.history.suppression(window)
+        else:
+            visitors = self.history.unique(window)
+        return "minimum" if max(visitors, 0) < self.survey.minimum else None
 
-    @cached_property
-    def suppressed_answers(self) -> Mapping[str, Mapping[Window, Suppression]]:
-        """The same by attribute: with noise, one may have too few answers."""
-        names = [question.name for question in self.history.scheme.questions]
-        if self.history.agreed is None or not self.survey.minimum:
-            return dict.fromkeys(names, self.suppressed)
-
-        def few(name: str) -> dict[Window, Suppression]:
-            return {w: "minimum" for w in self._standard if self.history.answers(name, w) < self.survey.minimum}
-
-        return {name: {**few(name), **self.suppressed} for name in names}
+    def suppression_of(self, name: str, window: Window) -> Suppression | None:
+        """Why no answers to an attribute are published in a window that is: with noise, there may be too few."""
+        few = self.history.agreed is not None and self.history.answers(name, window) < self.survey.minimum
+        return "minimum" if few else None
 
 
 def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:

@@ -59,7 +59,7 @@ def _window(publication: Publication, window: Window) -> WindowReport:
         begin=survey.bounds(window.first)[0],
         end=survey.bounds(window.last)[1],
         kind=publication.kinds[window],
-        suppressed=publication.suppressed.get(window),
+        suppressed=publication.suppression(window),
     )
     if header.suppressed:
         return header
@@ -108,7 +108,7 @@ def _parted(history: CountHistory, agreed: ArrayLike, unbiased: ArrayLike, cells
 
 
 def _cell(publication: Publication, window: Window) -> UniqueVisitors:
-    visitors = None if window in publication.suppressed else quantity(publication.history.visitors(window))
+    visitors = None if publication.suppression(window) else quantity(publication.history.visitors(window))
     return UniqueVisitors(first=window.first, last=window.last, visitors=visitors)
 
 

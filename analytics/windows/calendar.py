@@ -23,9 +23,6 @@ class Window(NamedTuple):
     def length(self) -> int:
         return self.last - self.first + 1
 
-    def shifted(self, periods: int) -> "Window":
-        return Window(self.first + periods, self.last + periods)
-
     def overlaps(self, other: "Window") -> bool:
         return self.first <= other.last and other.first <= self.last
 
@@ -71,7 +68,7 @@ def comparable(window: Window, calendar: Calendar, known: range) -> tuple[Window
             earlier = _moved(window, calendar, -days)
             if earlier.last < window.first and _within(earlier, known):
                 return earlier, words
-    earlier = window.shifted(-window.length)
+    earlier = Window(window.first - window.length, window.first - 1)
     return (earlier, "the window just before") if _within(earlier, known) else None
 
 

@@ -13,12 +13,10 @@ Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional 
 many cells, so its noise is a sum of such draws.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from math import ceil, exp, log2, sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,37 +28,11 @@ from protocols.privacy import geometric_variance
 Counters = NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class ByGap:
-    """One period's counters: `counts[row, ...]` belong to gap `gaps[row]`. Gaps ascend; those left out count 0.
-
-    >>> period = ByGap(np.array([1, 4]), np.array([10, 5]))
-    >>> int(period.at_least(1)), int(period.at_least(2)), int(period.at_least(5))
-    (15, 5, 0)
-    """
+class ByGap(NamedTuple):
+    """One period's counters: `counts[row, ...]` belong to gap `gaps[row]`. Gaps ascend; those left out count 0."""
 
     gaps: Whole
     counts: Counters
-
-    def at_least(self, gap: int) -> Counters:
-        """The sum over this gap and all longer ones."""
-        found: Counters = self._sums[bisect_left(self._listed, gap)]
-        return found
-
-    @cached_property
-    def _listed(self) -> list[int]:
-        return list(self.gaps.tolist())
-
-    @cached_property
-    def _sums(self) -> Counters:
-        nothing = np.zeros((1, *self.counts.shape[1:]), dtype=self.counts.dtype)
-        return np.cumsum(np.concatenate([nothing, self.counts[::-1]]), axis=0)[::-1]
-
-
-def by_gap(counters: Counters) -> list[ByGap]:
-    """Counters `[period, gap - 1, ...]` period by period."""
-    gaps = np.arange(1, counters.shape[1] + 1)
-    return [ByGap(gaps, period) for period in counters]
 
 
 def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters:
@@ -68,13 +40,14 @@ def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters
 
     Device 1 reports in periods 0 and 1, device 2 in period 1 only:
 
-    >>> n = by_gap(np.array([[0, 1], [1, 1]]))
+    >>> n = [ByGap(np.array([1, 2]), np.array(period)) for period in ([0, 1], [1, 1])]
     >>> int(first_reports(n, 0, 2)), int(first_reports(n, 1, 1))
     (2, 2)
     """
     if length < 1 or not 0 <= start <= len(periods) - length:
         raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(periods) - 1}")
-    return np.asarray(sum(periods[start + later].at_least(later + 1) for later in range(length)))
+    inside = enumerate(periods[start : start + length])
+    return np.asarray(sum(n.counts[np.searchsorted(n.gaps, later + 1) :].sum(axis=0) for later, n in inside))
 
 
 MANY = 1000  # cells in a sum whose noise counts as normal

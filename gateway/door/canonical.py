@@ -37,24 +37,6 @@ class Form(NamedTuple):
         pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
         return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))
 
-    def read_many(self, body: bytes, in_lines: bool) -> Frame | None:
-        """Reports of this form, in lines or as a JSON array, as a frame in their order."""
-        found = self.pattern.findall(body)
-        places = [b"#"] * len(found)
-        lines = b"\n".join(places)
-        allowed = (lines, lines + b"\n") if in_lines else [b"[%s]" % comma.join(places) for comma in SEPARATORS]
-        if self.pattern.sub(b"#", body) not in allowed:
-            return None
-        token, gap, *answers = (
-            np.frombuffer(unhexlify(b"".join(column)), np.uint8) for column in zip(*found, strict=True)
-        )
-        columns = {
-            name: self.scheme.question(name).mechanism.encoding.answer.from_bytes(answer)
-            for name, answer in zip(self.answered, answers, strict=True)
-        }
-        tokens, gaps = token.view(">u8").astype(np.uint64), self.scheme.survey.visits.read(gap)
-        return Frame(self.header.survey, self.header.fingerprint, self.header.period, tokens, gaps, columns)
-
 
 def _blank(row: ReportRow, column: str) -> str:
     """The text of a report as our libraries write it, with zero bytes for digits: JSON has none in any other place."""
@@ -92,7 +74,23 @@ class Forms:
         return None
 
     def read_many(self, body: bytes, in_lines: bool) -> Frame | None:
-        """Reports of one known form; None if it is something else."""
+        """Reports of one known form, in lines or an array, as a frame in their order; None if it is something else."""
         begin = 0 if in_lines else 1
-        first = next((form for form in self._forms.values() if form.pattern.match(body, begin)), None)
-        return None if first is None else first.read_many(body, in_lines)
+        form = next((form for form in self._forms.values() if form.pattern.match(body, begin)), None)
+        if form is None:
+            return None
+        found = form.pattern.findall(body)
+        places = [b"#"] * len(found)
+        lines = b"\n".join(places)
+        allowed = (lines, lines + b"\n") if in_lines else [b"[%s]" % comma.join(places) for comma in SEPARATORS]
+        if form.pattern.sub(b"#", body) not in allowed:
+            return None
+        token, gap, *answers = (
+            np.frombuffer(unhexlify(b"".join(column)), np.uint8) for column in zip(*found, strict=True)
+        )
+        columns = {
+            name: form.scheme.question(name).mechanism.encoding.answer.from_bytes(answer)
+            for name, answer in zip(form.answered, answers, strict=True)
+        }
+        tokens, gaps = token.view(">u8").astype(np.uint64), form.scheme.survey.visits.read(gap)
+        return Frame(form.header.survey, form.header.fingerprint, form.header.period, tokens, gaps, columns)

@@ -6,6 +6,8 @@ The order of the rows says nothing about when they came, and nothing about who s
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from protocols.arrays import Bytes
 from protocols.scheme import Scheme
 from protocols.wire import (
@@ -31,9 +33,10 @@ class Cut:
     faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; in the order given
     frames: list[tuple[int, Frame]]  # partition, and rows in the order of their tokens
 
-    def reason(self, row: int) -> Reason | None:
-        fault = int(self.faults[row])
-        return ROW_REASONS[fault - 1] if fault else None
+    @property
+    def refused(self) -> dict[int, Reason]:
+        """Which rows are bad, and why."""
+        return {row: ROW_REASONS[int(self.faults[row]) - 1] for row in np.flatnonzero(self.faults).tolist()}
 
     def encoded(self, scheme: Scheme) -> list[tuple[int, bytes]]:
         return [(partition, encode_frame(frame, scheme)) for partition, frame in self.frames]

@@ -1,8 +1,9 @@
 """What becomes of the reports of a request, and what it is answered once that is known of all of them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import Enum
+from typing import Any
 
 from gateway.http.messages import Response, refusal
 from protocols.wire import Reason, Reject
@@ -28,7 +29,7 @@ HELD = Response(202, b'{"status":"held"}')
 UNSURE = refusal(503, "unavailable", "it is not known whether this was counted; send it again", ("retry-after", "2"))
 
 
-def single(result: Result | None) -> Response:
+def single(result: Result) -> Response:
     if result is Outcome.TAKEN:
         return TAKEN
     if result is Outcome.HELD:
@@ -38,35 +39,35 @@ def single(result: Result | None) -> Response:
     return UNSURE
 
 
-def many(results: list[Result | None]) -> Response:
+def many(results: list[Result]) -> Response:
     """201 if all were taken, 202 if some are held; 200 if some were refused, 503 if some must be sent again."""
     if all(result is Outcome.TAKEN for result in results):
         return Response(201, b'{"results": [%s]}' % b", ".join([b'{"status": "taken"}'] * len(results)))
+    return _response(results, {"results": list(map(_in_words, results))})
+
+
+def _response(results: list[Result], content: dict[str, Any]) -> Response:
     if Outcome.FAILED in results:
         return UNSURE
     refused = any(isinstance(result, Reject) for result in results)
     status = 200 if refused else 202 if Outcome.HELD in results else 201
-    return Response(status, json.dumps({"results": [_in_words(result) for result in results]}).encode())
+    return Response(status, json.dumps(content).encode())
 
 
-def _in_words(result: Result | None) -> dict[str, str]:
+def _in_words(result: Result) -> dict[str, str]:
     if isinstance(result, Reject):
         return {"status": "refused", "reason": result.reason, "detail": result.detail}
-    assert result is not None
     return {"status": result.value}
 
 
-def rows(results: list[Result | None]) -> Response:
+def rows(results: list[Result]) -> Response:
     """The same for the rows of a frame, counted by reason: its sender knows its rows by their order."""
-    if Outcome.FAILED in results:
-        return UNSURE
     refused: dict[str, list[int]] = {}
     for row, result in enumerate(results):
         if isinstance(result, Reject):
             refused.setdefault(result.reason, []).append(row)
     count = sum(map(len, refused.values()))
-    status = 200 if refused else 202 if Outcome.HELD in results else 201
-    return Response(status, json.dumps({"taken": len(results) - count, "refused": refused}).encode())
+    return _response(results, {"taken": len(results) - count, "refused": refused})
 
 
 class Ticket:
@@ -74,20 +75,17 @@ class Ticket:
 
     __slots__ = ("_done", "_left", "results")
 
-    def __init__(self, reports: int, done: Callable[[list[Result | None]], None]) -> None:
-        self.results: list[Result | None] = [None] * reports
+    def __init__(self, reports: int, done: Callable[[list[Result]], None]) -> None:
+        self.results: list[Result] = [Outcome.FAILED] * reports
         self._left = reports
         self._done = done
 
-    def settle(self, place: int, result: Result) -> None:
-        self.results[place] = result
-        self._left -= 1
+    def settle(self, place: int, results: Sequence[Result]) -> None:
+        """The results of the reports from a place on."""
+        self.results[place : place + len(results)] = results
+        self._left -= len(results)
         if self._left == 0:
             self._done(self.results)
-
-    def settle_all(self, result: Result) -> None:
-        """The same result for every report."""
-        self._done([result] * len(self.results))
 
 
 def row_reject(reason: Reason, survey: str) -> Reject:

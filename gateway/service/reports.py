@@ -48,37 +48,39 @@ class Reports:
     def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/reports`."""
         in_lines = request.state in NDJSON
-        row: ReportRow | Reject | None = None if in_lines else self.forms.read(request.body)
-        if row is None:
-            if self._take_alike(request.body, in_lines, credential, answer):
-                return
-            if in_lines:
-                self._take_many(read_lines(request.body), credential, answer)
-                return
-            try:
-                content = read_json(request.body)
-            except ValueError as error:
-                self._refuse(Reject(Reason.UNDECODABLE, f"not a report: {error}"), answer)
-                return
-            if isinstance(content, list):
-                self._take_many(content, credential, answer)
-                return
-            row = self._read(content)
-        row = self._judged(row)
-        if isinstance(row, Reject):
-            self._refuse(row, answer)
-        elif not self.writer.has_room(1):
+        known = None if in_lines else self.forms.read(request.body)
+        if known is None and self._take_alike(request.body, in_lines, credential, answer):
+            return
+        try:
+            content: Any = known or (read_lines(request.body) if in_lines else read_json(request.body))
+        except ValueError as error:
+            self._refuse(Reject(Reason.UNDECODABLE, f"not a report: {error}"), answer)
+            return
+        several, by_device = isinstance(content, list), credential is not None and credential.role == "device"
+        records: list[Any] = content if several else [content]
+        if several and by_device:
+            answer(ONE_REPORT)
+        elif not 0 < len(records) <= MOST_REPORTS:
+            detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
+            answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
+        elif not self.writer.has_room(len(records)):
             answer(BUSY)
         else:
-            scheme = self.door.lookup(row.header.survey)
-            assert scheme is not None
-            if credential is not None and credential.role == "device":
-                row = row._replace(token=self._token(row.header, scheme, credential))
-                if row.token == UNKNOWN:
-                    answer(NO_KEY if scheme.survey.clock == "wall" else NOT_BY_DEVICES)
-                    return
-            edge = self._edge(row.header, scheme, credential)
-            self.writer.add_row(row, scheme, Ticket(1, lambda results: answer(single(results[0]))), 0, edge)
+            ticket = Ticket(len(records), lambda results: answer(many(results) if several else single(results[0])))
+            for place, record in enumerate(records):
+                row = self._judged(record if isinstance(record, ReportRow) else self._read(record))
+                if isinstance(row, Reject):
+                    self._count(row)
+                    ticket.settle(place, [row])
+                    continue
+                scheme = self.door.lookup(row.header.survey)
+                assert scheme is not None
+                if credential is not None and by_device:
+                    row = row._replace(token=self._token(row.header, scheme, credential))
+                    if row.token == UNKNOWN:
+                        answer(NO_KEY if scheme.survey.clock == "wall" else NOT_BY_DEVICES)
+                        return
+                self.writer.add(row, scheme, ticket, place, self._edge(row.header, scheme, credential))
 
     def _edge(self, header: ReportHeader, scheme: Scheme, credential: Credential | None) -> bytes:
         """By which name the reports of an edge are held; empty for all others, and where nothing is held."""
@@ -109,29 +111,9 @@ class Reports:
         scheme = self.door.lookup(frame.survey)
         assert scheme is not None
         if self.writer.has_room(len(frame)):
-            self.writer.add_frame(frame, scheme, ticket, self._edge(frame.header, scheme, credential))
+            self.writer.add(frame, scheme, ticket, edge=self._edge(frame.header, scheme, credential))
         else:
             answer(BUSY)
-
-    def _take_many(self, records: list[Any], credential: Credential | None, answer: Answer) -> None:
-        if credential is not None and credential.role != "edge":
-            answer(ONE_REPORT)
-        elif not 0 < len(records) <= MOST_REPORTS:
-            detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
-            answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
-        elif not self.writer.has_room(len(records)):
-            answer(BUSY)
-        else:
-            ticket = Ticket(len(records), lambda results: answer(many(results)))
-            for place, record in enumerate(records):
-                row = self._judged(self._read(record))
-                if isinstance(row, Reject):
-                    self._count(row)
-                    ticket.settle(place, row)
-                else:
-                    scheme = self.door.lookup(row.header.survey)
-                    assert scheme is not None
-                    self.writer.add_row(row, scheme, ticket, place, self._edge(row.header, scheme, credential))
 
     def take_frame(self, request: Request, credential: Credential | None, answer: Answer) -> None:
         """`POST /v1/frames`."""

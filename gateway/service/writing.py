@@ -6,7 +6,7 @@ that nothing is taken.
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,7 +14,7 @@ import structlog
 
 from gateway.door.gathering import Cut, cut_rows
 from gateway.door.judging import Times, closing_time
-from gateway.service.answers import Outcome, Ticket, row_reject
+from gateway.service.answers import Outcome, Result, Ticket, row_reject
 from gateway.service.holding import Holder
 from gateway.service.metrics import Metrics
 from protocols.errors import DeliveryError
@@ -67,9 +67,14 @@ class _Group:
     period: int
     edge: bytes
     rows: list[ReportRow] = field(default_factory=list)
-    owners: list[tuple[Ticket, int]] = field(default_factory=list)
+    owners: list[tuple[Ticket, int]] = field(default_factory=list)  # of rows: the ticket, and the place in it
     frames: list[Frame] = field(default_factory=list)
-    frame_owners: list[Ticket] = field(default_factory=list)
+    frame_owners: list[tuple[Ticket, int]] = field(default_factory=list)
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many reports each row and each frame has."""
+        return [*([1] * len(self.rows)), *map(len, self.frames)]
 
 
 class Writer:
@@ -114,19 +119,31 @@ class Writer:
     def has_room(self, reports: int) -> bool:
         return self.failed is None and self.waiting + reports <= self._most_waiting
 
-    def add_row(self, row: ReportRow, scheme: Scheme, ticket: Ticket, place: int, edge: bytes = b"") -> None:
-        """`edge`: the token of the edge that has sent it, if it is to be held."""
-        group = self._group(row.header.survey, row.header.period, row.answered, scheme, edge)
-        group.rows.append(row)
-        group.owners.append((ticket, place))
-        self._gather(group, 1)
+    def add(self, report: ReportRow | Frame, scheme: Scheme, ticket: Ticket, place: int = 0, edge: bytes = b"") -> None:
+        """Gather a report, or a frame of them; their results are those of the ticket from a place on.
 
-    def add_frame(self, frame: Frame, scheme: Scheme, ticket: Ticket, edge: bytes = b"") -> None:
-        """The ticket has a place for each row."""
-        group = self._group(frame.survey, frame.period, tuple(frame.answers), scheme, edge)
-        group.frames.append(frame)
-        group.frame_owners.append(ticket)
-        self._gather(group, len(frame))
+        `edge`: the token of the edge that has sent it, if it is to be held.
+        """
+        answered = tuple(report.answers) if isinstance(report, Frame) else report.answered
+        key = report.header.survey, report.header.period, answered, edge
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = _Group(scheme, report.header.period, edge)
+        rows = 1
+        if isinstance(report, Frame):
+            rows = len(report)
+            group.frames.append(report)
+            group.frame_owners.append((ticket, place))
+        else:
+            group.rows.append(report)
+            group.owners.append((ticket, place))
+        self._wait(group, rows)
+        self._gathered += rows
+        if self._gathered >= ROWS_AT_ONCE:
+            self._begin()
+        elif not self._due:
+            self._due = True
+            self._loop.call_later(GATHER_SECONDS, self._begin)
 
     async def finish(self) -> None:
         """Write what is gathered, and close the log."""
@@ -143,26 +160,10 @@ class Writer:
         """Returns when the writing has ended for good."""
         await self._ended.wait()
 
-    def _group(self, survey: str, period: int, answered: tuple[str, ...], scheme: Scheme, edge: bytes) -> _Group:
-        key = survey, period, answered, edge
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = _Group(scheme, period, edge)
-        return group
-
     def _wait(self, group: _Group, rows: int) -> None:
         self.waiting += rows
         if group.scheme.presence is None:
             self.shown_waiting += rows
-
-    def _gather(self, group: _Group, rows: int) -> None:
-        self._wait(group, rows)
-        self._gathered += rows
-        if self._gathered >= ROWS_AT_ONCE:
-            self._begin()
-        elif not self._due:
-            self._due = True
-            self._loop.call_later(GATHER_SECONDS, self._begin)
 
     def _begin(self) -> None:
         """Write what is gathered, unless something is being written: then it is next."""
@@ -184,13 +185,12 @@ class Writer:
         except Exception as error:
             self._fail(error)
             for group in groups:
-                for ticket, place in self._owners(group):
-                    ticket.settle(place, Outcome.FAILED)
+                self._settle(group, [Outcome.FAILED] * sum(group.sizes))
         else:
             if all(group.scheme.presence is None for group in groups):  # their number would count reports
                 self._metrics.write_seconds.observe(time.perf_counter() - began)
             for group, cut, outcome in written:
-                self._settle(group, cut, outcome)
+                self._answer(group, cut, outcome)
 
     async def _written(self, groups: list[_Group]) -> list[tuple[_Group, Cut, Outcome]]:
         """What was refused for its rows is refused whether or not the others could be written."""
@@ -216,36 +216,32 @@ class Writer:
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
         return list(zip(groups, cuts, outcomes, strict=True))
 
-    def _settle(self, group: _Group, cut: Cut, outcome: Outcome) -> None:
+    def _answer(self, group: _Group, cut: Cut, outcome: Outcome) -> None:
         """Answer everybody whose reports were written, or were not."""
-        survey = group.scheme.survey
+        survey, refused = group.scheme.survey, cut.refused
         if outcome is Outcome.TAKEN and self._may_be_closed(survey, group.period):
             outcome = Outcome.FAILED
-        if not cut.faults.any():
-            self._wait(group, -len(cut.faults))
-            for ticket, place in group.owners:
-                ticket.settle(place, outcome)
-            for owner in group.frame_owners:
-                owner.settle_all(outcome)
-            self._metrics.note(group.scheme, outcome.value, len(cut.faults))
-            return
-        for row, (owner, place) in enumerate(self._owners(group)):
-            reason = cut.reason(row)
-            owner.settle(place, outcome if reason is None else row_reject(reason, survey.id))
-            self._metrics.note(group.scheme, outcome.value if reason is None else reason.value)
+        results: list[Result] = [outcome] * len(cut.faults)
+        for row, reason in refused.items():
+            results[row] = row_reject(reason, survey.id)
+            self._metrics.note(group.scheme, reason.value)
+        if len(refused) < len(results):
+            self._metrics.note(group.scheme, outcome.value, len(results) - len(refused))
+        self._settle(group, results)
+
+    def _settle(self, group: _Group, results: Sequence[Result]) -> None:
+        """Give everybody the results of their reports, which are in the order of the group's rows and frames."""
+        self._wait(group, -len(results))
+        begin = 0
+        for (ticket, place), size in zip([*group.owners, *group.frame_owners], group.sizes, strict=True):
+            ticket.settle(place, results[begin : begin + size])
+            begin += size
 
     def _may_be_closed(self, survey: Survey, period: int) -> bool:
         """Whether a period may have been closed before its reports were written: then they may not be counted."""
         if survey.clock != "wall":
             return False
         return self._log.times.moment(survey, self._now()) >= closing_time(survey, period).timestamp()
-
-    def _owners(self, group: _Group) -> list[tuple[Ticket, int]]:
-        owners = list(group.owners)
-        for frame, ticket in zip(group.frames, group.frame_owners, strict=True):
-            owners += [(ticket, place) for place in range(len(frame))]
-        self._wait(group, -len(owners))
-        return owners
 
     async def _tend(self) -> None:
         try:

@@ -35,7 +35,7 @@ def forecast(
 
     Example: hearsay forecast --ahead 24 --season 24,168 --backtest 60 --html forecast.html
     """
-    from hearsay.forecasts.forecasting import look_ahead, structure_of
+    from hearsay.forecasts.forecasting import look_ahead
     from hearsay.forecasts.showing import forecast_csv, forecast_page, forecast_tables
 
     if series is not None and (survey or data or kafka or attribute):
@@ -52,7 +52,7 @@ def forecast(
             from hearsay.forecasts.survey_series import published_series
 
             source, loaded = published_series(survey, data, kafka, measure, attribute, value, window, unit)
-        outlooks = look_ahead(source, loaded, structure_of(_seasons(season), loaded), ahead, backtest, step)
+        outlooks = look_ahead(source, loaded, _seasons(season), ahead, backtest, step)
     if csv is not None:
         csv.write_text(forecast_csv(outlooks), encoding="utf-8")
     if html is not None:

@@ -1,16 +1,18 @@
-"""`hearsay replay`: turn recorded events into reports. `hearsay send`: send those that were captured."""
+"""`hearsay replay` and `hearsay edge`: turn events into reports. `hearsay send`: send those that were captured."""
 
-from datetime import UTC, datetime, timedelta
+from collections.abc import Callable
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TypeVar
+from typing import Annotated, Any, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import typer
 
 from hearsay.terminal import console
 
-Choice = TypeVar("Choice", bound=StrEnum)
+Parsed = TypeVar("Parsed")
+NO_ZONE = "there is no time zone {!r}; give one such as Europe/Paris"
 
 
 def replay(
@@ -61,9 +63,10 @@ def replay(
         from hearsay.reports.page import keep_areas, read_areas
         from hearsay.running.replaying import check_events, replay_events
         from hearsay.survey_files import read_survey
-        from hearsay.terminal.replays import inspection_json, show_inspection, show_summary, summary_json
+        from hearsay.terminal.replays import show_inspection, show_summary
         from producers.events import ANY_ORDER, Options, Rule
         from producers.files import ColumnMapping, FileFormat, Repeated
+        from protocols.survey import parse_duration
         from servers.logs import configure_logs
 
     configure_logs("WARNING")
@@ -71,24 +74,22 @@ def replay(
         raise typer.BadParameter("choose one of --kafka and --capture")
     survey = read_survey(survey_file)
     columns = {attribute: column for column, attribute in _pairs("--map", mapping)}
+    named = zone or (survey.time_zone.name if survey.time_zone else None)
     options = Options(
         ColumnMapping(person, time, columns, positions_of(position), metres, offset),
-        ANY_ORDER if any_order else _duration("--tolerance", tolerance),
+        ANY_ORDER if any_order else _parsed("--tolerance", parse_duration, tolerance),
         {attribute: _one_of(Rule, "--choose", name) for attribute, name in _pairs("--choose", choose)},
-        _zone(zone or (survey.time_zone.name if survey.time_zone else None)),
+        None if named is None else _parsed("--zone", ZoneInfo, named, NO_ZONE.format(named)),
         _one_of(Repeated, "--repeated", repeated),
         datetime.now(UTC) if until is None else moment_of("--until", until),
         FileFormat(delimiter, quotes, encoding),
         time_format or (),
         strict,
-        _share(most_faults),
+        _parsed("--most-faults", _share, most_faults, f"{most_faults!r} is not a share, such as 5% or 0.05"),
     )
     if check:
         inspection = check_events(events, survey, options)
-        if as_json:
-            console.print_json(inspection_json(inspection))
-        else:
-            show_inspection(inspection, survey.calendar)
+        show_inspection(inspection, survey.calendar, as_json)
         raise typer.Exit(1 if inspection.worst[1] > options.most_faults else 0)
     areas = read_areas(survey_file, survey) if capture is None else None
     summary = replay_events(
@@ -100,15 +101,48 @@ def replay(
         kafka=kafka,
         capture=capture,
         partitions=partitions,
-        forget_after=None if forget_after is None else _duration("--forget-after", forget_after),
+        forget_after=None if forget_after is None else _parsed("--forget-after", parse_duration, forget_after),
     )
     keep_areas(areas, survey, directory_of(survey.id, data))
-    if as_json:
-        console.print_json(summary_json(summary))
-    else:
-        show_summary(summary)
+    show_summary(summary, as_json)
+    if not as_json:
         following = ("report", survey.id, *console.where(data, kafka)) if capture is None else ("send", capture)
         console.print_next(*following)
+
+
+def edge(
+    edge_file: Annotated[Path, typer.Argument(metavar="EDGE", show_default=False)],
+    check: list[Path] | None = None,
+    once: Annotated[bool, typer.Option("--once")] = False,
+    end: Annotated[str | None, typer.Option(metavar="TIME")] = None,
+    kafka: console.Kafka = None,
+    as_json: console.AsJson = False,
+    log_level: console.LogLevel = "INFO",
+) -> None:
+    """Turn events into one report per person and period, as they come to a topic or as files in a directory.
+
+    A period is sent when an event was read that is later than its end by the lateness. What is open until then is
+    sealed under the fleet's key, and erased when it is sent. The edge may be killed at any moment: started again, it
+    goes on, each event counts once, and each person reports a period at most once. Reports are counted in this process,
+    or sent with --kafka. Run it on a machine that you trust: it reads the true values.
+
+    Example: hearsay edge edge.yaml --check sample.csv
+    """
+    from hearsay.running.replaying import Edging, check_events
+    from hearsay.terminal.replays import show_edge, show_inspection
+    from servers.logs import configure_logs
+
+    edging = Edging.of(edge_file)
+    if check:
+        inspection = check_events(check, edging.survey, edging.options)
+        show_inspection(inspection, edging.survey.calendar, as_json)
+        raise typer.Exit(1 if inspection.worst[1] else 0)
+    until = None if end is None else moment_of("--end", end)
+    configure_logs("WARNING" if once or until else log_level)
+    state = edging.run(kafka, once or until is not None, until)
+    show_edge(state, as_json)
+    if not as_json:
+        console.print_next("report", edging.survey.id, *console.where(edging.data, kafka))
 
 
 def send(
@@ -164,47 +198,32 @@ def positions_of(given: list[str] | None) -> dict[str, tuple[str, str]]:
     return found
 
 
-def _one_of(choices: type[Choice], option: str, name: str) -> Choice:
+def _parsed(option: str, parse: Callable[[str], Parsed], text: str, wrong: str = "") -> Parsed:
+    """What the text of an option means. Otherwise it is `wrong`, or what `parse` says."""
     try:
-        return choices(name)
-    except ValueError:
-        raise typer.BadParameter(f"{option}: {name!r} is not one of {', '.join(choices)}") from None
+        return parse(text)
+    except (ValueError, ZoneInfoNotFoundError) as error:
+        raise typer.BadParameter(f"{option}: {wrong or error}") from None
 
 
-def _duration(option: str, text: str) -> timedelta:
-    from protocols.survey import parse_duration
-
-    try:
-        duration: timedelta = parse_duration(text)
-    except ValueError as error:
-        raise typer.BadParameter(f"{option}: {error}") from None
-    return duration
-
-
-def _zone(name: str | None) -> ZoneInfo | None:
-    try:
-        return None if name is None else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError):
-        raise typer.BadParameter(f"--zone: there is no time zone {name!r}; give one such as Europe/Paris") from None
+def _one_of(choices: type[StrEnum], option: str, name: str) -> Any:
+    return _parsed(option, choices, name, f"{name!r} is not one of {', '.join(choices)}")
 
 
 def _share(text: str) -> float:
-    number, percent = (text[:-1], 100) if text.endswith("%") else (text, 1)
-    try:
-        share = float(number) / percent
-    except ValueError:
-        share = -1.0
+    share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
     if not 0 <= share <= 1:
-        raise typer.BadParameter(f"--most-faults: {text!r} is not a share, such as 5% or 0.05")
+        raise ValueError(text)
     return share
+
+
+def _moment(text: str) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(text)
+    return moment
 
 
 def moment_of(option: str, text: str) -> datetime:
     """A time with a zone, from the text of an option."""
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        moment = datetime.min
-    if moment.tzinfo is None:
-        raise typer.BadParameter(f"{option}: {text!r} is not a time with a zone, such as 2026-01-31T00:00:00Z")
-    return moment
+    return _parsed(option, _moment, text, f"{text!r} is not a time with a zone, such as 2026-01-31T00:00:00Z")

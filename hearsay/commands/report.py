@@ -44,18 +44,16 @@ def report(
         normal = None if baseline is None else span("--baseline", baseline)
         compared = normal and range(normal[0], normal[1] + 1)
         published = files.chosen(results, survey)
-        whole = files.mobility_of(results, published.id, compared)
+        whole = files.mobility_of(results, published.id, compared, root)
         more: tuple[Any, ...] = ()
         if html is not None and not (asked or by or day or since or last):
             more = results.live(published.id), results.forecasts(published.id)
-    if root is not None:
-        whole = files.with_noted_losses(whole, root)
     selected = whole if asked is None else files.narrowed(whole, *asked)
     if by or day or since or last:
         if asked is not None or (day is not None and since is not None):
             raise typer.BadParameter("choose one of --period, --window, --day and --since")
         selected = files.on_days(whole, by, day and day.date(), since and since.date(), last)
-    bounds = None if forged is None else robust_of(Scheme(published), files.latest(selected), forged)
+    bounds = {} if forged is None else robust_of(Scheme(published), files.latest(selected), forged)
     written: list[Path] = []
     if csv is not None or parquet is not None:
         from hearsay.reports.table_files import write_tables
@@ -67,7 +65,7 @@ def report(
         write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal)
         written.insert(0, html)
     if as_json:
-        console.print_json_parts(files.json_parts(selected, {} if bounds is None else {"robust": robust_json(bounds)}))
+        console.print_json_parts(files.json_parts(selected, {} if forged is None else robust_json(forged, bounds)))
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
@@ -77,8 +75,8 @@ def report(
         newest = files.latest(selected)
         for table in report_tables(selected, newest) if asked is None else [answers_table(selected, newest)]:
             console.out.print(table)
-        if bounds is not None:
-            console.out.print(robust_table(selected, newest, bounds))
+        if forged is not None:
+            console.out.print(robust_table(selected, newest, forged, bounds))
         for line in verdict_lines(selected):
             console.out.print(line)
 

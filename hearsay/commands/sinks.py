@@ -63,7 +63,7 @@ def list_sinks(as_json: console.AsJson = False) -> None:
     from servers.settings import load
     from views.sinks import SINKS
 
-    used = load().sink_addresses
+    used = load().sinks.split()
     if as_json:
         kinds = [{"sink": kind.address, "about": kind.about} for kind in SINKS]
         console.print_json({"kinds": kinds, "HEARSAY_SINKS": used})

@@ -45,11 +45,12 @@ class Outlook:
 
     def rows(self, axis: TimeAxis) -> list[dict[str, Any]]:
         """One row for each period ahead, with the ends of all intervals."""
-        ends: dict[str, Any] = {}
-        for kind in KINDS:
-            for confidence in CONFIDENCES:
-                low, high = self.forecast.interval(kind, confidence / 100)
-                ends[f"{kind}_low_{confidence}"], ends[f"{kind}_high_{confidence}"] = low, high
+        ends = {
+            f"{kind}_{end}_{confidence}": column
+            for kind in KINDS
+            for confidence in CONFIDENCES
+            for end, column in zip(("low", "high"), self.forecast.interval(kind, confidence / 100), strict=True)
+        }
         return [
             {"time": _text(axis, len(self.series) + step), "step": step + 1, "mean": float(self.forecast.mean[step])}
             | {name: float(column[step]) for name, column in ends.items()}
@@ -97,26 +98,23 @@ class Outlooks:
         return html_table(f"Forecasts of {self.source}", columns, cells, self.remarks)
 
 
-def structure_of(seasons: Sequence[int] | None, loaded: Loaded) -> Structure:
-    """These seasons; without any given, days and weeks, where the times of rows are known."""
-    if seasons is not None:
-        return Structure.of(seasons)
-    if loaded.axis.begin is None:
-        loaded.remarks.append("rows have no times, so no season is known: give --season if there is one")
-        return Structure()
-    return usual_seasons(loaded.axis.step, len(loaded.series[0]))
-
-
 def look_ahead(
     source: str,
     loaded: Loaded,
-    structure: Structure,
+    seasons: Sequence[int] | None,
     ahead: int,
     backtested: int | None,
     step: Step = no_step,
 ) -> Outlooks:
-    """Forecasts of all series that are long enough; raises ResultsError if none is."""
-    found, remarks, refusal = [], list(loaded.remarks), None
+    """Forecasts of all series that are long enough; raises ResultsError if none is.
+
+    Without any given, seasons are days and weeks, where the times of rows are known.
+    """
+    found, remarks, refusal, structure = [], list(loaded.remarks), None, Structure.of(seasons or ())
+    if seasons is None and loaded.axis.begin is None:
+        remarks.append("rows have no times, so no season is known: give --season if there is one")
+    elif seasons is None:
+        structure = usual_seasons(loaded.axis.step, len(loaded.series[0]))
     for place, series in enumerate(loaded.series):
         step(place, len(loaded.series), "forecasting")
         try:

@@ -1,7 +1,7 @@
 """Series from a table: times, numbers, missing rows and all."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from analytics.forecasting import Series
 from hearsay.forecasts.time_axis import TimeAxis, on_a_grid, read_times
-from producers.files import TableSource, read_table, shown
+from producers.files import TableSource, read_table, table_name
 from protocols.arrays import Floats, Whole
 from protocols.errors import ResultsError
 
@@ -43,7 +43,7 @@ def read_series(
 
     `variance` and `memo_variance` are columns or numbers: the variances of fresh noise and of memos in the values.
     """
-    columns, path = _columns(source), shown(source)
+    columns, path = _columns(source), table_name(source)
     names = list(columns)
     axis, periods, times = _axis(path, columns, time)
     length = int(periods.max()) + 1
@@ -52,7 +52,7 @@ def read_series(
     beside = {name for name in (variance, memo_variance, truth) if name in columns}
     for name in (*values, *([truth] if truth else [])):
         if name not in columns:
-            raise ResultsError(f"{path} has no column {name!r}", f"its columns: {', '.join(names)}")
+            raise _no_column(path, name, names)
     chosen = list(values) or [name for name in names if name not in times and name not in beside]
     numbers = {name: _numbers(columns[name]) for name in (*chosen, *beside)}
     unread = [name for name in chosen if not np.isfinite(numbers[name]).any()]
@@ -75,11 +75,13 @@ def read_series(
     remarks += [f"column {name!r} has no numbers and is left out" for name in unread]
 
     def noise(column: str | None) -> Floats:
-        laid = (
-            np.full(length, _constant(path, column, names))
-            if column not in beside
-            else _laid(numbers[str(column)], periods, length)
-        )
+        if column in beside:
+            laid = _laid(numbers[str(column)], periods, length)
+        else:
+            try:
+                laid = np.full(length, float(column or 0))
+            except ValueError:
+                raise _no_column(path, str(column), names, "give a column or a number; ") from None
         if (laid < 0).any():
             raise ResultsError(f"{path}: a variance below 0", f"column {column!r} must have variances")
         return laid
@@ -116,7 +118,7 @@ def _axis(path: str, columns: dict[str, list[str]], time: str | None) -> tuple[T
     asked = [name.strip() for name in time.split(",")] if time else []
     for name in asked:
         if name not in columns:
-            raise ResultsError(f"{path} has no column {name!r}", f"its columns: {', '.join(columns)}")
+            raise _no_column(path, name, columns)
     for names in [asked] if asked else _candidates(columns):
         texts = [" ".join(cells) for cells in zip(*(columns[name] for name in names), strict=True)]
         times = read_times(texts)
@@ -165,10 +167,5 @@ def _laid(numbers: Floats, periods: Whole, length: int) -> Floats:
     return np.asarray(np.where(count > 0, total / np.maximum(count, 1), np.nan))
 
 
-def _constant(path: str, variance: str | None, names: Sequence[str]) -> float:
-    try:
-        return float(variance or 0)
-    except ValueError:
-        raise ResultsError(
-            f"{path} has no column {variance!r}", f"give a column or a number; its columns: {', '.join(names)}"
-        ) from None
+def _no_column(path: str, name: str, columns: Iterable[str], hint: str = "") -> ResultsError:
+    return ResultsError(f"{path} has no column {name!r}", f"{hint}its columns: {', '.join(columns)}")

@@ -13,6 +13,7 @@ from rich.text import Text
 from analytics.forecasting import Scored
 from hearsay.forecasts.forecasting import Outlook, Outlooks
 from hearsay.forecasts.time_axis import TimeAxis
+from hearsay.terminal import console
 from pages.events import event
 from pages.static import static_page
 from protocols.errors import counted
@@ -45,9 +46,7 @@ def _series(outlook: Outlook, axis: TimeAxis) -> RenderableType:
     widened = f"widened {made.stretch:.2f}x" if made.stretch > 1 else "as fitted"
     how = widened if made.calibrated else "not calibrated: fewer than 50 publications"
     head.append(f"  {made.trained:,} values, seasons: {seasons}; intervals {how}", style="not bold dim")
-    table = Table("", "forecast", "truth, 95 %", "to", "publication, 95 %", "to", box=None, pad_edge=False)
-    for column in table.columns[1:]:
-        column.justify = "right"
+    table = console.table("", "forecast", "truth, 95 %", "to", "publication, 95 %", "to")
     (low, high), (low_p, high_p) = made.interval("truth", 0.95), made.interval("publication", 0.95)
     digits = _digits(float(abs(made.mean).max()))
     for step in range(min(MOST_ROWS, len(made.mean))):
@@ -69,9 +68,8 @@ def _series(outlook: Outlook, axis: TimeAxis) -> RenderableType:
 
 def _backtest(scores: list[Scored], digits: int) -> Table:
     about = "the truth" if scores[0].truth else "publications"
-    table = Table(title=f"backtest against {about}", title_justify="left", box=None, pad_edge=False, title_style="dim")
-    for heading in ("", "ahead", "MAE", "RMSE", "MASE", "CRPS", "80 %", "95 %", "interval score"):
-        table.add_column(heading, justify="right" if heading else "left")
+    columns = ("", "ahead", "MAE", "RMSE", "MASE", "CRPS", "80 %", "95 %", "interval score")
+    table = console.table(*columns, title=f"backtest against {about}", title_style="dim")
     for scored in scores:
         found = scored.truth or scored.publication
         if found is not None:

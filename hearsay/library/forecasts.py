@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hearsay.forecasts.forecasting import Outlooks, look_ahead, structure_of
+from hearsay.forecasts.forecasting import Outlooks, look_ahead
 from hearsay.forecasts.series_files import read_series
 from hearsay.forecasts.survey_series import Measure, published_series
-from producers.files import TableSource, shown
+from producers.files import TableSource, table_name
 from protocols.errors import SettingsError
 from protocols.survey import Unit
 
@@ -45,9 +45,9 @@ def forecast(
     """
     path = Path(source) if isinstance(source, str) else source
     if kafka is None and path is not None and not (isinstance(path, Path) and path.is_dir()):
-        loaded = read_series(path, time, columns, variance, memo_variance, truth)
-        return look_ahead(shown(path), loaded, structure_of(season, loaded), ahead, backtest)
-    if not (path is None or isinstance(path, Path)):
+        title, loaded = table_name(path), read_series(path, time, columns, variance, memo_variance, truth)
+    elif path is None or isinstance(path, Path):
+        title, loaded = published_series(survey, path, kafka, measure, attribute, value, window, unit)
+    else:
         raise SettingsError("a table and a cluster are both named", "give one of them")
-    title, loaded = published_series(survey, path, kafka, measure, attribute, value, window, unit)
-    return look_ahead(title, loaded, structure_of(season, loaded), ahead, backtest)
+    return look_ahead(title, loaded, season, ahead, backtest)

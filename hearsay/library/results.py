@@ -1,9 +1,8 @@
 """What was published, as Arrow tables: of a simulation or a replay now, of a data directory, or of a Kafka cluster."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from zoneinfo import ZoneInfo
@@ -11,14 +10,13 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pyarrow.parquet
 
-from analytics.mobility import MobilityReport, tables
-from hearsay.reports.files import chosen, mobility_of, open_results, with_noted_losses
+from analytics.mobility import tables
+from hearsay.reports.files import chosen, mobility_of, open_results
 from hearsay.running.replaying import replay_events
 from hearsay.running.simulating import populate, rehearsal, simulate
 from producers.events import ANY_ORDER, Options, Rule
 from producers.files import ColumnMapping, Repeated, TableSource, in_memory
 from protocols.survey import Survey, html_table
-from views.reading import Results
 from views.results import histogram_table
 
 TIMES = ("begin", "end")
@@ -40,26 +38,15 @@ FEW: Mapping[str, tuple[str, ...]] = {
 SHOWN = 5  # rows of each table in a notebook
 
 
-class Tables(Mapping[str, pa.Table]):
+class Tables(dict[str, pa.Table]):
     """The tables of one survey by name. `everything` has all their columns; times are those of the survey's clock."""
 
     def __init__(self, survey: Survey, everything: Mapping[str, pa.Table]) -> None:
         zone = survey.time_zone.name if survey.time_zone else "UTC"
         self.survey = survey
         self.everything = {name: _local(table, zone) for name, table in everything.items()}
-
-    @cached_property
-    def _few(self) -> dict[str, pa.Table]:
-        return {name: table.select(FEW.get(name, table.column_names)) for name, table in self.everything.items()}
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return self._few[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._few)
-
-    def __len__(self) -> int:
-        return len(self._few)
+        few = {name: table.select(FEW.get(name, table.column_names)) for name, table in self.everything.items()}
+        super().__init__(few)
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{name} ({len(table):,})" for name, table in self.items())
@@ -103,9 +90,8 @@ def run(
     """
     with _kept(data) as directory:
         collected = rehearsal(survey)
-        report = simulate(collected, populate(collected, scenario, devices, periods, seed), directory)
-        with open_results(None, directory, None) as (results, _):
-            return _tables(results, report)
+        simulate(collected, populate(collected, scenario, devices, periods, seed), Path(directory))
+        return read_results(directory)
 
 
 def replay(
@@ -150,7 +136,7 @@ def replay(
         path = Path(events) if isinstance(events, str | Path) else Path(beside) / "events.parquet"
         if not isinstance(events, str | Path):
             pyarrow.parquet.write_table(in_memory(events), path)
-        replay_events([path], collected, options, directory, speed=None, kafka=None, capture=None, partitions=1)
+        replay_events([path], collected, options, Path(directory), speed=None, kafka=None, capture=None, partitions=1)
         return read_results(directory)
 
 
@@ -177,19 +163,11 @@ def read_results(data: str | Path | None = None, *, kafka: str | None = None, su
     `table.to_pandas()` makes a data frame where pandas is installed.
     """
     with open_results(survey, None if data is None else Path(data), kafka) as (results, root):
-        report = mobility_of(results, chosen(results, survey).id)
-        if root is not None:
-            report = with_noted_losses(report, root)
-        return _tables(results, report)
+        published = chosen(results, survey)
+        report = mobility_of(results, published.id, data=root)
+        return Tables(published, {"histograms": histogram_table(results.histograms(published.id)), **tables(report)})
 
 
-@contextmanager
-def _kept(data: str | Path | None) -> Iterator[Path]:
+def _kept(data: str | Path | None) -> AbstractContextManager[str | Path]:
     """The directory of a collection; if none is named, one that is removed at the end."""
-    with ExitStack() as held:
-        yield Path(held.enter_context(TemporaryDirectory()) if data is None else data)
-
-
-def _tables(results: Results, report: MobilityReport) -> Tables:
-    published = {"histograms": histogram_table(results.histograms(report.survey)), **tables(report)}
-    return Tables(chosen(results, report.survey), published)
+    return TemporaryDirectory() if data is None else nullcontext(data)

@@ -25,23 +25,12 @@ class AreasPlan:
     proposed: Sequence[Merged]
 
     def as_json(self) -> dict[str, Any]:
-        def listed(some: Sequence[Merged]) -> list[dict[str, Any]]:
-            return [
-                {
-                    "areas": [self.names[area] for area in one.areas],
-                    "share": one.share,
-                    "relative_error": one.error if one.share else None,
-                    "precise": one.precise,
-                }
-                for one in some
-            ]
+        def record(one: Merged) -> dict[str, Any]:
+            names, error = [self.names[area] for area in one.areas], one.error if one.share else None
+            return {"areas": names, "share": one.share, "relative_error": error, "precise": one.precise}
 
-        return {
-            "attribute": self.attribute,
-            "wanted": PRECISE,
-            "areas": listed(self.areas),
-            "proposed": listed(self.proposed),
-        }
+        listed = {"areas": list(map(record, self.areas)), "proposed": list(map(record, self.proposed))}
+        return {"attribute": self.attribute, "wanted": PRECISE, **listed}
 
 
 def plan_areas(survey: Survey, file: Path, devices: int) -> AreasPlan:

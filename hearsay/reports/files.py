@@ -116,10 +116,12 @@ def next_period(results: Results, survey: str) -> int:
     return max((key.period or 0 for key in results.finals(survey)), default=-1) + 1
 
 
-def mobility_of(results: Results, survey: str, baseline: range | None = None) -> MobilityReport:
+def mobility_of(
+    results: Results, survey: str, baseline: range | None = None, data: Path | None = None
+) -> MobilityReport:
     """All mobility reports of a survey as one, with the late reports and the changes of each window.
 
-    `baseline` are the periods that count as normal.
+    `baseline` are the periods that count as normal. `data` is a directory in which losses are noted.
     """
     reports = results.mobility(survey)
     if not reports:
@@ -137,7 +139,7 @@ def mobility_of(results: Results, survey: str, baseline: range | None = None) ->
             f"no report of periods {baseline[0]} to {baseline[-1]} is published that others could be compared with",
             f"published: periods {report.windows[0].first} to {max(window.last for window in report.windows)}",
         )
-    return report
+    return report if data is None else with_noted_losses(report, data)
 
 
 def wait_for_final(results: Results, survey: str, period: int, step: Step) -> None:

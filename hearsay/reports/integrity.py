@@ -1,16 +1,15 @@
 """Verdicts on periods, and estimates that forged reports move less, on a terminal."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
-from rich.table import Table
 from rich.text import Text
 
 from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, Robust, robust
 from analytics.mobility import MobilityReport, WindowReport
+from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from protocols.errors import SettingsError
 from protocols.scheme import Scheme
@@ -55,15 +54,7 @@ def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName
     return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """What holds if at most the share `forged` of the reports is forged, by attribute."""
-
-    forged: float
-    attributes: dict[str, Robust]
-
-
-def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> Bounds:
+def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, Robust]:
     """Of each attribute of a window: normalised shares, and bounds if at most this share of its reports is forged."""
     if not 0 <= forged < 0.5:
         raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
@@ -73,31 +64,24 @@ def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> Bounds:
         if attribute.values is not None and not question.attribute.placed:  # places: not sums over reports
             share, channel = attribute.values.share, question.channel
             found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
-    return Bounds(forged, found)
+    return found
 
 
-def robust_json(bounds: Bounds) -> dict[str, Any]:
+def robust_json(forged: float, bounds: Mapping[str, Robust]) -> dict[str, Any]:
     columns = ("normalised", "low", "high")
-    return {
-        "forged": bounds.forged,
-        "attributes": {
-            name: {column: np.round(getattr(one, column), 6).tolist() for column in columns}
-            for name, one in bounds.attributes.items()
-        },
-    }
+    rounded = {name: {c: np.round(getattr(one, c), 6).tolist() for c in columns} for name, one in bounds.items()}
+    return {"robust": {"forged": forged, "attributes": rounded}}
 
 
-def robust_table(report: MobilityReport, window: WindowReport, bounds: Bounds) -> RenderableType:
+def robust_table(
+    report: MobilityReport, window: WindowReport, forged: float, bounds: Mapping[str, Robust]
+) -> RenderableType:
     """Beside the unbiased shares: the normalised ones, and what each share can be if so many reports are forged."""
-    tables: list[RenderableType] = [
-        Text(f"\nShares, if up to {bounds.forged:.1%} of the reports are forged", style="italic")
-    ]
-    for name, one in bounds.attributes.items():
+    tables: list[RenderableType] = [Text(f"\nShares, if up to {forged:.1%} of the reports are forged", style="italic")]
+    for name, one in bounds.items():
         values = window.attribute(name).values
         assert values is not None
-        table = Table(title=name, title_justify="left", title_style="bold", box=None, pad_edge=False)
-        for column in ("", "unbiased", "normalised", "at least", "at most"):
-            table.add_column(column, justify="right" if column else "left")
+        table = console.table("", "unbiased", "normalised", "at least", "at most", title=name, title_style="bold")
         for place in np.argsort(-values.share.value, kind="stable")[:MOST_VALUES]:
             numbers = (values.share.value, one.normalised, one.low, one.high)
             table.add_row(Text(report.asked(name).values[place]), *(f"{column[place]:.1%}" for column in numbers))

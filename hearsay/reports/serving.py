@@ -50,16 +50,17 @@ class Published:
     def __init__(
         self, surveys: Collection[str], data: Path | None, kafka: str | None, areas: Path | None = None
     ) -> None:
+        self._surveys = surveys
         only = next(iter(surveys)) if len(surveys) == 1 else None
         self._root = data if data is not None or kafka is not None else known_directory(only)
         self._kafka = kafka
         self._areas = areas
 
-    def check(self, surveys: Collection[str]) -> None:
+    def check(self) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
         with open_results(None, self._root, self._kafka) as (results, _):
             results.surveys()
-            for survey in surveys:
+            for survey in self._surveys:
                 chosen(results, survey)
 
     def follow(self) -> TopicFollower | DirectoryFollower:
@@ -85,10 +86,17 @@ class Published:
         with open_results(None, self._root, self._kafka) as (results, _):
             return download(results, wanted, self.adjust)
 
+    def dashboard(self, token: str | None = None, at_once: bool = True) -> Dashboard:
+        """The dashboard of the surveys (none named: of all), for viewers with the token, if there is one.
+
+        If not `at_once`, results are read when somebody looks.
+        """
+        source = Source(self.follow, self._surveys, self.describe, self.adjust)
+        return Dashboard(source, download=self.download, token=token, at_once=at_once)
+
 
 def serve(
     published: Published,
-    surveys: Collection[str],
     host: str,
     port: int,
     public: bool,
@@ -105,10 +113,10 @@ def serve(
             f"everybody who reaches {host} could look at the results: no token is set",
             "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
         )
-    published.check(surveys)
+    published.check()
     configure_logs()
     connections = most_connections()
-    app = application(published, surveys, None if token is None else token.get_secret_value())
+    app = published.dashboard(None if token is None else token.get_secret_value())
     called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
 
     async def run() -> None:
@@ -120,17 +128,6 @@ def serve(
             await ended.wait()
 
     uvloop.run(run())
-
-
-def application(
-    published: Published, surveys: Collection[str], token: str | None = None, at_once: bool = True
-) -> Dashboard:
-    """The dashboard of some surveys (none named: of all), for viewers with the token, if there is one.
-
-    If not `at_once`, results are read when somebody looks.
-    """
-    source = Source(published.follow, surveys, published.describe, published.adjust)
-    return Dashboard(source, download=published.download, token=token, at_once=at_once)
 
 
 @asynccontextmanager

@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from functools import partial
 from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -38,14 +38,13 @@ FORMULAS = pa.array(["=", "+", "-", "@", "\t", "\r"])
 """How a cell begins that a spreadsheet takes for a formula."""
 DIGITS = 9
 """Significant digits of a number in CSV; Parquet and JSON have all."""
-WITHOUT_HEAD = pyarrow.csv.WriteOptions(include_header=False)
 
 
 def write_tables(report: MobilityReport, csv: Path | None, parquet: Path | None) -> list[Path]:
     """Write the tables that have a directory; returns all paths written."""
     written: list[Path] = []
     if csv is not None:
-        written += _write_tables(report, csv, ".csv", _csv_file, partial(csv_rows, report.calendar))
+        written += _write_tables(report, csv, ".csv", pyarrow.csv.CSVWriter, partial(for_spreadsheets, report.calendar))
     if parquet is not None:
         written += _write_tables(report, parquet, ".parquet", pyarrow.parquet.ParquetWriter, lambda table: table)
     return written
@@ -56,7 +55,7 @@ def _write_tables(
     directory: Path,
     suffix: str,
     opened: Callable[[Path, pa.Schema], Any],
-    content: Callable[[pa.Table], Any],
+    content: Callable[[pa.Table], pa.Table],
 ) -> list[Path]:
     """Write one file for each table that has rows, and one that explains their columns; returns their paths."""
     directory.mkdir(parents=True, exist_ok=True)
@@ -64,10 +63,11 @@ def _write_tables(
     for name, parts in tables_in_parts(report).items():
         with ExitStack() as file:
             for table in _pieces(parts):
+                rows = content(table)
                 if name not in written:
                     written[name] = table.schema.empty_table()
-                    writer = file.enter_context(opened(directory / f"{name}{suffix}", table.schema))
-                writer.write(content(table))
+                    writer = file.enter_context(opened(directory / f"{name}{suffix}", rows.schema))
+                writer.write(rows)
     pyarrow.csv.write_csv(explained(written), directory / COLUMNS)
     return [*(directory / f"{name}{suffix}" for name in written), directory / COLUMNS]
 
@@ -98,33 +98,20 @@ def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport]
         if "attribute" not in table.column_names:
             raise ResultsError(f"the table {wanted.table!r} is not about attributes", "ask for it without one")
         table = table.filter(pc.equal(table["attribute"], wanted.attribute))
-    if wanted.format == "csv":
-        return _csv_head(table.schema) + csv_rows(chosen(results, wanted.survey).calendar, table)
     if wanted.format == "json":
         return to_json(table.to_pylist(), inf_nan_mode="null") + b"\n"
     file = BytesIO()
-    pyarrow.parquet.write_table(table, file)
+    if wanted.format == "csv":
+        pyarrow.csv.write_csv(for_spreadsheets(chosen(results, wanted.survey).calendar, table), file)
+    else:
+        pyarrow.parquet.write_table(table, file)
     return file.getvalue()
 
 
-def _csv_file(path: Path, schema: pa.Schema) -> BinaryIO:
-    """A file that begins with the names of the columns."""
-    file = path.open("wb")
-    file.write(_csv_head(schema))
-    return file
-
-
-def _csv_head(schema: pa.Schema) -> bytes:
-    """The line with the names of the columns."""
-    return (",".join(f'"{name}"' for name in schema.names) + "\n").encode()
-
-
-def csv_rows(calendar: Calendar, table: pa.Table) -> bytes:
-    """The lines of some rows."""
-    text = BytesIO()
+def for_spreadsheets(calendar: Calendar, table: pa.Table) -> pa.Table:
+    """The same rows as CSV has them."""
     shown = [_shown(calendar, column.combine_chunks()) for column in table.columns]
-    pyarrow.csv.write_csv(pa.table(shown, names=table.column_names), text, WITHOUT_HEAD)
-    return text.getvalue()
+    return pa.table(shown, names=table.column_names)
 
 
 def _shown(calendar: Calendar, entries: pa.Array) -> pa.Array:

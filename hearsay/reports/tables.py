@@ -11,7 +11,6 @@ from analytics.mobility import (
     AskedAttribute,
     AttributeReport,
     Axis,
-    Change,
     MobilityReport,
     Quantities,
     Quantity,
@@ -19,6 +18,7 @@ from analytics.mobility import (
     Sizes,
     WindowReport,
 )
+from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from pages.about import words as words_of
 from protocols.errors import counted
@@ -38,8 +38,7 @@ NOTHING = "–"
 def report_tables(report: MobilityReport, window: WindowReport, most: int | None = None) -> Iterator[RenderableType]:
     """Of all periods, of calendar units if there are any, and of the answers of a window."""
     yield visitors_table(report)
-    if (units := units_table(report)) is not None:
-        yield units
+    yield from units_table(report)
     yield answers_table(report, window, most)
 
 
@@ -52,7 +51,7 @@ def visitors_table(report: MobilityReport) -> Table:
     if any(window.truth is not None for window in periods):
         columns["truth"] = lambda window: _number(window.truth)
     if any(window.baseline is not None for window in periods):
-        columns["vs baseline"] = lambda window: _percent(window.baseline)
+        columns["vs baseline"] = lambda window: _percent(None if window.baseline is None else window.baseline.percent)
     if report.horizon > 1 or _units(report):  # otherwise nobody is known to return
         columns["new"] = lambda window: _count(window.new)
         columns["returning"] = lambda window: _count(window.returning)
@@ -62,28 +61,25 @@ def visitors_table(report: MobilityReport) -> Table:
     nowhere = [column for column, entries in cells.items() if set(entries) == {NOTHING}]
     lacking = {column for column, entries in cells.items() if NOTHING in entries and column not in nowhere}
     shown = {column: entries for column, entries in cells.items() if column not in nowhere}
-    table = Table(title=many.capitalize(), title_justify="left", box=None, pad_edge=False, caption_justify="left")
-    for column in ("period", *shown):
-        table.add_column(column, justify="left" if column == "period" else "right")
+    table = console.table("period", *shown, left=("period",), title=many.capitalize(), caption_justify="left")
     for window, *row in zip(periods, *shown.values(), strict=True):
         table.add_row(when(report.calendar, window.first, window.last), *row)
     table.caption = "\n".join(_footnotes(report, lacking, nowhere)) or None
     return table
 
 
-def units_table(report: MobilityReport) -> Table | None:
-    """One row for each calendar unit, and for the newest one that is open; None where none are counted."""
+def units_table(report: MobilityReport) -> Iterator[Table]:
+    """One row for each calendar unit, and for the newest one that is open; no table where none are counted."""
     shown = [window for window in _units(report) if window.kind != "ever"]
     if not shown:
-        return None
+        return
     many = _words(report)["many"]
-    table = Table(title=f"\nUnique {many} of calendar units", title_justify="left", box=None, pad_edge=False)
-    for column in ("unit", "", many, "new", "returning"):
-        table.add_column(column, justify="left" if column in ("unit", "") else "right")
+    title = f"\nUnique {many} of calendar units"
+    table = console.table("unit", "", many, "new", "returning", left=("unit", ""), title=title)
     for window in sorted(shown, key=lambda window: (window.unit, window.first)):
         counts = (_count(part) for part in (window.visitors, window.new, window.returning))
         table.add_row(window.kind, when(report.calendar, window.first, window.last), *counts)
-    return table
+    yield table
 
 
 def _units(report: MobilityReport) -> list[WindowReport]:
@@ -115,7 +111,7 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     words = _words(report)
     head += f": {_count(window.visitors)} {words['many']}"
     if window.baseline is not None:
-        head += f", {_percent(window.baseline)} against {window.baseline.against}"
+        head += f", {_percent(window.baseline.percent)} against {window.baseline.against}"
     tables = [
         _answers(report.asked(attribute.name), attribute, window.visitors, words["people"])
         for attribute in window.attributes[:most]
@@ -175,7 +171,7 @@ def _answers(
         if truth is not None:
             row.append(_number(truth[place]))
         if normal is not None:
-            row.append(_shown_percent(normal.percent.at(place)))
+            row.append(_percent(normal.percent.at(place)))
         table.add_row(*row, "█" * round(width * max(0, one.value or 0) / most if most > 0 else 0))
     if len(listed) > MOST_VALUES:
         table.add_row(f"and {len(listed) - MOST_VALUES:,} more", style="dim")
@@ -223,12 +219,8 @@ def _count(quantity: Quantity | None) -> str:
     return NOTHING if quantity is None or quantity.value is None else f"{round(quantity.value):,}"
 
 
-def _percent(change: Change | None) -> str:
-    return NOTHING if change is None else _shown_percent(change.percent)
-
-
-def _shown_percent(percent: Quantity) -> str:
-    if percent.value is None:
+def _percent(percent: Quantity | None) -> str:
+    if percent is None or percent.value is None:
         return NOTHING
     wide = percent.low is not None and percent.high is not None and percent.high > percent.low
     half = f" ± {((percent.high or 0) - (percent.low or 0)) / 2:.1f}" if wide else ""
@@ -236,9 +228,7 @@ def _shown_percent(percent: Quantity) -> str:
 
 
 def _half_width(quantity: Quantity) -> str:
-    if quantity.low is None or quantity.high is None:
-        return ""
-    return f"{(quantity.high - quantity.low) / 2:,.0f}"
+    return _number(None if quantity.low is None or quantity.high is None else (quantity.high - quantity.low) / 2)
 
 
 def _number(value: float | None) -> str:

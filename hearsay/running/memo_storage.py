@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
-from hearsay.data_directory import DataDirectory
+from hearsay.data_directory import DataDirectory, damaged
 from hearsay.running.limits import require_within
 from memo_store.connection import Seen
 from memo_store.store import MemoStore
@@ -42,7 +42,7 @@ def noted_store(data: DataDirectory | None) -> StoreNote | None:
         return None
     lines = note.read_text().splitlines()
     if len(lines) != 2:
-        raise _damaged(note)
+        raise damaged(note)
     return StoreNote(data.root, *lines)
 
 
@@ -87,13 +87,17 @@ def survey_memos(
     with memo_store(data, settings) as store:
         require_within(settings.limits, respondent.scheme, store.surveys(respondent.keyring))
         memos = store.survey(respondent, _seen(data.epochs_note(survey)), forget_after)
-        _note_store(data, settings, store)
-        _note_survey(data, survey, memos)
+
+        def note() -> None:
+            _note_store(data, settings, store)
+            data.add_presence_losses(survey, memos.presence_losses)
+            write_private(data.epochs_note(survey), TypeAdapter(Seen).dump_json(memos.seen) + b"\n")
+
+        note()
         try:
             yield memos
         finally:
-            _note_survey(data, survey, memos)
-            _note_store(data, settings, store)
+            note()
 
 
 def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore) -> None:
@@ -150,17 +154,8 @@ def _another(known: StoreNote, now: str) -> SettingsError:
     )
 
 
-def _note_survey(data: DataDirectory, survey: str, memos: SurveyMemos) -> None:
-    data.add_presence_losses(survey, memos.presence_losses)
-    write_private(data.epochs_note(survey), TypeAdapter(Seen).dump_json(memos.seen) + b"\n")
-
-
 def _seen(note: Path) -> Seen:
     try:
         return TypeAdapter(Seen).validate_json(note.read_text()) if note.exists() else ()
     except ValidationError:
-        raise _damaged(note) from None
-
-
-def _damaged(note: Path) -> SettingsError:
-    return SettingsError(f"{note} is damaged", "restore it from a copy of the directory")
+        raise damaged(note) from None

@@ -25,12 +25,13 @@ from protocols.survey import NEVER, TIMES, Survey, Thresholds, count_values
 from servers.settings import load
 
 
-def populate(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
-    """A scenario for a survey.
+def populate(
+    survey: Survey, name: str, devices: int | None, periods: int | None, seed: int, **options: Any
+) -> Scenario:
+    """A scenario for a survey, with options of its own.
 
     Telemetry has no values of its own: it takes the survey's, and its priors. Commuters live on the survey's grid.
     """
-    options: dict[str, Any] = {}
     if name == "telemetry":
         options["attributes"] = {a.name: a.prior or a.values for a in survey.attributes}
         options["several"] = {a.name: a.several for a in survey.attributes if a.several is not None}

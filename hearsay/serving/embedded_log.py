@@ -16,11 +16,10 @@ import uvloop
 from gateway.http import most_connections
 from gateway.service import StateFile, TokenKeys
 from hearsay.data_directory import DataDirectory
-from hearsay.reports.serving import Published, application, listening
+from hearsay.reports.serving import Published, listening
 from hearsay.running.collecting import THIS_PROCESS
-from hearsay.serving.exposure import Exposure
 from hearsay.serving.reported_times import ReportedTimes
-from hearsay.serving.running import linked_figures, run
+from hearsay.serving.running import Exposure, run
 from hearsay.serving.try_page import try_pages
 from protocols.errors import DeliveryError, StateError, SurveyError
 from protocols.scheme import Scheme
@@ -130,6 +129,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     exposure.check()
     connections = most_connections()
     viewing = connections // 4  # connections of the dashboard
+    data = DataDirectory(directory)
     for survey in surveys:
         if survey.clock != "wall":
             raise SurveyError(
@@ -142,19 +142,14 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
                 "write minimum: 20 into the survey; or minimum: 0, which publishes every number, and keeps the "
                 "fingerprint of a survey that runs",
             )
-    data = DataDirectory(directory)
-    for survey in surveys:
         data.check_destination(survey.id, THIS_PROCESS)
     schemes = {survey.id: Scheme(survey) for survey in surveys}
-    if exposure.credentials:
-        for line in linked_figures(schemes.values()):
-            say(line)
     app = collector(data.collector, surveys, data.clock_key(), data.presence_key(), sinks=[data.results])
     to = EmbeddedLog(app, surveys)
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
     keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None
-    results = application(Published(schemes, directory, None), schemes, at_once=False)
+    results = Published(schemes, directory, None).dashboard(at_once=False)
     names = ", ".join(schemes)
 
     def started(address: str) -> None:
@@ -170,14 +165,5 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 
-    serving = run(
-        exposure,
-        schemes,
-        to,
-        keys,
-        started,
-        connections - viewing,
-        pages=try_pages(schemes, data.collector) if exposure.loopback else {},
-        beside=dashboard,
-    )
-    uvloop.run(serving)
+    pages = try_pages(schemes, data.collector) if exposure.loopback else {}
+    uvloop.run(run(exposure, schemes, to, keys, say, started, dashboard, connections - viewing, pages=pages))

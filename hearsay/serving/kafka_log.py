@@ -2,10 +2,9 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 import structlog
 import uvloop
@@ -15,8 +14,7 @@ from aiokafka.errors import KafkaError
 from gateway.door import Times
 from gateway.http import most_connections
 from gateway.service import ChainedKeys, Holder, StateFile
-from hearsay.serving.exposure import Exposure
-from hearsay.serving.running import linked_figures, run
+from hearsay.serving.running import Exposure, run
 from protocols.errors import DeliveryError, HearsayError
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
 from servers.settings import KafkaSettings, Settings
@@ -47,7 +45,7 @@ def wait_for_surveys(kafka: KafkaSettings, prefix: str) -> "tuple[Topics, Follow
 class KafkaLog:
     """Writes frames to the reports topic and waits for all replicas.
 
-    A producer that failed is replaced by a new one. Until that is connected, every write fails at once.
+    A producer that failed is replaced by a new one, in `tend`. Until that is connected, every write fails at once.
     """
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
@@ -56,8 +54,7 @@ class KafkaLog:
         self._kafka = kafka
         self._topic = topics.reports
         self._producer: AIOKafkaProducer | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._opening = False
+        self._failed: list[AIOKafkaProducer] = []
 
     @property
     def connected(self) -> bool:
@@ -78,29 +75,14 @@ class KafkaLog:
         except (KafkaError, TimeoutError) as error:
             if self._producer is producer:  # another write may have failed first
                 self._producer = None
-                self._start(self._stop(producer))
+                self._failed.append(producer)
             raise DeliveryError(f"not confirmed within {DEADLINE_SECONDS:g} s: {type(error).__name__}") from error
 
     async def tend(self) -> None:
         """Open a connection if there is none."""
-        if self._producer is None and not self._opening:
-            self._opening = True
-            self._start(self._open())
-
-    def closed_through(self, survey: str) -> int:
-        """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
-        return -1
-
-    async def close(self) -> None:
+        await self._stop_failed()
         if self._producer is not None:
-            await self._stop(self._producer)
-
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _open(self) -> None:
+            return
         producer = AIOKafkaProducer(
             **self._kafka.client_options(),
             enable_idempotence=True,
@@ -110,21 +92,29 @@ class KafkaLog:
             max_request_size=2 * MAX_RECORD_BYTES,
             request_timeout_ms=int(DEADLINE_SECONDS * 1000),
         )
+        self._failed.append(producer)  # until it is connected
         try:
             async with asyncio.timeout(OPEN_SECONDS):
                 await producer.start()
-            self._producer = producer
+            self._producer = self._failed.pop()
         except (KafkaError, OSError) as error:
             log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=type(error).__name__)
-            await self._stop(producer)
-        finally:
-            self._opening = False
 
-    async def _stop(self, producer: AIOKafkaProducer) -> None:
-        """Stop a producer; what it could not deliver is given up, and sent again by devices."""
-        with suppress(KafkaError, OSError):
-            async with asyncio.timeout(STOP_SECONDS):
-                await producer.stop()
+    def closed_through(self, survey: str) -> int:
+        """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
+        return -1
+
+    async def close(self) -> None:
+        if self._producer is not None:
+            self._failed.append(self._producer)
+        await self._stop_failed()
+
+    async def _stop_failed(self) -> None:
+        """Stop producers; what they could not deliver is given up, and sent again by devices."""
+        while self._failed:
+            with suppress(KafkaError, OSError):
+                async with asyncio.timeout(STOP_SECONDS):
+                    await self._failed.pop().stop()
 
 
 class FollowedRegistry(Registry):
@@ -176,20 +166,12 @@ def serve_kafka(
     exposure.check()
     connections = most_connections()
     topics, registry = wait_for_surveys(settings.kafka, prefix or settings.kafka.prefix)
-    if exposure.credentials:
-        for line in linked_figures(registry.schemes.values()):
-            say(line)
     to = KafkaLog(settings.kafka, topics)
     keys = ChainedKeys(state, registry.schemes, time.time, registry.published_at) if has_keys else None
-    serving = run(
-        exposure,
-        registry.schemes,
-        to,
-        keys,
-        lambda address: say(f"Taking reports for {topics.reports} at {address}"),
-        connections,
-        ready=lambda: to.connected,
-        holder=Holder(hold_data, hold) if hold else None,
-        beside=registry.follow,
-    )
-    uvloop.run(serving)
+    holder = Holder(hold_data, hold) if hold else None
+
+    def started(address: str) -> None:
+        say(f"Taking reports for {topics.reports} at {address}")
+
+    beside, ready = registry.follow, lambda: to.connected
+    uvloop.run(run(exposure, registry.schemes, to, keys, say, started, beside, connections, ready=ready, holder=holder))

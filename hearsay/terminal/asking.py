@@ -37,18 +37,18 @@ def ask_for_survey() -> Survey:
     """A survey from answers, each checked as soon as it is given; keys that are not asked keep their defaults."""
     data: Data = {}
     ask = partial(_ask, data)
-    ask("id", _key("id"))
-    ask("title", _key("title"))
-    ask("period", _key("period"))
+    ask("id")
+    ask("title")
+    ask("period")
     ask("time_zone", lambda zone: {"time_zone": zone.strip()} if zone.strip() else {})
-    ask("start", _key("start"), default=_midnight(data))
+    ask("start", default=_midnight(data))
     lasting = _confirmed("lasting")
     if lasting:
-        ask("eps_inf", _key("eps_inf"))
-        ask("eps_1", _key("eps_1"))
+        ask("eps_inf")
+        ask("eps_1")
         ask("visits", _visits)
     else:
-        ask("eps", _key("eps"))
+        ask("eps")
     _ask_attribute(data, [])
     while _confirmed("another"):
         _ask_attribute(data, data["attributes"])
@@ -57,10 +57,10 @@ def ask_for_survey() -> Survey:
         typer.echo("rs+fd: all, one of them true and the others fake.")
         for line in _price_of_solutions(_draft(data, {})):
             typer.echo(f"  {line}")
-        ask("solution", _key("solution"))
+        ask("solution")
     if lasting:
         ask("memo_cap", lambda cap: {} if cap.strip() == "0" else {"memo_cap": cap.strip()})
-    ask("minimum", _key("minimum"))
+    ask("minimum")
     return parse_survey(json.dumps(data), "your answers")
 
 
@@ -90,13 +90,9 @@ def _values(answer: str) -> Data:
     return {"values": [name.strip() for name in answer.split(",")]}
 
 
-def _key(name: str) -> Read:
-    return lambda answer: {name: answer.strip()}
-
-
 def _visits(answer: str) -> Data:
     if not answer.isalpha():
-        return _key("horizon")(answer)
+        return {"horizon": answer.strip()}
     return {"visitors": {"units": [answer, "ever"]}}
 
 
@@ -128,11 +124,11 @@ def _confirmed(what: str) -> bool:
     return typer.confirm(question, default=usual)
 
 
-def _ask(data: Data, what: str, read: Read, default: str | None = None) -> None:
+def _ask(data: Data, what: str, read: Read | None = None, default: str | None = None) -> None:
     """Ask until the answer, together with those before, is valid; then keep it, and show its price."""
 
     def checked(answer: str) -> Data:
-        found = read(answer)
+        found = {what: answer.strip()} if read is None else read(answer)
         try:
             _draft(data, found)
         except ValidationError as error:

@@ -4,7 +4,7 @@ import json
 import logging
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -14,11 +14,20 @@ import typer
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
+from rich.table import Table
 
 from servers.printable import printable, printable_json
 
 NARROWEST = 80
 """Tables are made for so many columns at least. A narrower terminal breaks their lines; cut numbers would be wrong."""
+
+
+def table(*columns: str, left: Collection[str] = ("",), **style: Any) -> Table:
+    """A table without lines. Numbers are on the right; the columns in `left` are on the left."""
+    made = Table(**{"box": None, "pad_edge": False, "title_justify": "left", **style})
+    for column in columns:
+        made.add_column(column, justify="left" if column in left else "right")
+    return made
 
 
 class SafeConsole(Console):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.terminal.console import words
+from hearsay.terminal.console import table, words
 from protocols.errors import SettingsError, counted
 from protocols.planning import of_100
 from protocols.survey import format_duration
@@ -46,17 +46,15 @@ def parse_wanted(text: str) -> dict[str, float]:
 def summary_of(drawn: Plan) -> Iterator[str | Table]:
     """What a plan shows first: who can learn what, as chances, and how precise shares will be."""
     title = f" · {escape(drawn.title)}" if drawn.title else ""
-    table = _table("A guess is right in at most so many of 100 cases (luck is 50)", "", "")
+    shown = _table("A guess is right in at most so many of 100 cases (luck is 50)", "", "")
     for line in drawn.in_short:
         style = "red" if line.right_guess > LIKELY else "green"
         luck = "" if line.luck == 0.5 else f" (luck: {of_100(line.luck)})"
-        table.add_row(f"[{style}]{of_100(line.right_guess)}[/]", f"{line.seen}: {line.between}{luck}")
-    if drawn.central is None:
-        table.caption = f"A figure for readers of results needs `central: {{delta: 1e-8}}`, which allows {TAKEN_AWAY}."
-    else:
-        table.caption = f"`central` allows {TAKEN_AWAY}."
+        shown.add_row(f"[{style}]{of_100(line.right_guess)}[/]", f"{line.seen}: {line.between}{luck}")
+    needs = "`central`" if drawn.central else "A figure for readers of results needs `central: {delta: 1e-8}`, which"
+    shown.caption = f"{needs} allows {TAKEN_AWAY}."
     yield f"[bold]{drawn.survey}[/]{title}"
-    yield table
+    yield shown
     exact = [asked.precision for asked in drawn.attributes if asked.precision is not None]
     if exact:
         worst, most = max(max(one.if_nobody, one.if_half) for one in exact), max(one.devices_needed for one in exact)
@@ -75,14 +73,14 @@ def areas_of(found: AreasPlan) -> Iterator[str | Table]:
         f"{precise} of {counted(len(found.areas), 'area')} of {escape(found.attribute)} will be precise to "
         f"{of_100(PRECISE)} % in a period (one standard error){found.supposed}."
     )
-    table = _table("Neighbours merged until they are precise: write them as groups", "areas", "share", "error")
+    shown = _table("Neighbours merged until they are precise: write them as groups", "areas", "share", "error")
     for one in found.proposed:
         if len(one.areas) > 1 or not one.precise:
             names = escape(" + ".join(found.names[area] for area in one.areas))
             error = _share(one.error) if one.share else "nobody"
-            table.add_row(names, _share(one.share), error if one.precise else f"[red]{error}[/]")
-    if table.row_count:
-        yield table
+            shown.add_row(names, _share(one.share), error if one.precise else f"[red]{error}[/]")
+    if shown.row_count:
+        yield shown
 
 
 def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
@@ -99,28 +97,19 @@ def tables_of(drawn: Plan, with_shares: bool) -> Iterator[str | Table]:
         if found:
             said = (re.fullmatch(r"(?:\[(!?)(\w+)\] )?(.*)", line).groups() for line in caption)  # type: ignore[union-attr]
             told = (text for unless, asked, text in said if not asked or bool(values[asked]) != bool(unless))
-            table = _table(title.format(**values), *map(str.strip, columns.format(**values).split("|")))
-            table.caption = " ".join(told).format(**values) or None
+            shown = _table(title.format(**values), *map(str.strip, columns.format(**values).split("|")))
+            shown.caption = " ".join(told).format(**values) or None
             for row in found:
-                table.add_row(*row)
-            yield table
+                shown.add_row(*row)
+            yield shown
 
 
 def _table(title: str, *columns: str) -> Table:
     """A table of figures: the first column is on the left, and so is text without a heading."""
-    table = Table(
-        title=title,
-        title_justify="left",
-        title_style="bold",
-        caption_justify="left",
-        box=None,
-        pad_edge=False,
-        padding=(0, 2, 0, 0),
-    )
-    for place, column in enumerate(columns):
-        unbroken = place == 0 and column in ("attribute", "question")
-        table.add_column(column, justify="right" if place and column else "left", no_wrap=unbroken)
-    return table
+    style = {"title_style": "bold", "caption_justify": "left", "padding": (0, 2, 0, 0)}
+    made = table(*columns, left=(columns[0], ""), title=title, **style)
+    made.columns[0].no_wrap = columns[0] in ("attribute", "question")
+    return made
 
 
 def _values(drawn: Plan) -> dict[str, Any]:
@@ -151,7 +140,6 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
     exact = [(a.name, a.precision) for a in drawn.attributes if a.precision is not None]
     noised = {} if drawn.presence is None else drawn.presence.attributes
     linked = drawn.crowd.attributes | ({} if drawn.crowd.report is None else {"all in one report": drawn.crowd.report})
-    tracked = {name: (link.trackability, link.trackability_for_ever) for name, link in linked.items()}
     return {
         "mechanisms": _mechanisms(drawn),
         "alternatives": _alternatives(drawn),
@@ -162,16 +150,8 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
             for name, p in exact
         ],
         "nowcasts": [(name, *(_number(errors[name]) for errors in drawn.nowcasts.values())) for name, _ in exact],
-        "means": [
-            (a.name, "  ".join(f"{name}: {_number(error)}" for name, error in a.means.items()))
-            for a in drawn.attributes
-            if a.means
-        ],
-        "sizes": [
-            (a.name, "  ".join(f"{several}: {_number(error)}" for several, error in a.sizes.items()))
-            for a in drawn.attributes
-            if a.sizes
-        ],
+        "means": [(a.name, _errors(a.means)) for a in drawn.attributes if a.means],
+        "sizes": [(a.name, _errors(a.sizes)) for a in drawn.attributes if a.sizes],
         "presence": [
             (name, str(a.largest), f"{a.scale:.3g}", _number(a.if_nobody), _number(a.if_half), f"{a.devices_needed:,}")
             for name, a in noised.items()
@@ -181,20 +161,12 @@ def _rows(drawn: Plan, with_shares: bool) -> dict[str, Iterable[Sequence[str]]]:
         "ways": _ways(drawn) if all(way.errors for way in drawn.ways) else (),
         "risk": _risk(drawn),
         "links": [
-            (
-                name,
-                f"{link.answer_bits:.2f}",
-                f"{link.trait_bits:.2f}",
-                f"[red]{bits:.2f}[/]" if link.links else f"{bits:.2f}",
-                _share(link.first_guess),
-                _share(link.luck),
-            )
+            (name, *_bits(link.answer_bits, link.trait_bits, link.links), _share(link.first_guess), _share(link.luck))
             for name, link in linked.items()
-            for bits in [link.answer_bits + link.trait_bits]
         ],
         "tracking": [
-            (name, *("not known" if figure is None else _number(figure) for figure in known))
-            for name, known in tracked.items()
+            (name, *(_number(chance) or "not known" for chance in (link.trackability, link.trackability_for_ever)))
+            for name, link in linked.items()
         ],
         "wider": _wider(drawn),
     }
@@ -320,6 +292,15 @@ def _wider(drawn: Plan) -> Iterator[Sequence[str]]:
         if points:
             cells = {point.ratio: f"{point.bits:.2f}, {_share(point.first_guess)}" for point in points}
             yield name, *(cells.get(ratio, "") for ratio in _ratios(drawn))
+
+
+def _bits(answer: float, trait: float, links: bool) -> Sequence[str]:
+    whole = f"{answer + trait:.2f}"
+    return f"{answer:.2f}", f"{trait:.2f}", f"[red]{whole}[/]" if links else whole
+
+
+def _errors(found: Mapping[Any, float]) -> str:
+    return "  ".join(f"{what}: {_number(error)}" for what, error in found.items())
 
 
 def _share(value: float) -> str:

@@ -1,6 +1,6 @@
 """Event files before and after a replay, on a terminal and as JSON."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from rich.table import Table
 
@@ -15,8 +15,13 @@ Faults = Mapping[Fault, Located]
 MOST_NAMED = 3
 
 
-def show_inspection(found: Inspection, calendar: Calendar) -> None:
+def show_inspection(found: Inspection, calendar: Calendar, as_json: bool) -> None:
     """Show what would be reported, what would be lost, and the options that help."""
+    if as_json:
+        fault, share = found.worst
+        worst = {"fault": fault.name.lower(), "share": share}
+        console.print_json({**vars(found), "faults": _faults_json(found.faults), "worst": worst})
+        return
     table = Table("", "count", "details", box=None, pad_edge=False)
     table.add_row("files", f"{found.files:,}")
     table.add_row("rows", f"{found.rows:,}")
@@ -47,31 +52,19 @@ def _spanned(calendar: Calendar, people: Mapping[int, int]) -> str:
     return f"{when(calendar, first)} to {when(calendar, last)}{lacking}"
 
 
-def inspection_json(found: Inspection) -> dict[str, object]:
-    """The same as JSON."""
-    fault, share = found.worst
-    return {**vars(found), "faults": faults_json(found.faults), "worst": {"fault": fault.name.lower(), "share": share}}
-
-
 def _add_faults(table: Table, told_apart: int, faults: Faults) -> None:
     """Add what was found about rows to a table, and show it."""
     if told_apart:
         table.add_row("repeated times", f"{told_apart:,}", "local times that the clock shows twice: one was chosen")
-    for row in fault_rows(faults):
-        table.add_row(*row)
-    console.out.print(table)
-
-
-def fault_rows(faults: Faults) -> Iterator[tuple[str, str, str]]:
-    """Each fault, how often it was found, and where first."""
     for fault, found in faults.items():
         several = len({path for path, _ in found.places}) > 1
         lines = [f"{path.name} {line}" if several else str(line) for path, line in found.places]
         more = ", ..." if found.count > len(lines) else ""
-        yield fault.value, f"{found.count:,}", f"lines {', '.join(lines)}{more}" if lines else ""
+        table.add_row(fault.value, f"{found.count:,}", f"lines {', '.join(lines)}{more}" if lines else "")
+    console.out.print(table)
 
 
-def faults_json(faults: Faults) -> dict[str, object]:
+def _faults_json(faults: Faults) -> dict[str, object]:
     return {
         fault.name.lower(): {
             "count": found.count,
@@ -81,8 +74,14 @@ def faults_json(faults: Faults) -> dict[str, object]:
     }
 
 
-def show_edge(state: EdgeState) -> None:
+def show_edge(state: EdgeState, as_json: bool) -> None:
     """Show what an edge has read and sent so far."""
+    if as_json:
+        events_held = {period: events for period, (_, events) in state.held.items()}
+        faults = {name.lower(): count for name, count in state.faults.items()}
+        counted = {"rows": state.rows, "told_apart": state.told_apart, "faults": faults, "late": state.late}
+        console.print_json({**vars(state.totals), **counted, "open": events_held})
+        return
     table = Table("", "count", "details", box=None, pad_edge=False)
     held = sum(events for _, events in state.held.values())
     table.add_row("rows", f"{state.rows:,}")
@@ -94,16 +93,11 @@ def show_edge(state: EdgeState) -> None:
     console.out.print(table)
 
 
-def edge_json(state: EdgeState) -> dict[str, object]:
-    """The same as JSON."""
-    held = {period: events for period, (_, events) in state.held.items()}
-    faults = {name.lower(): count for name, count in state.faults.items()}
-    counted = {"rows": state.rows, "told_apart": state.told_apart, "faults": faults, "late": state.late, "open": held}
-    return {**vars(state.totals), **counted}
-
-
-def show_summary(summary: Summary) -> None:
-    """Show what was in the file and how many reports were made of it, as a table."""
+def show_summary(summary: Summary, as_json: bool) -> None:
+    """Show what was in the file and how many reports were made of it."""
+    if as_json:
+        console.print_json({**vars(summary), "faults": _faults_json(summary.faults)})
+        return
     table = Table("", "count", "details", box=None, pad_edge=False)
     about = "" if summary.people_exact else "about "
     again = f"{summary.repeats:,} of them had been reported before" if summary.repeats else ""
@@ -118,8 +112,3 @@ def show_summary(summary: Summary) -> None:
         reason = "a person had no listed value in the period: `other`, or a drawn value, stands for it"
         table.add_row("unlisted", f"{summary.unlisted:,}", reason)
     _add_faults(table, summary.told_apart, summary.faults)
-
-
-def summary_json(summary: Summary) -> dict[str, object]:
-    """The same as JSON."""
-    return {**vars(summary), "faults": faults_json(summary.faults)}

@@ -5,7 +5,6 @@ another secret. Others are tests at a level: whether requests tell a device's co
 whether answers are alike under another secret.
 """
 
-from dataclasses import dataclass, field
 from math import exp, sqrt
 
 import numpy as np
@@ -19,67 +18,52 @@ from protocols.survey import NEVER, Visits
 MOST_DEVICES = 20_000  # that the classifier is given
 
 
-@dataclass
 class Beside:
     """Collects what stands beside the answers of the devices of an audit."""
 
-    _reports: int = 0
-    _tokens: Tokens = field(default_factory=lambda: np.zeros(0, dtype=np.uint64))  # of the last devices alone
-    _twice: int = 0
-    _untrue: int = 0
-    _learnt: list[tuple[float, str]] = field(default_factory=list)  # of each experiment: chance of luck, the best bit
-    _lost: list[Floats] = field(default_factory=list)
-    _copied: int = 0
-    _alike: Floats | None = None
-
-    @property
-    def empty(self) -> bool:
-        return not self._reports
+    def __init__(self) -> None:
+        self.reports = 0
+        self._last: Tokens = np.zeros(0, dtype=np.uint64)  # of the last devices alone
+        self._twice = self._untrue = self._copied = 0
+        self._tests: list[tuple[str, float, str]] = []  # the code of a finding, the chance of luck, and what is found
 
     def add(self, observed: Observed) -> None:
         """Devices with any values."""
         tokens = observed.tokens[observed.present]
-        different, both = np.unique(tokens), np.concatenate([self._tokens, tokens])
-        self._reports += len(tokens)
+        different, both = np.unique(tokens), np.concatenate([self._last, tokens])
+        self.reports += len(tokens)
         self._twice += len(both) - len(np.unique(both))
-        self._tokens = different
+        self._last = different
         wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.visits)
         self._untrue += int((wrong & observed.present).sum())
 
     def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:
         """Devices whose coins chose between two histories; `steady`: their values never change."""
-        self._learnt.append(told(observed, coins))
+        luck, bit = told(observed, coins)
+        text = f"what stands beside the answers tells the value, most of all {bit}"
+        self._tests.append(("beside-the-answers", luck, text))
         if steady and observed.scheme.survey.longitudinal:
-            self._lost.append(likeness_lost(observed))
+            text = "answers before a restart are less like those after it than like each other: memos changed"
+            self._tests.append(("memo-changed", chance_of_sum(likeness_lost(observed)), text))
 
     def add_twin(self, observed: Observed, other: Observed) -> None:
         """The first of these devices, with the same values under the same terms, but with another secret."""
         first = observed.present[: other.periods, : other.devices] & other.present
         same = observed.tokens[: other.periods, : other.devices] == other.tokens
         self._copied = int((same & first).sum())
-        self._alike = likeness_kept(observed, other)
+        text = "answers under another secret are too much like those of the same devices"
+        self._tests.append(("same-secret", chance_of_sum(likeness_kept(observed, other)), text))
 
     def findings(self, alpha: float) -> list[Finding]:
         """What must not be; without any fault there is something with a chance of at most alpha."""
-        found = []
-        if self._untrue:
-            found.append(("gap-untrue", f"{self._untrue:,} of {self._reports:,} gaps are not the true ones"))
-        if self._twice:
-            text = f"{self._twice:,} of {self._reports:,} tokens were seen before: they link reports"
-            found.append(("token-twice", text))
-        if self._copied:
-            found.append(("same-secret", f"{self._copied:,} tokens are the same under another secret"))
-        level = alpha / max(1, len(self._learnt) + bool(self._lost) + (self._alike is not None))
-        for luck, bit in self._learnt:
-            if luck <= level:
-                text = f"what stands beside the answers tells the value, most of all {bit}; by luck: {luck:.1g}"
-                found.append(("beside-the-answers", text))
-        if self._alike is not None and (luck := chance_of_sum(self._alike)) <= level:
-            text = f"answers under another secret are too much like those of the same devices; by luck: {luck:.1g}"
-            found.append(("same-secret", text))
-        if self._lost and (luck := chance_of_sum(np.concatenate(self._lost))) <= level:
-            text = "answers before a restart are less like those after it than like each other: memos changed"
-            found.append(("memo-changed", f"{text}; by luck: {luck:.1g}"))
+        exact = (
+            ("gap-untrue", self._untrue, f"of {self.reports:,} gaps are not the true ones"),
+            ("token-twice", self._twice, f"of {self.reports:,} tokens were seen before: they link reports"),
+            ("same-secret", self._copied, "tokens are the same under another secret"),
+        )
+        found = [(code, f"{count:,} {text}") for code, count, text in exact if count]
+        level = alpha / max(1, len(self._tests))
+        found += [(code, f"{text}; by luck: {luck:.1g}") for code, luck, text in self._tests if luck <= level]
         return [Finding(code=code, text=text, defect=True) for code, text in found]
 
 

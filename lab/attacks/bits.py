@@ -5,6 +5,7 @@ is set under heads and under tails, and keeps the bits that differ most. The oth
 bits' log-ratios, as if bits were independent. Bits that tell something only together, two by two, are not noticed.
 """
 
+from collections.abc import Sequence
 from math import log, sqrt
 from typing import Any
 
@@ -14,6 +15,12 @@ from numpy.typing import NDArray
 from protocols.arrays import Bytes, Floats, Mask
 
 SPARE = 1.0  # how far above what chance makes of the best bit a bit must be, to be kept beside a better one
+
+
+def padded(texts: Sequence[bytes]) -> Bytes:
+    """Texts as rows of bytes, filled up with zeros."""
+    width = max(1, *map(len, texts))
+    return np.frombuffer(b"".join(text.ljust(width, b"\0") for text in texts), np.uint8).reshape(len(texts), width)
 
 
 def bits_of_bytes(rows: Bytes) -> tuple[Bytes, list[str]]:

@@ -12,17 +12,19 @@ loss where there is none.
 An experiment is a pair of histories that coins choose between; each look at its reports has a promise of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
+from typing import Any
 
 import numpy as np
 
-from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
+from lab.attacks.guessing import likelihood
+from lab.attacks.likelihoods import chunks
 from lab.attacks.observed import Observed
-from lab.attacks.trials import lower_end
 from lab.audit.report import Figure, plain
-from protocols.arrays import Floats, Mask, Whole
+from protocols.arrays import Floats, Mask, Places, Whole
+from protocols.privacy import held
 from protocols.scheme import Scheme
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
@@ -31,9 +33,88 @@ STEPS = 200  # thresholds that are tried
 CERTAIN = 1e6  # in place of an infinite ratio
 MOST = 30.0  # a loss beyond which no number of devices tells anything
 MOST_RETURNS = 100  # periods: beyond, likelihoods of whole histories are too small for a float
+History = Sequence[int]  # a value for each period
 
 
 @dataclass(frozen=True)
+class Coins:
+    """Two histories of every attribute: of devices whose coin shows heads, and of those with tails."""
+
+    heads: dict[str, History]
+    tails: dict[str, History]
+
+    @property
+    def change(self) -> bool:
+        """Whether any value changes."""
+        return any(len(set(history)) > 1 for side in (self.heads, self.tails) for history in side.values())
+
+    def values(self, coins: Mask, period: int) -> dict[str, Whole]:
+        """The values of devices in a period."""
+        return {name: np.where(coins, self.heads[name][period], self.tails[name][period]) for name in self.heads}
+
+
+def steady_coins(scheme: Scheme, periods: int, attribute: str | None = None) -> Coins:
+    """Two tuples that never change and are as far apart as two can be: in all attributes, or in one.
+
+    Ordered values are furthest apart at the ends of their range, values among fakes where fakes are rarest.
+    """
+    ends = {}
+    for question in scheme.questions:
+        if question.axes:
+            continue  # its pairs follow from the values of its attributes
+        first, last = 0, question.k - 1
+        if question.fake is not None:
+            first, last = (int(place) for place in np.argsort(question.fake, kind="stable")[:2])
+        ends[question.name] = first, last if attribute in (None, question.name) else first
+    return _coins(scheme, *({name: (pair[side],) * periods for name, pair in ends.items()} for side in (0, 1)))
+
+
+def returning_coins(scheme: Scheme, periods: int) -> Coins:
+    """A value that never changes, against two that alternate: an observer may learn that a value came back."""
+    names = [attribute.name for attribute in scheme.survey.attributes]
+    alternate = tuple(period % 2 for period in range(periods))
+    return _coins(scheme, dict.fromkeys(names, (0,) * periods), dict.fromkeys(names, alternate))
+
+
+def _coins(scheme: Scheme, heads: Mapping[str, History], tails: Mapping[str, History]) -> Coins:
+    """Histories of all questions, from those of the attributes."""
+
+    def of_questions(side: Mapping[str, History]) -> dict[str, History]:
+        values = {name: np.array(history) for name, history in side.items()}
+        return {question.name: question.places(values).tolist() for question in scheme.questions}
+
+    return Coins(of_questions(heads), of_questions(tails))
+
+
+def ratios(observed: Observed, coins: Coins, periods: range, shown: str | None = None) -> tuple[Places, Floats]:
+    """Of devices that report in all these periods: ln of the likelihood of their reports under heads against tails.
+
+    `shown`: only the answers to this attribute are looked at.
+    """
+    rows = np.flatnonzero(observed.there(periods) & (True if shown is None else observed.answering(shown)))
+    width = sum(question.k for question in observed.scheme.questions)
+    parts = [_ratios(observed, coins, periods, some, shown) for some in chunks(rows, width)]
+    return rows, np.concatenate([np.zeros(0), *parts])
+
+
+def _ratios(observed: Observed, coins: Coins, periods: range, rows: Places, shown: str | None) -> Floats:
+    survey, sides = observed.scheme.survey, []
+    asked = [question for question in observed.scheme.questions if shown in (None, question.name)]
+    for side in (coins.heads, coins.tails):
+        total = np.zeros((len(asked), len(rows)))
+        for place, question in enumerate(asked):
+            own = np.flatnonzero(observed.answering(question.name)[rows])
+            cells = tuple(side[question.name][period] for period in periods)
+            if survey.longitudinal:
+                cells = held(cells, survey.memo_cap)  # a cap decides which memo a device goes on with
+            for cell in dict.fromkeys(cells):  # reports of the same value come from one memo
+                within = [period for period, at in zip(periods, cells, strict=True) if at == cell]
+                total[place, own] += likelihood(observed, question, rows[own], within).against_fake[:, cell]
+        sides.append(np.logaddexp.reduce(total, axis=0) if asked[0].faked else total.sum(axis=0))
+    return np.asarray(sides[0] - sides[1])
+
+
+@dataclass
 class Look:
     """One way to look at the reports of an experiment: how many of them, and at which attribute (None: at all)."""
 
@@ -42,32 +123,31 @@ class Look:
     promise: float | None
     shown: str | None = None
     exact: bool = True
+    seen: list[tuple[Floats, Mask]] = field(default_factory=list)  # ratios, and what coins showed
+
+    def figure(self, knows: str, alpha: float) -> Figure:
+        """What the coins prove."""
+        scores, tossed = (np.concatenate(blocks) for blocks in zip(*self.seen, strict=True))
+        return loss_figure(self.target, knows, scores, tossed, self.promise, alpha, len(self.periods), exact=self.exact)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Experiment:
     """Devices whose coins choose between two histories."""
 
     knows: str
     coins: Coins
     looks: Sequence[Look]
-    _seen: list[list[tuple[Floats, Mask]]] = field(default_factory=list)
 
     def add(self, observed: Observed, tossed: Mask) -> None:
         """One block of devices, and what their coins showed."""
-        found = [ratios(observed, self.coins, look.periods, look.shown) for look in self.looks]
-        self._seen.append([(scores, tossed[rows]) for rows, scores in found])
+        for look in self.looks:
+            rows, scores = ratios(observed, self.coins, look.periods, look.shown)
+            look.seen.append((scores, tossed[rows]))
 
     def figures(self, alpha: float) -> list[Figure]:
         """What the coins prove, each with the whole of `alpha`."""
-        return [self._figure(look, seen, alpha) for look, *seen in zip(self.looks, *self._seen, strict=True)]
-
-    def _figure(self, look: Look, seen: Sequence[tuple[Floats, Mask]], alpha: float) -> Figure:
-        scores, tossed = (np.concatenate(blocks) for blocks in zip(*seen, strict=True))
-        bound, guesses = coin_audit(scores, tossed, alpha)
-        detectable = None if look.promise is None else smallest_violation(look.promise, guesses, alpha)
-        facts = {"measured": bound, "low": bound, "trials": guesses, "exact": look.exact, "detectable": detectable}
-        return plain("epsilon", look.target, self.knows, len(look.periods), "nats", look.promise, **facts)
+        return [look.figure(self.knows, alpha) for look in self.looks]
 
 
 def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
@@ -96,39 +176,44 @@ def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
     return found
 
 
+def loss_figure(
+    target: str, knows: str, ratios: Floats, coins: Mask, promise: float | None, alpha: float, reports: int = 1,
+    delta: float = 0.0, **more: Any,
+) -> Figure:  # fmt: skip
+    """What coins prove about a loss, beside what is promised; but for a chance delta."""
+    bound, guesses = coin_audit(ratios, coins, alpha, delta)
+    detectable = None if promise is None or delta else smallest_violation(promise, guesses, alpha)
+    facts = {"measured": bound, "low": bound, "trials": guesses, "detectable": detectable, **more}
+    return plain("epsilon", target, knows, reports, "nats", promise, **facts)
+
+
 def coin_audit(ratios: Floats, coins: Mask, alpha: float, delta: float = 0.0) -> tuple[float, int]:
     """A loss that the mechanism has at least, with 1 - alpha, and how many guesses prove it; but for a chance delta."""
     spared, right = np.arange(len(ratios)) % SPARED == 0, (ratios > 0) == coins
     threshold = _best_threshold(np.abs(ratios[spared]), right[spared], alpha, delta)
     guessed = ~spared & (np.abs(ratios) >= threshold - NEAR)
-    guesses, good = int(guessed.sum()), int(right[guessed].sum())
-    if delta == 0:
-        return lower_bound(good, guesses, alpha), guesses
-    odds = float(_odds_beyond(np.array(good), np.array(guesses - good), int((~spared).sum()), alpha, delta))
-    return max(0.0, log(odds)) if odds > 0 else 0.0, guesses
+    good, guesses = np.array([(right & guessed).sum()]), np.array([guessed.sum()])
+    (odds,) = least_odds(good, guesses, int((~spared).sum()), alpha, delta)
+    return max(0.0, log(odds)) if odds > 0 else 0.0, int(guesses[0])
 
 
-def _odds_beyond(right: Whole, wrong: Whole, coins: int, alpha: float, delta: float) -> Floats:
-    """The least odds of right guesses, but for a chance delta, that so many right and wrong ones of all coins prove.
+def least_odds(right: Whole, guesses: Whole, coins: int, alpha: float, delta: float = 0.0) -> Floats:
+    """The least odds of a right guess, but for a chance delta, that so many right ones of guesses of all coins prove.
 
-    With a loss of eps, P(right) <= e^eps P(wrong) + delta, of each coin and so on average over coins.
+    With a loss of eps, P(right) <= e^eps P(wrong) + delta, of each coin and so on average over coins. Without delta,
+    coins that are not guessed do not count.
+
+    >>> np.log(least_odds(np.array([1000]), np.array([1000]), 1000, 0.01)).round(2).tolist()
+    [5.38]
     """
     from scipy.stats import beta  # takes over a second to import
 
+    if delta == 0:
+        low = np.where(right > 0, beta.ppf(alpha, np.maximum(right, NEAR), guesses - right + 1), 0.0)
+        return np.asarray(low / (1 - low))
+    wrong = guesses - right
     low = np.where(right > 0, beta.ppf(alpha / 2, np.maximum(right, NEAR), coins + 1 - right), 0.0)
     return np.asarray((low - delta) / beta.isf(alpha / 2, wrong + 1, np.maximum(coins - wrong, NEAR)))
-
-
-def lower_bound(right: float, guesses: float, alpha: float) -> float:
-    """The loss that so many right guesses prove.
-
-    >>> round(lower_bound(1000, 1000, 0.01), 2), lower_bound(5, 10, 0.01), lower_bound(0, 0, 0.01)
-    (5.38, 0.0, 0.0)
-    """
-    if guesses == 0:
-        return 0.0
-    chance = lower_end(right, guesses, alpha)
-    return max(0.0, log(chance / (1 - chance))) if 0 < chance < 1 else 0.0
 
 
 def smallest_violation(claim: float, guesses: float, alpha: float) -> float | None:
@@ -136,20 +221,15 @@ def smallest_violation(claim: float, guesses: float, alpha: float) -> float | No
     from scipy.optimize import brentq  # takes over a second to import
 
     def spare(loss: float) -> float:
-        return guesses * _divergence(loss, claim) - log(1 / alpha)
+        p, q = (1 / (1 + exp(-eps)) for eps in (loss, claim))
+        apart = p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
+        return guesses * apart - log(1 / alpha)
 
     return float(brentq(spare, claim, MOST)) if claim < MOST and spare(MOST) >= 0 else None
 
 
-def _divergence(real: float, claim: float) -> float:
-    p, q = (1 / (1 + exp(-eps)) for eps in (real, claim))
-    return p * log(p / q) + (1 - p) * log((1 - p) / (1 - q)) if p < 1 else -log(q)
-
-
 def _best_threshold(sizes: Floats, right: Mask, alpha: float, delta: float) -> float:
     """The size of a ratio from which on guesses prove the largest loss."""
-    from scipy.stats import beta  # takes over a second to import
-
     order = np.argsort(-sizes, kind="stable")
     sizes = np.minimum(sizes, CERTAIN)[order].round(9)
     ends = np.flatnonzero(np.append(np.diff(sizes) < 0, True) & (sizes > 0))  # equal ratios are taken or left together
@@ -157,7 +237,4 @@ def _best_threshold(sizes: Floats, right: Mask, alpha: float, delta: float) -> f
         return NEAR
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
     good = np.cumsum(right[order].astype(np.int64))[ends]
-    if delta > 0:
-        return float(sizes[ends[np.argmax(_odds_beyond(good, ends + 1 - good, len(sizes), alpha, delta))]])
-    chances = np.where(good > 0, beta.ppf(alpha, np.maximum(good, NEAR), ends + 2 - good), 0.0)
-    return float(sizes[ends[np.argmax(chances)]])
+    return float(sizes[ends[np.argmax(least_odds(good, ends + 1, len(sizes), alpha, delta))]])

@@ -8,11 +8,11 @@ it, and guess the others' attribute from one report by the ratio of both:
     hybrid               the same, on top of what the survey's own estimate says, with as much weight
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from lab.attacks.likelihoods import Linked, chunks, linked
+from lab.attacks.likelihoods import NEVER, Linked, chunks, linked
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import SAME
@@ -27,38 +27,27 @@ KINDS = {
 }
 
 
-def guess_trials(observed: Observed, question: Question, periods: range, prior: Floats | None = None) -> Trials:
-    """Guess the value of every device that reports in all these periods and keeps its value; ties are shared."""
-    rows = observed.steady(question.name, periods)
-    return Trials(float(_credits(observed, question, rows, periods, prior).sum()), len(rows))
+def guess_trials(
+    observed: Observed, targets: Sequence[Question], periods: range, priors: Mapping[str, Floats]
+) -> Trials:
+    """Guess the value of every device that answers, or all values of every device; ties are shared.
 
-
-def tuple_trials(observed: Observed, periods: range, priors: Mapping[str, Floats]) -> Trials:
-    """Guess all values of every device at once; attributes that it does not answer, by their shares."""
-    questions = observed.scheme.questions
-    kept = [observed.kept(question.name, periods) for question in questions]
-    rows = np.flatnonzero(observed.there(periods) & np.all(kept, axis=0))
+    Devices report in all these periods and keep their values. Attributes that one does not answer are guessed by their
+    shares.
+    """
+    steady = observed.there(periods) & np.all([observed.kept(question.name, periods) for question in targets], axis=0)
+    rows = np.flatnonzero(steady & (observed.answering(targets[0].name) if len(targets) == 1 else True))
     right = np.ones(len(rows))
-    for question in questions:
+    for question in targets:
+        truth, prior = observed.values[question.name][periods.start][rows], priors.get(question.name)
+        shares = np.zeros(question.listed.k) if prior is None else np.log(np.maximum(prior, NEVER))
         answering = observed.answering(question.name)[rows]
-        prior = priors.get(question.name)
-        right[answering] *= _credits(observed, question, rows[answering], periods, prior)
+        for some in chunks(np.flatnonzero(answering), question.listed.k):
+            seen = likelihood(observed, question, rows[some], periods)
+            right[some] *= credits(seen.answer(question.share) + shares, truth[some])
         if not answering.all():
-            truth = observed.values[question.name][periods.start][rows[~answering]]
-            blind = np.zeros(question.k) if prior is None else prior
-            right[~answering] *= credits(np.tile(blind, (len(truth), 1)), truth)
+            right[~answering] *= credits(np.tile(shares, ((~answering).sum(), 1)), truth[~answering])
     return Trials(float(right.sum()), len(rows))
-
-
-def _credits(observed: Observed, question: Question, rows: Places, periods: range, prior: Floats | None) -> Floats:
-    """For each device, whether the best guess of its value is right; ties are shared."""
-    shares = 0.0 if prior is None else np.log(np.maximum(prior, 1e-300))
-    truth = observed.values[question.name][periods.start]
-    found = np.zeros(len(rows))
-    for some in chunks(np.arange(len(rows)), question.listed.k):
-        seen = likelihood(observed, question, rows[some], periods)
-        found[some] = credits(seen.answer(question.share) + shares, truth[rows[some]])
-    return found
 
 
 def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: range) -> Trials:
@@ -75,7 +64,8 @@ def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: rang
 
 def likelihood(observed: Observed, question: Question, rows: Places, periods: Iterable[int]) -> Linked:
     """The likelihoods of some devices' reports of these periods; a report that answers nothing says nothing."""
-    answers, traits = observed.answers[question.name], observed.traits_of(question.name, rows)
+    answers, traits = observed.answers[question.name], observed.traits[question.name]
+    traits = None if traits is None else traits[rows]
     if not observed.scheme.takes_turns:
         reports = [answers[period][rows] for period in periods]
         return linked(question, reports, traits, observed.scheme.survey.longitudinal)
@@ -113,22 +103,29 @@ def credits(scores: Floats, truth: Whole) -> Floats:
 def same_knowledge_trials(observed: Observed, estimates: Mapping[str, Floats]) -> dict[str, Trials]:
     """How often somebody is right who knows what each kind of published attacker knows."""
     assert observed.sampled is not None, "all attributes are true"
-    rows, found = np.flatnonzero(observed.answered[0]), {}
+    rows, scores = np.flatnonzero(observed.answered[0]), dict[str, list[Floats]]()
     known = np.random.default_rng(0).random(len(rows)) < KNOWN
     learnt, rest = rows[known], rows[~known]
-    for kind in KINDS:
-        scores = []
-        for place, question in enumerate(observed.scheme.questions):
-            true = observed.sampled[learnt] == place
-            hints = _hints(question, estimates[question.name]) if kind == "hybrid" else (None, None)
-            answers = observed.answers[question.name][0]
-            chances = [
-                _learnt(question, answers[learnt[which]], hint, len(learnt))
+    for place, question in enumerate(observed.scheme.questions):
+        true, hints = observed.sampled[learnt] == place, _hints(question, estimates[question.name])
+        bits, seen = (_bits(question, observed.answers[question.name][0][some]) for some in (learnt, rest))
+        for kind, weight in (("partial", 0), ("hybrid", len(learnt))):
+            likely, fake = (
+                _learnt(question, bits[which], weight * hint, weight)
                 for which, hint in zip((true, ~true), hints, strict=True)
-            ]
-            scores.append(_ratio(question, answers[rest], *chances))
-        found[kind] = best_guesses(np.stack(scores, axis=1), observed.sampled[rest])
-    return found
+            )
+            ones, zeros = np.log(likely / fake), np.zeros(question.k)
+            if not question.mechanism.encoding.exclusive:
+                zeros = np.log((1 - likely) / (1 - fake))
+            scores.setdefault(kind, []).append(seen @ (ones - zeros) + zeros.sum())
+    return {kind: best_guesses(np.stack(found, axis=1), observed.sampled[rest]) for kind, found in scores.items()}
+
+
+def _bits(question: Question, answers: Column) -> Floats:
+    """Answers as bits; of a symbol, the one that it names is set."""
+    layout = question.mechanism.encoding.answer
+    bits = layout.unpack(answers) if isinstance(layout, PackedBits) else answers[:, None] == np.arange(question.k)
+    return bits.astype(np.float64)
 
 
 def _hints(question: Question, shares: Floats) -> tuple[Floats, Floats]:
@@ -142,21 +139,7 @@ def _hints(question: Question, shares: Floats) -> tuple[Floats, Floats]:
     return true, fakes * noise.gain + noise.q
 
 
-def _learnt(question: Question, answers: Column, hint: Floats | None, weight: int) -> Floats:
-    """The chance of each symbol, or of each bit, from answers of known devices."""
-    layout, added = question.mechanism.encoding.answer, float(question.k)
-    if isinstance(layout, PackedBits):
-        counts, added = layout.unpack(answers).sum(axis=0).astype(float), 2.0
-    else:
-        counts = np.bincount(answers, minlength=question.k).astype(float)
-    if hint is None:
-        return np.asarray((counts + 1) / (len(answers) + added))
-    return np.asarray((counts + weight * hint) / (len(answers) + weight))
-
-
-def _ratio(question: Question, answers: Column, true: Floats, fake: Floats) -> Floats:
-    layout = question.mechanism.encoding.answer
-    if isinstance(layout, PackedBits):
-        ones, zeros = np.log(true / fake), np.log((1 - true) / (1 - fake))
-        return np.asarray(layout.unpack(answers).astype(float) @ (ones - zeros) + zeros.sum())
-    return np.asarray(np.log(true / fake)[answers.astype(int)])
+def _learnt(question: Question, bits: Floats, hints: Floats, weight: int) -> Floats:
+    """The chance of each symbol, or of each bit, from known devices, or on top of hints with this weight."""
+    added, cells = (0, 0) if weight else (1, question.k if question.mechanism.encoding.exclusive else 2)
+    return np.asarray((bits.sum(axis=0) + hints + added) / (len(bits) + weight + cells))

@@ -15,9 +15,9 @@ from math import comb, log
 
 import numpy as np
 
-from lab.audit.closed.guessing import KEPT, bit_counts
+from lab.audit.closed.guessing import KEPT, bit_counts, noise_matrix
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
-from protocols.mechanisms import Flip, FreshHash, MatrixRound, Threshold, above
+from protocols.mechanisms import Flip, FreshHash, Threshold, above
 from protocols.privacy import of_the_value
 from protocols.question import Question
 
@@ -39,10 +39,14 @@ class Linked:
         with np.errstate(divide="ignore"):
             return np.asarray(np.logaddexp(np.log(share) + self.values, np.log1p(-share) + self.fake[:, None]))
 
+    @property
+    def against_fake(self) -> Floats:
+        """ln of how much likelier the answers are under each value than if they are fake, if they can be."""
+        return self.values if self.fake is None else self.values - self.fake[:, None]
+
     def true_to_fake(self, shares: Floats) -> Floats:
-        """ln of how much likelier the answers are if true than if fake, with values that are spread like `shares`."""
-        assert self.fake is not None, "these answers are never fake"
-        return _log_mean(self.values, shares) - self.fake
+        """The same of all values, spread like `shares`, together."""
+        return _log_mean(self.against_fake, shares)
 
 
 def chunks(rows: Places, width: int, cells: int = CELLS) -> Iterator[Places]:
@@ -94,27 +98,20 @@ def _log(chances: Floats) -> Floats:
 
 
 def _of_bits(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
-    """Evidence of each bit: ln of its likelihood if it is set in the truth, against not."""
+    """From the evidence of each bit: ln of its likelihood if it is set in the truth, against not."""
     encoding = question.mechanism.encoding
     assert isinstance(encoding.answer, PackedBits)
     set_ones = sum(encoding.answer.unpack(report).astype(np.int64) for report in reports)
-    evidence = bit_evidence(question, len(reports))[set_ones]
+    yes, no = (_in_order(chances) for chances in bit_counts(question, len(reports)))
+    evidence, same = (yes - no)[set_ones], no[set_ones].sum(axis=1)
     if encoding.lifelong:  # all values that are not held have the likelihood of no bit
         held = np.zeros_like(evidence, dtype=bool)
         np.put_along_axis(held, np.asarray(traits), True, axis=1)
         evidence = np.where(held, evidence, 0.0)
-    same = _in_order(bit_counts(question, len(reports))[1])[set_ones].sum(axis=1)
     values = evidence + same[:, None]
     if not question.faked:
         return Linked(values, None)
     return Linked(values, same if question.fake is None else _log_mean(evidence, question.fake) + same)
-
-
-def bit_evidence(question: Question, t: int) -> Floats:
-    """ln of P(c of t linked answers are ones | the truth has this bit) / P(... | it has not), for c = 0 .. t."""
-    set_bit, unset = bit_counts(question, t)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where((set_bit > 0) | (unset > 0), np.log(set_bit) - np.log(unset), 0.0)
 
 
 def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits) -> Linked:
@@ -126,37 +123,20 @@ def _of_symbols(question: Question, reports: Sequence[Column], traits: Traits) -
         supported = encoding.hashed(hashes[:, None], np.arange(question.k)[None, :]) == own[:, None]
         return Linked(np.asarray(np.where(supported, np.log(first.p), np.log(first.q)), dtype=np.float64), None)
     size = encoding.memo.count
-    symbols = [np.asarray(report, dtype=np.int64) % size for report in reports]
-    counts = np.zeros((len(symbols[0]), size))
-    for symbol in symbols:
-        counts[np.arange(len(symbol)), symbol] += 1
-    weights, scale = _memo_weights(question, counts)
-    if isinstance(first, MatrixRound):
-        cells = weights @ first.matrix.T
-    else:
-        cells = first.q * weights.sum(axis=1, keepdims=True) + first.gain * weights
-    with np.errstate(divide="ignore"):
-        values = np.log(cells) + scale[:, None]
-        faked = question.faked and question.fake_memo is not None
-        fake = np.log(weights @ np.asarray(question.fake_memo)) + scale if faked else None
+    counts = np.zeros((len(reports[0]), size))
+    for report in reports:
+        counts[np.arange(len(report)), np.asarray(report, dtype=np.int64) % size] += 1
+    memos = counts @ _log(noise_matrix(question.mechanism.second or KEPT, size)).T  # ln of the likelihood given each
+    values, fake = _log_mean(memos, noise_matrix(first, size).T), None
+    if question.faked and question.fake_memo is not None:
+        fake = _log_mean(memos, question.fake_memo)
     if encoding.lifelong:
         values = np.take_along_axis(values, encoding.sent[np.asarray(traits)], axis=1)
     return Linked(values, fake)
 
 
-def _memo_weights(question: Question, counts: Floats) -> tuple[Floats, Floats]:
-    """The likelihood of the counted symbols under each memo, the largest scaled to 1, and ln of the scale."""
-    second, most = question.mechanism.second, counts.max(axis=1)
-    if isinstance(second, MatrixRound):
-        logs = counts @ np.maximum(second.logs, -1e9).T
-        top = logs.max(axis=1)
-        return np.asarray(np.exp(logs - top[:, None])), np.asarray(top)
-    noise = second or KEPT
-    scale = most * np.log(noise.p) + (counts.sum(axis=1) - most) * np.log(max(noise.q, NEVER))
-    return np.asarray((noise.q / noise.p) ** (most[:, None] - counts)), np.asarray(scale)
-
-
 def _log_mean(logs: Floats, shares: Floats) -> Floats:
-    top = logs.max(axis=1)
+    """ln of means of likelihoods `[device, ..]`, with these shares, or with each column of shares."""
+    top = logs.max(axis=1, keepdims=True)
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(np.exp(logs - top[:, None]) @ shares) + top)
+        return np.asarray(np.log(np.exp(logs - top) @ shares) + (top if shares.ndim > 1 else top[:, 0]))

@@ -4,7 +4,6 @@ Nobody else can match reports: tokens link nothing. The audit can, because it ma
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,38 +18,71 @@ from protocols.survey import with_paddings
 from protocols.wire import FRAME, Frame, Reject, decode_frame
 
 
-@dataclass(frozen=True, eq=False)
 class Observed:
     """Reports of devices 0 .. n-1 in some periods, and what only the audit knows: their values and attributes.
 
     Arrays are `[period, device]`; answers of absent devices, and to attributes that a device does not answer, are 0.
-    Where values are sets, a further axis has their elements, paddings too.
+    Where values are sets, a further axis has their elements, paddings too. What devices drew for life is read from
+    their reports, unless the audit knows their secret, as `respondent` does.
     """
 
-    scheme: Scheme
-    values: Mapping[str, Whole]
-    present: Mask
-    answered: Mask  # where devices take turns, some reports answer nothing
-    answers: Mapping[str, Column]
-    sampled: Column | None  # the place of the attribute that a device answers truly; None: all
-    traits: Mapping[str, Traits]
-    gaps: Gaps
-    tokens: Tokens
-    around: Mapping[str, NDArray[Any]] = field(default_factory=dict)
-    """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
+    def __init__(self, scheme: Scheme, devices: int, periods: int, respondent: Respondent | None = None) -> None:
+        self.scheme, self.devices, self.periods = scheme, devices, periods
+        self._reads, everybody, shape = respondent is None, np.arange(devices, dtype=np.uint64), (periods, devices)
+        self.present: Mask = np.zeros(shape, dtype=bool)
+        self.answered: Mask = np.zeros(shape, dtype=bool)  # where devices take turns, some reports answer nothing
+        self.gaps: Gaps = np.zeros(shape, dtype=np.uint16)
+        self.tokens: Tokens = np.zeros(shape, dtype=np.uint64)
+        self.sampled: Column | None = None  # the place of the attribute that a device answers truly; None: all
+        if respondent is None:
+            self.sampled = np.zeros(devices, dtype=np.int64) if scheme.discloses else None
+        elif scheme.sampling:
+            self.sampled = respondent.sampled(everybody)
+        self.values, self.answers, self.traits = dict[str, Whole](), dict[str, Column](), dict[str, Traits]()
+        self.around = dict[str, NDArray[Any]]()
+        """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
+        for question in scheme.questions:
+            name, layout, lifelong = (
+                question.name,
+                question.mechanism.encoding.answer,
+                question.mechanism.encoding.lifelong,
+            )
+            row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
+            elements = (question.several,) if question.sets else ()
+            self.values[name] = np.zeros((*shape, *elements), dtype=smallest_unsigned(question.listed.k))
+            self.answers[name] = np.zeros((*shape, *row), dtype=layout.dtype)
+            self.traits[name] = np.zeros(devices, dtype=np.int64) if lifelong else None
+            if respondent is not None:
+                self.traits[name] = respondent.traits(question, everybody)
+            elif lifelong and row:
+                raise SurveyError("a report does not show which buckets a device has", "choose another mechanism")
+
+    def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
+        """The truth of a period."""
+        for question in self.scheme.questions:
+            places = question.places(values)
+            if question.sets:
+                places = with_paddings(places, question.items.k, question.several)[:, : question.several]
+            self.values[question.name][period, devices] = places
+
+    def put(self, frame: Frame, rows: Places) -> None:
+        """Reports of these devices."""
+        self.present[frame.period, rows] = True
+        self.answered[frame.period, rows] = bool(frame.answers)
+        self.gaps[frame.period, rows] = frame.gaps
+        self.tokens[frame.period, rows] = frame.tokens
+        for name, column in frame.answers.items():
+            self.answers[name][frame.period, rows] = column
+            encoding = self.scheme.question(name).mechanism.encoding
+            if self._reads and self.sampled is not None:
+                self.sampled[rows] = self.scheme.survey.index(name)
+            if self._reads and isinstance(encoding, Hashed):
+                np.asarray(self.traits[name])[rows] = column // encoding.g
 
     @property
     def restart(self) -> int:
         """Before this period the audit starts its devices anew."""
         return self.periods // 2
-
-    @property
-    def devices(self) -> int:
-        return int(self.present.shape[1])
-
-    @property
-    def periods(self) -> int:
-        return len(self.present)
 
     def answering(self, name: str) -> Mask:
         """The devices that answer this attribute."""
@@ -61,11 +93,6 @@ class Observed:
     def answering_first(self, name: str) -> Places:
         """The devices that answer this attribute in the first period."""
         return np.flatnonzero(self.answered[0] & self.answering(name))
-
-    def traits_of(self, name: str, rows: Places) -> Traits:
-        """What some devices keep for life and show."""
-        traits = self.traits[name]
-        return None if traits is None else np.asarray(traits)[rows]
 
     def there(self, periods: range) -> Mask:
         """The devices that report in all these periods."""
@@ -81,78 +108,16 @@ class Observed:
         return np.flatnonzero(self.there(periods) & self.kept(name, periods) & self.answering(name))
 
 
-class Record:
-    """Keeps the reports of devices 0 .. n-1.
-
-    What devices drew for life is read from their reports, unless the audit knows their secret, as `respondent` does.
-    """
-
-    def __init__(self, scheme: Scheme, devices: int, periods: int, respondent: Respondent | None = None) -> None:
-        self._devices: Devices = np.arange(devices, dtype=np.uint64)
-        self._respondent, shape = respondent, (periods, devices)
-        answers, traits = {}, dict[str, Traits]()
-        for question in scheme.questions:
-            layout, lifelong = question.mechanism.encoding.answer, question.mechanism.encoding.lifelong
-            row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
-            answers[question.name] = np.zeros((*shape, *row), dtype=layout.dtype)
-            if respondent is not None:
-                traits[question.name] = respondent.traits(question, self._devices)
-            elif lifelong and row:
-                raise SurveyError("a report does not show which buckets a device has", "choose another mechanism")
-            else:
-                traits[question.name] = np.zeros(devices, dtype=np.int64) if lifelong else None
-        sampled: Column | None = np.zeros(devices, dtype=np.int64) if scheme.discloses else None
-        if respondent is not None:
-            sampled = respondent.sampled(self._devices) if scheme.sampling else None
-        self.observed = Observed(
-            scheme,
-            {
-                q.name: np.zeros((*shape, *[q.several] * q.sets), dtype=smallest_unsigned(q.listed.k))
-                for q in scheme.questions
-            },
-            np.zeros(shape, dtype=bool),
-            np.zeros(shape, dtype=bool),
-            answers,
-            sampled,
-            traits,
-            np.zeros(shape, dtype=np.uint16),
-            np.zeros(shape, dtype=np.uint64),
-        )
-
-    def knows(self, period: int, devices: Devices, values: Mapping[str, Whole]) -> None:
-        """The truth of a period."""
-        for question in self.observed.scheme.questions:
-            places = question.places(values)
-            if question.sets:
-                places = with_paddings(places, question.items.k, question.several)[:, : question.several]
-            self.observed.values[question.name][period, devices] = places
-
-    def put(self, frame: Frame, rows: Places) -> None:
-        """Reports of these devices."""
-        seen = self.observed
-        seen.present[frame.period, rows] = True
-        seen.answered[frame.period, rows] = bool(frame.answers)
-        seen.gaps[frame.period, rows] = frame.gaps
-        seen.tokens[frame.period, rows] = frame.tokens
-        for name, column in frame.answers.items():
-            seen.answers[name][frame.period, rows] = column
-            if self._respondent is None and seen.sampled is not None:
-                seen.sampled[rows] = seen.scheme.survey.index(name)
-            encoding = seen.scheme.question(name).mechanism.encoding
-            if self._respondent is None and isinstance(encoding, Hashed):
-                np.asarray(seen.traits[name])[rows] = column // encoding.g
-
-
-class Witness(Record):
+class Witness:
     """A sink that sees the reports of devices 0 .. n-1, whose keyring the audit has."""
 
     partitions = 4
 
     def __init__(self, respondent: Respondent, devices: int, periods: int) -> None:
-        super().__init__(respondent.scheme, devices, periods, respondent)
-        self._tokens, self._known = respondent.tokens, (-1, self._devices, np.zeros(0, dtype=np.intp))
-        self._order = np.zeros((periods, devices))
-        self.observed = replace(self.observed, around={"order": self._order})
+        self.observed = Observed(respondent.scheme, devices, periods, respondent)
+        self._respondent, self._devices = respondent, np.arange(devices, dtype=np.uint64)
+        self._period, self._tokens, self._rows = -1, np.zeros(0, dtype=np.uint64), np.zeros(0, dtype=np.intp)
+        self._order = self.observed.around["order"] = np.zeros((periods, devices))
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """A record, from the wire."""
@@ -162,17 +127,16 @@ class Witness(Record):
         frame = decode_frame(value, {scheme.survey.id: scheme}.get)
         if isinstance(frame, Reject):
             raise WireError(f"a frame of the audit's own devices was refused: {frame.detail}", "this is a bug")
-        if self._known[0] != frame.period:
-            tokens = self._tokens(self._devices, frame.period)
-            order = np.argsort(tokens)
-            self._known = frame.period, tokens[order], order
-        _, known, order = self._known
-        places = np.minimum(np.searchsorted(known, frame.tokens), len(known) - 1)
-        if not np.array_equal(known[places], frame.tokens):
+        if self._period != frame.period:
+            tokens = self._respondent.tokens(self._devices, frame.period)
+            self._period, self._rows = frame.period, np.argsort(tokens)
+            self._tokens = tokens[self._rows]
+        places = np.minimum(np.searchsorted(self._tokens, frame.tokens), len(self._tokens) - 1)
+        if not np.array_equal(self._tokens[places], frame.tokens):
             raise WireError("a report has a token that none of the audit's devices made", "use a survey id of its own")
-        rows = order[places]
+        rows = self._rows[places]
         self._order[frame.period, rows] = self.observed.present[frame.period].sum() + np.arange(len(rows))
-        self.put(frame, rows)
+        self.observed.put(frame, rows)
 
     def flush(self) -> None:
         """Nothing is waiting."""

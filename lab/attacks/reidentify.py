@@ -7,7 +7,7 @@ true attribute, by the shares of values that the survey itself estimates, and us
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import Literal
 
@@ -15,11 +15,11 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated
-from lab.attacks.likelihoods import chunks, linked
+from lab.attacks.likelihoods import NEVER, chunks, linked
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import SAME
 from lab.audit.report import Attacker, Figure, Finding
-from protocols.arrays import Devices, Floats, Mask, Places, Whole
+from protocols.arrays import Devices, Floats, Places, Whole
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -34,23 +34,10 @@ ANSWERING = 10_000  # people from whose answers a survey estimates shares: more 
 
 Choice = Literal["uniform", "non-uniform"]
 Table = Mapping[str, Whole]  # a value of every question for every record
+Seen = dict[str, Floats]
+"""What some answers say, by question and as logarithms `[target, value]`: likelihoods, or among fakes ratios of true to
+fake. Of a target that did not answer, all are 0."""
 Hits = dict[int, Trials]  # by how many candidates are looked at
-
-
-@dataclass(frozen=True, eq=False)
-class Seen:
-    """What one or more linked answers say about a value: of some targets, [target, value] of one attribute.
-
-    Parts with the same `group` (0 or more) are answers of one report of which only one is true: likelihood ratios of
-    true to fake add up before the logarithm is taken. `shares` are those of values, as the survey
-    estimates them: only the published attacker needs them.
-    """
-
-    name: str
-    targets: Places
-    scores: Floats
-    group: int | None = None
-    shares: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 @dataclass(frozen=True)
@@ -113,26 +100,25 @@ class Search:
         known = names if full else list(random.permutation(names)[: int(random.integers(least, len(names) + 1))])
         known = [*known, *(cross.name for cross in self.survey.crosses if set(cross.of) <= set(known))]
         picks, asked = chosen_attributes(random, len(some), len(self.survey.asked), choice, self.surveys)
-        devices = some.astype(np.uint64)
+        seen, shares, devices = list[Seen](), list[Mapping[str, Floats] | None](), some.astype(np.uint64)
         if self.survey.solution == "smp":
             respondent = own_respondent(self.survey, f"audit.people.{run}.{choice}", keyring)
-            seen = seen_by_smp(respondent, picks, devices, targets)
-        else:
-            seen = []
-            for number, subset in enumerate(asked):
-                part = self.survey.model_copy(update={"attributes": tuple(self.survey.attributes[i] for i in subset)})
-                if len(subset) == 1:
-                    part = part.model_copy(update={"solution": "smp"})
-                respondent = own_respondent(part, f"audit.people.{run}.{number}", keyring)
-                tuples = seen_of_tuples(respondent, number, devices, targets)
-                if self.attacker == "published" and tuples[0].group is not None:
-                    tuples = [replace(part, shares=self.estimated_shares(respondent, part.name)) for part in tuples]
-                seen += tuples
+            seen, shares, asked = [seen_by_smp(respondent, picks, devices, targets)], [None], []
+        for number, subset in enumerate(asked):
+            part = self.survey.model_copy(update={"attributes": tuple(self.survey.attributes[i] for i in subset)})
+            if len(subset) == 1:
+                part = part.model_copy(update={"solution": "smp"})
+            respondent = own_respondent(part, f"audit.people.{run}.{number}", keyring)
+            seen.append(seen_of_tuples(respondent, devices, targets))
+            needed = self.attacker == "published" and respondent.scheme.questions[0].faked
+            shares.append({name: self.estimated_shares(respondent, name) for name in seen[-1]} if needed else None)
+        fakes = self.survey.solution.startswith("rs")
         limits = {top: without_noise(targets, self.background, known, top) for top in TOPS}
-        best, crowds = rank(seen, targets, self.background, known)
+        best, crowds = rank(seen, targets, self.background, known, fakes)
         hits: dict[Attacker, Hits] = {"best": best}
         if self.attacker == "published":
-            hits["published"] = rank(guessed(seen, random), targets, self.background, known)[0]
+            shown = [guessed(part, random, own) for part, own in zip(seen, shares, strict=True)]
+            hits["published"] = rank(shown, targets, self.background, known)[0]
         return hits, crowds, limits
 
     def estimated_shares(self, respondent: Respondent, name: str) -> Floats:
@@ -177,75 +163,69 @@ def chosen_attributes(
     return np.array(picks), asked
 
 
-def seen_by_smp(respondent: Respondent, picks: Whole, devices: Devices, values: Table) -> list[Seen]:
+def seen_by_smp(respondent: Respondent, picks: Whole, devices: Devices, values: Table) -> Seen:
     """What is seen where each survey gets one answer of each target; repeated attributes are linked by their memo."""
-    found = []
+    seen = {}
     for place, question in enumerate(respondent.scheme.questions):
+        seen[question.name] = np.zeros((len(devices), question.k))
         patterns, group = np.unique(picks == place, axis=1, return_inverse=True)  # [survey, target]
         for number, surveys in enumerate(map(np.flatnonzero, patterns.T)):
             if len(surveys):
                 targets = np.flatnonzero(group.ravel() == number)
-                found.append(_seen(respondent, question, targets, surveys.tolist(), devices, values))
-    return found
+                some = values[question.name][targets]
+                seen[question.name][targets] = _seen(respondent, question, devices[targets], some, surveys.tolist())
+    return seen
 
 
-def seen_of_tuples(respondent: Respondent, survey: int, devices: Devices, values: Table) -> list[Seen]:
+def seen_of_tuples(respondent: Respondent, devices: Devices, values: Table) -> Seen:
     """What is seen of one survey where a report answers all its attributes: each is true, or one of them."""
-    everybody, questions = np.arange(len(devices)), respondent.scheme.questions
-    seen = [_seen(respondent, question, everybody, [0], devices, values) for question in questions]
-    return [replace(part, group=survey) for part in seen] if questions[0].faked else seen
+    return {q.name: _seen(respondent, q, devices, values[q.name], [0]) for q in respondent.scheme.questions}
 
 
 def _seen(
-    respondent: Respondent, question: Question, targets: Places, periods: list[int], devices: Devices, values: Table
-) -> Seen:
-    some, own = devices[targets], values[question.name][targets]
-    reports = [respondent.answers(question, some, period, own) for period in periods]
-    likely = linked(question, reports, respondent.traits(question, some), respondent.scheme.survey.longitudinal)
-    fake = 0.0 if likely.fake is None else likely.fake[:, None]
-    return Seen(question.name, targets, likely.values - fake)
+    respondent: Respondent, question: Question, devices: Devices, values: Whole, periods: Sequence[int]
+) -> Floats:
+    reports = [respondent.answers(question, devices, period, values) for period in periods]
+    memoised = respondent.scheme.survey.longitudinal
+    return linked(question, reports, respondent.traits(question, devices), memoised).against_fake
 
 
-def guessed(seen: Sequence[Seen], random: np.random.Generator) -> list[Seen]:
-    """The published attacker: guesses a value from each answer, of fakes only for the attribute that looks true."""
-    whole: dict[int, list[Seen]] = {}
-    found = []
-    for part in seen:
-        if part.group is not None:
-            whole.setdefault(part.group, []).append(part)
-        else:
-            found.append(_one_guess(part, random, np.ones(len(part.targets), dtype=bool)))
-    for parts in whole.values():
-        evidence = np.array([np.exp(part.scores) @ part.shares for part in parts])
-        likeliest = (evidence + 1e-9 * random.random(evidence.shape)).argmax(axis=0)
-        found += [_one_guess(part, random, likeliest == place) for place, part in enumerate(parts)]
+def guessed(seen: Seen, random: np.random.Generator, shares: Mapping[str, Floats] | None = None) -> Seen:
+    """The published attacker: guesses a value from each answer, of fakes only for the attribute that looks true.
+
+    `shares` are those of values, as the survey estimates them; None: no answer is fake.
+    """
+    counts = np.array([scores.any(axis=1) for scores in seen.values()])
+    if shares is not None:
+        evidence = np.array([np.exp(scores) @ shares[name] for name, scores in seen.items()])
+        counts = (evidence + 1e-9 * random.random(evidence.shape)).argmax(axis=0) == np.arange(len(seen))[:, None]
+    found = {}
+    for (name, scores), counted in zip(seen.items(), counts, strict=True):
+        near = scores >= scores.max(axis=1, keepdims=True) - SAME
+        value = np.where(near, random.random(near.shape), -1.0).argmax(axis=1)
+        found[name] = np.zeros_like(scores)
+        found[name][np.arange(len(value)), value] = counted
     return found
 
 
-def _one_guess(part: Seen, random: np.random.Generator, counts: Mask) -> Seen:
-    near = part.scores >= part.scores.max(axis=1, keepdims=True) - SAME
-    value = np.where(near, random.random(near.shape), -1.0).argmax(axis=1)
-    scores = np.zeros_like(part.scores)
-    scores[np.arange(len(value)), value] = counts
-    return Seen(part.name, part.targets, scores)
-
-
-def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequence[str]) -> tuple[Hits, Floats]:
+def rank(
+    seen: Sequence[Seen], targets: Table, background: Table, known: Sequence[str], fakes: bool = False
+) -> tuple[Hits, Floats]:
     """Rank all records of the background for every target, by the attributes that the attacker knows.
 
     Returns how often a target is among the first candidates, and how many candidates are as good, per target.
     A target with G better and T equal records is among the first K with chance (K - G) / T. Its own record must be in
-    the background; a target without one is never found.
+    the background; a target without one is never found. With `fakes` one answer of each report is true.
     """
-    parts = [part for part in seen if part.name in known]
-    parts += [_of_any_value(part) for part in seen if part.name not in known and part.group is not None]
     count, size = (len(next(iter(table.values()))) for table in (targets, background))
     own = np.arange(size, size + count)  # the places of the targets' own values, after all records
-    records = {part.name: np.concatenate([background[part.name], targets[part.name]]).astype(np.intp) for part in parts}
+    records = {name: np.concatenate([background[name], targets[name]]).astype(np.intp) for name in known}
     hits, crowds, everybody = dict.fromkeys(TOPS, 0.0), np.empty(count), set(_rows(background, targets))
     there = np.array([row in everybody for row in _rows(targets, targets)])
     for rows in chunks(np.arange(count), size + count):
-        scores = _added(parts, rows, records, size + count)
+        scores = np.zeros((len(rows), size + count))
+        for part in seen:
+            scores += _score({name: likely[rows] for name, likely in part.items()}, records, fakes)
         mine, others = scores[np.arange(len(rows)), own[rows]][:, None], scores[:, :size]
         better = (others > mine + SAME).sum(axis=1)
         equal = np.maximum((abs(others - mine) <= SAME).sum(axis=1), 1)
@@ -255,28 +235,13 @@ def rank(seen: Sequence[Seen], targets: Table, background: Table, known: Sequenc
     return {top: Trials(right, count) for top, right in hits.items()}, crowds
 
 
-def _of_any_value(part: Seen) -> Seen:
-    """An answer about an attribute that the attacker does not know: it may be the true one, whatever its value."""
-    mean = np.log(np.exp(part.scores).mean(axis=1, keepdims=True))
-    return Seen(part.name, part.targets, np.broadcast_to(mean, part.scores.shape), part.group)
-
-
-def _added(parts: Sequence[Seen], rows: Places, records: Table, size: int) -> Floats:
-    """The scores of some targets from all parts, `[target, record]`."""
-    total = np.zeros((len(rows), size))
-    groups: dict[int, Floats] = {}
-    for part in parts:
-        inside = np.flatnonzero((part.targets >= rows[0]) & (part.targets <= rows[-1]))
-        if not len(inside):
-            continue
-        at, likely = part.targets[inside] - rows[0], part.scores[inside][:, records[part.name]]
-        if part.group is None:
-            total[at] += likely
-        else:
-            groups.setdefault(part.group, np.zeros_like(total))[at] += np.exp(likely)
-    for ratios in groups.values():
-        total += np.log(np.maximum(ratios, 1e-300))
-    return total
+def _score(seen: Seen, records: Table, fakes: bool) -> Floats:
+    """The scores of records `[target, record]`; among fakes an unknown attribute may be true, whatever its value."""
+    parts = [likely[:, records[name]] for name, likely in seen.items() if name in records]
+    if not fakes:
+        return np.asarray(np.sum(parts, axis=0))
+    ratios = [np.exp(likely).mean(axis=1, keepdims=True) for name, likely in seen.items() if name not in records]
+    return np.log(np.maximum(sum((np.exp(part) for part in parts), sum(ratios)), NEVER))
 
 
 def without_noise(targets: Table, background: Table, known: Iterable[str], top: int) -> float:

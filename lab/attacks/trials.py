@@ -30,9 +30,9 @@ class Trials:
         """
         from scipy.stats import beta  # takes over a second to import
 
-        wrong = self.count - self.right
-        high = 1.0 if wrong <= 0 else float(beta.isf(alpha / 2, self.right + 1, wrong))
-        return lower_end(self.right, self.count, alpha / 2), high
+        right, wrong = self.right, self.count - self.right
+        low = 0.0 if right <= 0 else float(beta.ppf(alpha / 2, right, wrong + 1))
+        return low, 1.0 if wrong <= 0 else float(beta.isf(alpha / 2, right + 1, wrong))
 
     def figure(self, alpha: float, runs: "Sequence[Trials]" = (), /, **terms: Any) -> Figure:
         """The chance that was measured, beside what it must be compared with; if in several `runs`, these differ."""
@@ -60,13 +60,6 @@ def effective(runs: Sequence[Trials], alpha: float) -> Trials:
     return Trials(share * count, count)
 
 
-def lower_end(right: float, count: float, alpha: float) -> float:
-    """The chance is at least this, with 1 - alpha, if so many of so many trials were right (or are expected to be)."""
-    from scipy.stats import beta  # takes over a second to import
-
-    return 0.0 if right <= 0 else float(beta.ppf(alpha, right, count - right + 1))
-
-
 def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     """Figures that contradict what is exact, all of them together with a chance of at most alpha if nothing is wrong.
 
@@ -76,10 +69,12 @@ def defects(figures: Iterable[Figure], alpha: float) -> list[Finding]:
     found, chances = [], []
     for figure in figures:
         measured, best = figure.measured, figure.best
-        if figure.attack == "epsilon" and figure.low is not None and best is not None and figure.low > best + 1e-9:
+        if measured is None or best is None:
+            continue
+        if figure.attack == "epsilon" and figure.low is not None and figure.low > best + 1e-9:
             text = f"{figure.name}: a loss of {measured:.4g} is proven, and {best:.4g} is promised"
             found.append(Finding(code="loss-above-promise", text=text, defect=True))
-        if figure.unit == "chance" and figure.trials and figure.exact and best is not None and measured is not None:
+        if figure.unit == "chance" and figure.trials and figure.exact:
             chances.append((figure, Trials(measured * figure.trials, figure.trials), best))
     for figure, trials, best in chances:
         low, high = trials.interval(alpha / 4 / len(chances))  # half is for proven losses, a quarter for `beside`

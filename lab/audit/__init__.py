@@ -1,1 +1,1 @@
-"""Attacks on a survey at their best, in closed form, and verdicts on what was collected."""
+"""Attacks on a survey at their best, in closed form, and what an audit reports."""

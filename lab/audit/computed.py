@@ -1,29 +1,25 @@
 """All figures of a survey that have a closed form (docs/audit.md). Takes well under a second."""
 
-from collections.abc import Collection, Iterator, Mapping
-from math import exp, inf, log
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from math import comb, exp, inf, log
 from typing import Any
 
 import numpy as np
 
 from lab.audit.closed.forging import MOST_CELLS, Forgery, middle, moved, moved_places
-from lab.audit.closed.guessing import best_guess, guess, prior_guess, tuple_guess
+from lab.audit.closed.guessing import best_guess, guess, tuple_guess
 from lab.audit.closed.places import averaged, blind
 from lab.audit.closed.which import attribute_inference
-from lab.audit.report import Attack, Attacker, Figure, Finding, plain
+from lab.audit.report import Attack, Attacker, Figure, plain
 from protocols.arrays import Floats, PackedBits
-from protocols.mechanisms import MatrixRound
+from protocols.mechanisms import Buckets, Encoding, Flip, Hashed, MatrixRound, Threshold, Unary
 from protocols.privacy import (
-    Evidence,
     Loss,
     attribute_guess,
     blind_guess,
     central_loss,
     evidence,
-    forged_weight,
-    hidden_bits,
     memo_trackability,
-    trait_values,
 )
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -37,7 +33,6 @@ FORGERS: dict[Forgery, str] = {
     "random": "draws its reports evenly",
     "lying": "follows the protocol with the target as its value",
 }
-CHEAP_TO_POISON = 20
 WHOLE = "the whole tuple"
 
 
@@ -45,14 +40,15 @@ def computed(
     scheme: Scheme, devices: int, only: Collection[Attack], attacker: Attacker = "best", priors: Priors | None = None
 ) -> list[Figure]:
     """Every figure of the attacks in `only` that has a closed form, among `devices`."""
+    known = priors or {}
     parts: dict[Attack, Iterator[Figure]] = {
-        "guess": _guesses(scheme, priors or {}),
+        "guess": _guesses(scheme, known),
         "place": _places(scheme),
-        "which": _which(scheme, priors or {}),
+        "which": _which(scheme, known),
         "link": _links(scheme, devices),
         "epsilon": _losses(scheme, attacker),
         "read": _readings(scheme, devices),
-        "forge": _forgeries(scheme, priors or {}, devices),
+        "forge": _forgeries(scheme, known, devices),
     }
     return [figure for attack, figures in parts.items() if attack in only for figure in figures]
 
@@ -83,33 +79,38 @@ def of_values(question: Question) -> bool:
     return not question.sets and not question.numeric
 
 
+def guessed(scheme: Scheme) -> list[tuple[Question, ...]]:
+    """What is guessed together: each question alone; of several that are all about values, whole tuples, too."""
+    whole = len(scheme.questions) > 1 and all(not q.attribute.placed and of_values(q) for q in scheme.questions)
+    return [*((question,) for question in asked(scheme)), *([scheme.questions] if whole else [])]
+
+
+def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[str, Any]:
+    """What a figure says of guesses of these questions, by somebody who knows these shares and sees t reports."""
+    return {
+        "attack": "guess",
+        "target": WHOLE if len(targets) > 1 else targets[0].name,
+        "knows": ("the shares of all values" if any(q.name in priors for q in targets) else "even shares")
+        + ("; the number" if targets[0].numeric else "; a value of the set" if targets[0].sets else ""),
+        "reports": linked(t),
+        "luck": float(np.prod([blind_guess(question) for question in targets])),
+    }
+
+
 def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
-    for question in (question for question in asked(scheme) if not of_values(question)):
+    for targets in guessed(scheme):
+        known, whole = [priors.get(question.name) for question in targets], len(targets) > 1
+        if whole and priors and targets[0].faked:
+            continue  # that has no closed form
+        commonest = [blind_guess(q) if p is None else p.max() for q, p in zip(targets, known, strict=True)]
         for t in SEEN:
-            best, exact = best_guess(scheme, question, t)
+            if whole:
+                best, exact = tuple_guess(scheme, t, priors), True
+            else:
+                best, exact = best_guess(scheme, targets[0], t, known[0])
             if best is not None:
-                facts = {"luck": blind_guess(question), "exact": exact}
-                yield plain("guess", question.name, shares_known(None, question), linked(t), "chance", best, **facts)
-    every: list[tuple[Question, ...]] = [(question,) for question in asked(scheme) if of_values(question)]
-    if len(every) == len(scheme.questions) > 1 and not (priors and scheme.questions[0].faked):
-        every.append(scheme.questions)
-    for targets in every:
-        whole = len(targets) > 1
-        prior = next(iter(priors.values()), None) if whole else priors.get(targets[0].name)
-        for t in SEEN:
-            best, exact = (tuple_guess(scheme, t, priors), True) if whole else best_guess(scheme, targets[0], t, prior)
-            if best is not None:
-                target, luck = WHOLE if whole else targets[0].name, float(np.prod([1 / q.k for q in targets]))
-                histogram = float(np.prod([prior_guess(q.k, priors.get(q.name)) for q in targets]))
-                facts = {"luck": luck, "histogram": histogram, "exact": exact}
-                yield plain("guess", target, shares_known(prior), linked(t), "chance", best, **facts)
-
-
-def shares_known(prior: Floats | None, question: Question | None = None) -> str:
-    """What an attacker knows, and what is guessed if it is not the value."""
-    of_number, of_set = question is not None and question.numeric, question is not None and question.sets
-    guessed = "; the number" if of_number else "; a value of the set" if of_set else ""
-    return f"{'even shares' if prior is None else 'the shares of all values'}{guessed}"
+                facts = {"histogram": float(np.prod(commonest)), "best": best, "exact": exact}
+                yield Figure(unit="chance", **guess_terms(targets, priors, t), **facts)
 
 
 def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
@@ -123,7 +124,7 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
         luck = 1 / len(questions)
         return plain("which", "the true attribute", knows, linked(t), "chance", best, luck=luck, exact=exact)
 
-    if priors:
+    if all(question.name in priors for question in questions):
         for t in (1, inf) if scheme.survey.longitudinal else (1,):
             yield figure("the shares of all values", t, *attribute_inference(questions, priors, t))
         return
@@ -132,12 +133,8 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
         yield figure("all devices have the same values (worst case)", 1, attribute_guess(questions, same=True))
 
 
-def _evidence(scheme: Scheme) -> list[Evidence]:
-    return evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in)
-
-
 def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
-    for report in _evidence(scheme):
+    for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
         knows, terms = "answers and lifelong traits; values stay", {"luck": 1 / report.alike(devices), "exact": False}
@@ -160,19 +157,14 @@ def _memos(scheme: Scheme) -> Iterator[Figure]:
 
 def memo_bits(question: Question) -> float:
     """The entropy of a memo given the value, in bits: what unlimited reports can show of a device beyond its value."""
-    first = question.mechanism.first
+    from scipy.special import entr  # takes a while to import
+
+    first, memo = question.mechanism.first, question.mechanism.encoding.memo
     if isinstance(first, MatrixRound):
-        return float(np.mean([_entropy(row) for row in first.matrix]))
-    size = question.mechanism.encoding.memo.count
-    if isinstance(question.mechanism.encoding.memo, PackedBits):
-        return _entropy([first.p, 1 - first.p]) + (size - 1) * _entropy([first.q, 1 - first.q])
-    return _entropy([first.p, *[first.q] * (size - 1)])
-
-
-def _entropy(chances: object) -> float:
-    shares = np.asarray(chances, dtype=np.float64)
-    shares = shares[shares > 0]
-    return float(-(shares * np.log2(shares)).sum())
+        return float(entr(first.matrix).sum(axis=1).mean() / log(2))
+    chances = np.array([first.p, *[first.q] * (memo.count - 1)])
+    unset = entr(1 - chances).sum() if isinstance(memo, PackedBits) else 0.0
+    return float((entr(chances).sum() + unset) / log(2))
 
 
 def change_shows(question: Question) -> float | None:
@@ -181,7 +173,24 @@ def change_shows(question: Question) -> float | None:
     if isinstance(first, MatrixRound):
         return None
     moved = 2 / (question.several + 1) if question.sets else 1.0  # a set with one other value, by its element
-    return moved * encoding.memo_differs(first)
+    return moved * _memos_differ(encoding, first)
+
+
+def _memos_differ(encoding: Encoding, first: Flip) -> float:
+    """The chance that the memos of two values of a device differ."""
+    own, other = first.p * first.q + (1 - first.p) * (1 - first.q), first.q**2 + (1 - first.q) ** 2  # bits are alike
+    if isinstance(encoding, Unary):
+        return 1 - own**2 * other ** (encoding.k - 2)
+    if isinstance(encoding, Buckets):
+        k, d, ways = encoding.k, encoding.d, comb(encoding.k, encoding.d)
+        neither, both = comb(k - 2, d) / ways, comb(k - 2, d - 2) / ways if d > 1 else 0.0
+        alike = both * own**2 * other ** max(0, d - 2) + (1 - both - neither) * own * other ** (d - 1)
+        return 1 - neither - alike
+    apart = 1 - 1 / encoding.g if isinstance(encoding, Hashed) else 1.0
+    if isinstance(encoding, Threshold):  # between two numbers as often as numbers that are drawn evenly are apart
+        apart = (encoding.numbers + 1) / (3 * (encoding.numbers - 1))
+    symbols = encoding.memo.count
+    return apart * (1 - (2 * first.p * first.q + (symbols - 2) * first.q**2))
 
 
 def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
@@ -262,25 +271,3 @@ def cheapest(question: Question) -> int:
         return middle(question)
     nobody = np.zeros(question.k)
     return max(range(question.k), key=lambda value: moved(question, np.array([value]), "best", 1.0, nobody))
-
-
-def findings(scheme: Scheme, devices: int) -> list[Finding]:
-    """What the closed forms show that the author of a survey should know."""
-    found = []
-    for report in _evidence(scheme):
-        if report.links(devices):
-            names = ", ".join(question.name for question in report.questions)
-            text = (
-                f"{names}: two reports of a device have {report.bits:.3g} bits in common, and {devices:,} devices hide "
-                f"{hidden_bits(devices):.3g}. The first guess is right in {report.first_guess(devices):.2%}."
-            )
-            found.append(Finding(code="link-by-answer", text=text))
-    for question in asked(scheme):
-        weight = forged_weight(question.channel)
-        if weight >= CHEAP_TO_POISON:
-            text = f"{question.name}: one forged report counts like {weight:.0f} people."
-            found.append(Finding(code="cheap-to-poison", text=text))
-        if trait_values(question) > devices:
-            text = f"{question.name}: there are more lifelong traits ({trait_values(question):,}) than devices."
-            found.append(Finding(code="traits-identify", text=text))
-    return found

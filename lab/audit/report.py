@@ -8,13 +8,14 @@ Limits are given as `--fail-above guess=0.5,link=+0.01,epsilon=+0`.
 import json
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from math import inf
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from analytics.integrity import Integrity
 from protocols.errors import SettingsError
+from protocols.scheme import Scheme
 from protocols.survey import html_table
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge"]
@@ -116,6 +117,29 @@ class AuditReport(_Model):
         description="a sentence for each limit that was exceeded, and for each collected period that is contradicted",
     )
 
+    @classmethod
+    def of(
+        cls,
+        scheme: Scheme,
+        figures: Iterable[Figure],
+        found: Iterable[Finding],
+        fail_above: str,
+        contradicted: tuple[str, ...] = (),
+        **facts: Any,
+    ) -> "AuditReport":
+        """Of a survey; breaches are figures above their limits, and what contradicts honest devices."""
+        shown = tuple(figures)
+        return cls(
+            survey=scheme.survey.id,
+            fingerprint=scheme.fingerprint,
+            solution=scheme.survey.solution,
+            mechanisms={question.name: question.label for question in scheme.questions},
+            figures=shown,
+            findings=tuple(found),
+            breaches=(*breaches(shown, parse_limits(fail_above)), *contradicted),
+            **facts,
+        )
+
     @property
     def defects(self) -> tuple[Finding, ...]:
         return tuple(finding for finding in self.findings if finding.defect)
@@ -126,19 +150,15 @@ class AuditReport(_Model):
         return html_table(f"Audit of {self.survey}", columns, rows, (finding.text for finding in self.findings))
 
 
-@dataclass(frozen=True)
-class Limit:
-    """The largest figure that is accepted, or how far it may be above luck (of epsilon: above what is promised)."""
-
-    value: float
-    relative: bool
+Limit = tuple[float, bool]
+"""The largest figure that is accepted; or, if True, how far it may be above luck (of epsilon: above its promise)."""
 
 
 def parse_limits(text: str) -> dict[Attack, Limit]:
     """Limits by attack.
 
     >>> parse_limits("guess=0.5, epsilon=+0")
-    {'guess': Limit(value=0.5, relative=False), 'epsilon': Limit(value=0.0, relative=True)}
+    {'guess': (0.5, False), 'epsilon': (0.0, True)}
     """
     limits: dict[Attack, Limit] = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
@@ -152,26 +172,20 @@ def parse_limits(text: str) -> dict[Attack, Limit]:
             raise SettingsError(
                 f"{part!r} is not a limit", f"write guess=0.5 or link=+0.01; attacks are {', '.join(ATTACKS)}"
             )
-        limits[attack] = Limit(value, number.strip().startswith("+"))
+        limits[attack] = value, number.strip().startswith("+")
     return limits
 
 
 def breaches(figures: Iterable[Figure], limits: Mapping[Attack, Limit]) -> tuple[str, ...]:
     """A sentence for each figure that exceeds its limit."""
     found = []
-    for figure in figures:
-        limit = limits.get(figure.attack)
-        if limit is None or not figure.limited or figure.unit == "bits":
-            continue
-        if figure.attack == "epsilon" and limit.relative:
-            value, allowed = figure.measured, None if figure.best is None else figure.best + limit.value
-            above = f"its promise of {figure.best:.4g}" if figure.best is not None else ""
-        else:
-            base = (figure.luck or 0.0) if limit.relative else 0.0
-            value, allowed = figure.value, base + limit.value
-            above = f"luck, {base:.4g}" if limit.relative else ""
-        if value is not None and allowed is not None and value > allowed:
-            stated = f"{limit.value:g} above {above}" if limit.relative else f"{limit.value:g}"
+    for figure in (f for f in figures if f.attack in limits and f.limited and f.unit != "bits"):
+        limit, relative = limits[figure.attack]
+        value, base, above = figure.value, figure.luck or 0.0, "luck,"
+        if figure.attack == "epsilon" and relative:
+            value, base, above = figure.measured, inf if figure.best is None else figure.best, "its promise of"
+        if value is not None and value > limit + base * relative:
+            stated = f"{limit:g}" + (f" above {above} {base:.4g}" if relative else "")
             found.append(f"{figure.name} reaches {value:.4g}, and the limit is {stated}")
     return tuple(found)
 

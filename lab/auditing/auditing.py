@@ -1,37 +1,33 @@
 """Audits: of a survey, computed and measured with devices of its own; and of what was collected."""
 
 import json
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from analytics.integrity import ALPHA
-from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
 from lab.attacks.beside import Beside
-from lab.attacks.coins import Experiment, experiments
+from lab.attacks.coins import experiments
 from lab.attacks.observed import Observed
+from lab.attacks.readers import Reading
 from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
 from lab.attacks.trials import defects
-from lab.audit.collected import Collected, collected_figures, collected_findings, contradictions, reports_in
-from lab.audit.computed import Priors, computed, findings, of_values
-from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding, PeriodIntegrity, breaches, parse_limits
-from lab.auditing.devices import STEADY, Way, block, named, of_coins, rows_of, ways_of_reports
+from lab.audit.computed import Priors, computed, of_values
+from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding
+from lab.auditing.devices import STEADY, Way, block, everybody, named, rows_of, ways_of_reports
 from lab.auditing.population import Population
-from lab.auditing.reading import Reading
 from lab.populations import survey_values
 from producers.files import TableSource
 from producers.scenarios import Scenario
-from protocols.errors import ResultsError, SettingsError
+from protocols.errors import SettingsError
 from protocols.planning import DEVICES
-from protocols.scheme import PRESENCE_ONLY, Scheme
+from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
-from views.results import Histogram
 
 PERIODS = 10
 NEEDED: dict[Attack, int] = {"reidentify": 1, "read": 1, "forge": 1}  # periods: more show these nothing new
@@ -64,19 +60,6 @@ class Auditing:
     def devices(self) -> int:
         return self.crowd or self.survey.devices or DEVICES
 
-    def people(self, table: TableSource | None, name: str, devices: int | None, periods: int | None) -> Scenario:
-        """Of a table or a scenario, in as many periods as the attacks need if neither tells: two answers are linked."""
-        needed = {**NEEDED, "link": 1 + self.survey.one_in}
-        most = periods or max((needed.get(attack, PERIODS) for attack in self.only), default=1)
-        if table is not None:
-            return rows_of(self.survey, table, most)
-        return named(self.survey, name, devices, most if name == STEADY else periods, self.seed)
-
-    def computed(self) -> AuditReport:
-        """The closed forms alone."""
-        figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
-        return self._report(figures, findings(self.scheme, self.devices))
-
     def run(
         self,
         values: TableSource | None,
@@ -88,11 +71,21 @@ class Auditing:
         kafka: str | None = None,
         program: str | None = None,
     ) -> AuditReport:
-        """Measured if there are values, a scenario or a number of devices; otherwise computed."""
+        """Measured if there are values, a scenario or a number of devices; otherwise the closed forms alone.
+
+        Where neither a table nor a scenario tells, in as many periods as the attacks need: two answers are linked.
+        """
         if values is None and scenario is None and devices is None:
-            return self.computed()
+            figures = computed(self.scheme, self.devices, self.only, self.attacker, self._priors())
+            return self._report(figures, ())
+        needed = {**NEEDED, "link": 1 + self.survey.one_in}
+        most = periods or max((needed.get(attack, PERIODS) for attack in self.only), default=1)
         with ways_of_reports(kafka, program, self.seed) as (way, twin):
-            people = self.people(values, scenario or STEADY, devices, periods)
+            if values is not None:
+                people: Scenario = rows_of(self.survey, values, most)
+            else:
+                steady = scenario in (None, STEADY)
+                people = named(self.survey, scenario or STEADY, devices, most if steady else periods, self.seed)
             known = None if background is None else survey_values(background, self.survey)
             return self.measured(people, way, step, known, twin)
 
@@ -112,11 +105,11 @@ class Auditing:
                 "leave --devices out, or add guess to --only",
             )
         priors = None if self.prior == "published" else self._priors(people)
-        beside, figures, hidden = Beside(), list[Figure](), list[Finding]()
+        beside, figures = Beside(), list[Figure]()
 
         def observe(some: Scenario) -> Observed:
             observed = way.observe(self.survey, some, step)
-            if twin is not None and beside.empty:  # both ways name their first run alike
+            if twin is not None and not beside.reports:  # both ways name their first run alike
                 few = replace(block(some, 0, min(TWINS, some.devices)), periods=1)
                 beside.add_twin(observed, twin.observe(self.survey, few, step))
             beside.add(observed)
@@ -126,47 +119,37 @@ class Auditing:
             seen = Population(self.scheme, only, priors, self.alpha, self.attacker)
             for some in self._blocks(people):
                 seen.add(observe(block(people, some.start, some.stop)))
-            figures, hidden = seen.figures(), seen.findings()
+            figures = seen.figures()
         planned = experiments(self.scheme, people.periods) if "epsilon" in only else []
-        # Half of alpha is for proven losses: those of reports, and the one of tables.
-        each = self.alpha / 2 / (1 + sum(len(experiment.looks) for experiment in planned))
-        figures += self._coins(planned, each, people, observe, beside)
-        hidden += beside.findings(self.alpha / 4)
-        first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
-        both = (first, first if background is None else background)
-        table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
-        if "read" in only and way.keyring is not None:
-            figures += Reading(self.survey, table, self.alpha, self.seed).run(way.keyring, each, step)
-        if "reidentify" in only and len(self.scheme.questions) > 1 and way.keyring is not None:
-            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed, self.targets, self.surveys)
-            again, crowds = search.run(way.keyring, step)
-            figures, hidden = [*figures, *again], [*hidden, *crowds]
-        told = [*findings(self.scheme, self.devices), *hidden, *defects(figures, self.alpha)]
-        measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in figures}
-        known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
-        figures += [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
-        facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
-        return self._report(figures, told, **facts)
-
-    def _coins(
-        self,
-        planned: Sequence[Experiment],
-        alpha: float,
-        people: Scenario,
-        observe: Callable[[Scenario], Observed],
-        beside: Beside,
-    ) -> list[Figure]:
-        """What coins prove about the loss of reports, each with `alpha`."""
         for number, experiment in enumerate(planned):
             shown = np.random.default_rng([self.seed, number, people.devices]).random(people.devices) < 0.5
             for some in self._blocks(people):
                 coins = shown[some.start : some.stop]
-                flipped = of_coins(self.survey, experiment.coins, coins, people.periods)
-                observed = observe(flipped)
+                values = partial(experiment.coins.values, coins)
+                observed = observe(everybody(self.survey, "coins", len(coins), people.periods, values))
                 experiment.add(observed, coins)
                 if some.start == 0:
                     beside.add_coins(observed, coins, steady=not experiment.coins.change)
-        return [figure for experiment in planned for figure in experiment.figures(alpha)]
+        # Half of alpha is for proven losses: those of reports, and the one of tables.
+        each = self.alpha / 2 / (1 + sum(len(experiment.looks) for experiment in planned))
+        figures += [figure for experiment in planned for figure in experiment.figures(each)]
+        found = beside.findings(self.alpha / 4)
+        first = {name: column[:MOST_RECORDS] for name, column in people.presences(0).values.items()}
+        both = (first, first if background is None else background)
+        table, other = ({q.name: q.places(rows) for q in self.scheme.questions} for rows in both)
+        if "read" in only and way.keyring is not None:
+            step(0, 1, "reading tables")
+            figures += Reading(self.survey, table, self.alpha, self.seed).run(way.keyring, each)
+        if "reidentify" in only and len(self.scheme.questions) > 1 and way.keyring is not None:
+            search = Search(self.survey, table, other, self.attacker, self.alpha, self.seed, self.targets, self.surveys)
+            again, crowds = search.run(way.keyring, step)
+            figures, found = [*figures, *again], [*found, *crowds]
+        found += defects(figures, self.alpha)
+        measured = {(figure.attack, figure.target, figure.knows, figure.reports) for figure in figures}
+        known = computed(self.scheme, self.devices, self.only, self.attacker, priors)
+        figures += [f for f in known if (f.attack, f.target, f.knows, f.reports) not in measured]
+        facts = {"source": people.name, "path": way.name, "devices": people.devices, "periods": people.periods}
+        return self._report(figures, found, **facts)
 
     def _blocks(self, people: Scenario) -> list[range]:
         """Which devices are observed at once."""
@@ -175,27 +158,28 @@ class Auditing:
         return [range(first, min(first + size, people.devices)) for first in range(0, people.devices, size)]
 
     def _priors(self, people: Scenario | None = None) -> Priors:
-        """The shares that the attacker knows; empty: all values are alike."""
+        """The shares of values that the attacker knows; empty: all values are alike."""
+        asked = [question for question in self.scheme.questions if of_values(question)]
         if self.prior == "even":
             return {}
         if self.prior == "exact" and people is not None:
             values = people.presences(0).values
-            known = filter(of_values, self.scheme.questions)
-            columns = {q.name: np.bincount(q.places(values), minlength=q.k) for q in known}
+            columns = {q.name: np.bincount(q.places(values), minlength=q.k) for q in asked}
             return {name: counts / max(1, counts.sum()) for name, counts in columns.items()}
         if self.prior not in ("exact", "published"):
-            return read_shares(Path(self.prior), self.survey)
-        declared = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
-        if not declared or self.prior == "exact":
-            raise SettingsError(
-                f"--prior {self.prior}: there are no people whose shares are known, and no priors of the survey to use",
-                "measure devices (--devices), or give a file of shares",
-            )
-        return declared
+            known = read_shares(Path(self.prior), self.survey)
+        else:
+            known = {a.name: np.array(list(a.prior.values())) for a in self.survey.attributes if a.prior is not None}
+            if not known or self.prior == "exact":
+                raise SettingsError(
+                    f"--prior {self.prior}: nobody's shares are known, and there are no priors of the survey to use",
+                    "measure devices (--devices), or give a file of shares",
+                )
+        return {question.name: known[question.name] for question in asked if question.name in known}
 
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
-        return report_of(self.scheme, figures, found, self.fail_above, **facts)
+        return AuditReport.of(self.scheme, figures, found, self.fail_above, **facts)
 
 
 def budgets(survey: Survey, text: str) -> dict[str, Survey]:
@@ -227,65 +211,3 @@ def read_shares(path: Path, survey: Survey) -> Priors:
         if (row < 0).any() or abs(row.sum() - 1) > 1e-6:
             raise SettingsError(f"{path}: the shares of {name!r} are not a distribution", hint)
     return shares
-
-
-def audit_collected(
-    data: Path | None, kafka: str | None, survey: str | None, fail_above: str, step: Step
-) -> AuditReport:
-    """What the published counts of a survey say, in a data directory or on a Kafka cluster."""
-    with open_results(survey, data, kafka) as (results, root):
-        scheme = Scheme(chosen(results, survey))
-        step(0, 1, "reading histograms")
-        periods = [_collected(histogram) for histogram in results.histograms(scheme.survey.id)]
-    if not periods:
-        raise ResultsError(
-            f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
-        )
-    return report_of(
-        scheme,
-        list(collected_figures(scheme, periods)),
-        collected_findings(scheme, periods),
-        fail_above,
-        contradictions(periods),
-        crowd=max(1, *(reports_in(scheme, found) for found in periods)),
-        attacker="best",
-        alpha=ALPHA,
-        seed=0,
-        source=str(root) if kafka is None else kafka,
-        periods=len(periods),
-        integrity=tuple(
-            PeriodIntegrity(period=found.period, integrity=found.integrity)
-            for found in periods
-            if found.integrity is not None
-        ),
-    )
-
-
-def _collected(histogram: Histogram) -> Collected:
-    known = {a.name: a.statistics for a in histogram.attributes if a.statistics is not None}
-    if histogram.presence_only is not None:
-        known[PRESENCE_ONLY] = histogram.presence_only
-    shares = {a.name: (a.low, a.high) for a in histogram.attributes if a.low is not None and a.high is not None}
-    reports = {name: (counts.gaps, counts.n.clip(0)) for name, counts in known.items()}
-    return Collected(histogram.period, reports, shares, histogram.integrity)
-
-
-def report_of(
-    scheme: Scheme,
-    figures: Sequence[Figure],
-    found: Iterable[Finding],
-    fail_above: str,
-    contradicted: tuple[str, ...] = (),
-    **facts: Any,
-) -> AuditReport:
-    """A report; breaches are figures above their limits, and what contradicts honest devices."""
-    return AuditReport(
-        survey=scheme.survey.id,
-        fingerprint=scheme.fingerprint,
-        solution=scheme.survey.solution,
-        mechanisms={question.name: question.label for question in scheme.questions},
-        figures=tuple(figures),
-        findings=tuple(found),
-        breaches=(*breaches(figures, parse_limits(fail_above)), *contradicted),
-        **facts,
-    )

@@ -12,26 +12,25 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
 
 import numpy as np
 
 from hearsay.running.simulating import populate
 from hearsay.terminal.console import Step
-from lab.attacks.histories import Coins
+from hearsay.terminal.dates import when
 from lab.attacks.observed import Observed, Witness
 from lab.attacks.reidentify import own_respondent
 from lab.auditing.programs import Program
 from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
-from producers.files import TableSource, shown
+from producers.files import TableSource, table_name
 from producers.reporting import Reported, Reporter
-from producers.scenarios import Presences, Scenario, scenario
+from producers.scenarios import Presences, Scenario
 from producers.simulation import check_scenario
 from producers.sinks import KafkaSink, Sink
 from producers.source_clock import SourceClock
-from protocols.arrays import Mask, Values
+from protocols.arrays import Values
 from protocols.errors import SettingsError
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -58,14 +57,9 @@ class People:
 
 def named(survey: Survey, name: str, devices: int | None, periods: int | None, seed: int) -> Scenario:
     """A scenario that fits a survey."""
-    if name == STEADY:
-        always: dict[str, Any] = {"change": 0.0, "presence": 1.0}
-        attributes = {a.name: a.prior or a.values for a in survey.attributes}
-        always["several"] = {a.name: a.several for a in survey.attributes if a.several is not None}
-        people = scenario("telemetry", devices=devices, periods=periods, seed=seed, attributes=attributes, **always)
-        people.name = STEADY
-    else:
-        people = populate(survey, name, devices, periods, seed)
+    steady = {"change": 0.0, "presence": 1.0} if name == STEADY else {}
+    people = populate(survey, "telemetry" if steady else name, devices, periods, seed, **steady)
+    people.name = name
     check_scenario(survey, people)
     return people
 
@@ -75,12 +69,7 @@ def rows_of(survey: Survey, source: TableSource, periods: int) -> People:
     if sets := [attribute.name for attribute in survey.attributes if attribute.several is not None]:
         raise SettingsError(f"{', '.join(sets)}: a row of a table has no sets here", "take --devices instead of --csv")
     values = survey_values(source, survey)
-    return everybody(survey, shown(source), len(next(iter(values.values()))), periods, lambda period: values)
-
-
-def of_coins(survey: Survey, coins: Coins, shown: Mask, periods: int) -> People:
-    """Devices that have the values of one of two histories."""
-    return everybody(survey, "coins", len(shown), periods, lambda period: coins.values(shown, period))
+    return everybody(survey, table_name(source), len(next(iter(values.values()))), periods, lambda period: values)
 
 
 def everybody(
@@ -105,22 +94,6 @@ def block(people: Scenario, first: int, last: int) -> People:
         return Presences(period, truth.devices[inside] - np.uint64(first), values)
 
     return People(people.name, last - first, people.periods, people.attributes, presences)
-
-
-class Way(Protocol):
-    """The way reports take from devices to the audit."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def keyring(self) -> Keyring | None:
-        """Of the devices, if the audit has it."""
-        ...
-
-    def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
-        """Let devices with the values of `people` report, and see what arrives."""
-        ...
 
 
 @dataclass
@@ -178,8 +151,8 @@ def _report(
     devices, periods = people.devices, people.periods
 
     def show(reported: Reported) -> None:
-        done = reported.period * devices + reported.done
-        step(done, periods * devices, f"period {reported.period + 1} of {periods}")
+        done, day = reported.period * devices + reported.done, when(respondent.scheme.survey.calendar, reported.period)
+        step(done, periods * devices, f"{day}, {reported.period + 1} of {periods}")
 
     for period in range(periods):
         if period in (0, witness.observed.restart):
@@ -187,8 +160,12 @@ def _report(
             memos = store.survey(respondent)
             reporter = Reporter(memos, memos.fleet_presence(devices), sink)
         truth = people.presences(period)
-        witness.knows(period, truth.devices, truth.values)
+        witness.observed.knows(period, truth.devices, truth.values)
         reporter.report(truth, show)
+
+
+Way = InProcess | ThroughKafka | Program
+"""The way reports take from devices to the audit."""
 
 
 @contextmanager

@@ -13,11 +13,11 @@ import numpy as np
 
 from hearsay.cli import WithoutPandas
 from hearsay.terminal.console import Step
-from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers
-from lab.attacks.coins import coin_audit, smallest_violation
+from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, padded
+from lab.attacks.coins import coin_audit, loss_figure
 from lab.attacks.trials import defects
-from lab.audit.report import AuditReport, plain
-from protocols.arrays import Bytes, Mask
+from lab.audit.report import AuditReport
+from protocols.arrays import Floats, Mask
 from protocols.errors import SettingsError
 
 FEWEST = 50  # calls for each value
@@ -54,29 +54,23 @@ def audit_function(
             raise SettingsError(f"--function {name} returned {type(report).__name__}", "return bytes")
         reports.append(report)
         step(number, calls, name)
-    bits, quarter = _bits(reports), np.arange(calls) % 4
+    lengths = bits_of_numbers(np.array([len(report) for report in reports]))[0]
+    bits, quarter = np.concatenate([bits_of_bytes(padded(reports))[0], lengths], axis=1), np.arange(calls) % 4
 
-    def proven(pair: tuple[int, int], learns: Mask, judges: Mask) -> tuple[float, int]:
+    def judged(pair: tuple[int, int], learns: Mask, judges: Mask) -> tuple[Floats, Mask]:
+        """The scores of reports of two values, and whether each is of the first one."""
         asked, coins = np.isin(given, pair), given == pair[0]
         classifier = Classifier(bits[asked & learns], coins[asked & learns])
-        return coin_audit(classifier.scores(bits[asked & judges]), coins[asked & judges], alpha)
+        return classifier.scores(bits[asked & judges]), coins[asked & judges]
 
-    pair = max(combinations(range(values), 2), key=lambda pair: proven(pair, quarter == 0, quarter == 1))
-    bound, guesses = proven(pair, quarter < 2, quarter >= 2)
-    detectable = smallest_violation(promise, guesses, alpha)
-    facts = {"histogram": None, "measured": bound, "low": bound, "trials": guesses, "detectable": detectable}
-    target, knows = f"values {pair[0]} and {pair[1]}", "all bytes of a report"
-    figure = plain("epsilon", target, knows, 1, "nats", promise, **facts)
+    def proven(pair: tuple[int, int]) -> tuple[float, int]:
+        return coin_audit(*judged(pair, quarter == 0, quarter == 1), alpha)
+
+    pair = max(combinations(range(values), 2), key=proven)
+    target, scores = f"values {pair[0]} and {pair[1]}", judged(pair, quarter < 2, quarter >= 2)
+    figure = loss_figure(target, "all bytes of a report", *scores, promise, alpha, histogram=None)
     return AuditReport(
         survey=name, fingerprint="", solution="a function", mechanisms={}, crowd=calls, attacker="best", alpha=alpha,
         seed=seed, source="even values", path=name, devices=calls, periods=1, figures=(figure,),
         findings=tuple(defects([figure], alpha)),
     )  # fmt: skip
-
-
-def _bits(reports: list[bytes]) -> Bytes:
-    """Of bytes, and of the lengths of reports."""
-    lengths = np.array([len(report) for report in reports])
-    padded = b"".join(report.ljust(max(1, lengths.max()), b"\0") for report in reports)
-    content = np.frombuffer(padded, dtype=np.uint8).reshape(len(reports), -1)
-    return np.concatenate([bits_of_bytes(content)[0], bits_of_numbers(lengths)[0]], axis=1)

@@ -9,16 +9,15 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated, forged_figures
-from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, tuple_trials, which_trials
+from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import best_guess, number_guess, tuple_guess
 from lab.audit.closed.which import attribute_inference
-from lab.audit.collected import Reports, candidates, crowds, divided, gap_figures, gap_findings
-from lab.audit.computed import WHOLE, Priors, asked, of_values, shares_known
-from lab.audit.report import Attack, Attacker, Figure, Finding
+from lab.audit.computed import Priors, guess_terms, guessed, of_values
+from lab.audit.report import Attack, Attacker, Figure
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound
 from protocols.privacy import blind_guess
@@ -26,8 +25,6 @@ from protocols.question import Question
 from protocols.scheme import Scheme
 
 KNOWS = {"knows": "the shares of all values", "estimates": "the survey's own estimates", **KINDS}
-
-Counted = defaultdict[tuple[str, int], Trials]  # by target or knowledge, and reports
 
 
 @dataclass
@@ -40,12 +37,11 @@ class Population:
     alpha: float
     attacker: Attacker = "best"
     _devices: int = 0
-    _guesses: Counted = field(default_factory=lambda: defaultdict(Trials))
-    _which: Counted = field(default_factory=lambda: defaultdict(Trials))
+    _guesses: defaultdict[tuple[int, int], Trials] = field(default_factory=lambda: defaultdict(Trials))
+    _which: defaultdict[tuple[str, int], Trials] = field(default_factory=lambda: defaultdict(Trials))
     _once: list[Figure] = field(default_factory=list)
     _spread: dict[str, Floats] = field(default_factory=dict)
     _estimates: dict[str, Floats] = field(default_factory=dict)
-    _gaps: list[Reports] = field(default_factory=list)
 
     def add(self, observed: Observed) -> None:
         """One block of devices. Links and forgeries are measured in the first one."""
@@ -53,29 +49,19 @@ class Population:
         if not self._devices:
             self._estimates = {q.name: _published(observed, q) for q in self.scheme.questions}
             if self.priors is None:
-                self.priors = self._estimates
+                self.priors = {q.name: self._estimates[q.name] for q in self.scheme.questions if of_values(q)}
             self._once += place_figures(observed) if "place" in self.only else ()
             self._once += link_figures(observed, self.alpha) if "link" in self.only else ()
             self._once += forged_figures(observed) if "forge" in self.only else ()
         self._devices += observed.devices
-        for name in crowds(self.scheme):
-            answering = observed.answering(name) if divided(self.scheme) else True
-            for period in range(observed.periods):
-                gaps = observed.gaps[period][observed.present[period] & answering]
-                self._gaps.append((name, period, *np.unique(gaps, return_counts=True)))
         for reports in sorted({1, observed.periods}):
-            self._guess(observed, range(reports), self.priors or {})
+            self._attack(observed, range(reports), self.priors or {})
 
     def figures(self) -> list[Figure]:
         """What all blocks together show."""
         guesses = [self._guessed(*key, trials) for key, trials in self._guesses.items()]
         which = [self._found(*key, trials) for key, trials in self._which.items()]
-        through_gaps = gap_figures(self.scheme, candidates(self.scheme, self._gaps)) if "link" in self.only else ()
-        return [*guesses, *which, *self._once, *through_gaps]
-
-    def findings(self) -> list[Finding]:
-        """What the author of the survey should know of its crowds."""
-        return list(gap_findings(candidates(self.scheme, self._gaps))) if "link" in self.only else []
+        return [*guesses, *which, *self._once]
 
     def _mixed(self, observed: Observed) -> dict[str, Floats]:
         """How values are spread in all blocks so far."""
@@ -87,14 +73,10 @@ class Population:
             spread[q.name] = weight * (counts / max(1, len(there))) + before
         return spread
 
-    def _guess(self, observed: Observed, periods: range, priors: Priors) -> None:
+    def _attack(self, observed: Observed, periods: range, priors: Priors) -> None:
         questions, reports = self.scheme.questions, len(periods)
-        if "guess" in self.only:
-            for q in asked(self.scheme):
-                prior = priors.get(q.name) if of_values(q) else None
-                self._guesses[q.name, reports] += guess_trials(observed, q, periods, prior)
-            if len(list(filter(of_values, asked(self.scheme)))) == len(questions) > 1:
-                self._guesses[WHOLE, reports] += tuple_trials(observed, periods, priors)
+        for place, targets in enumerate(guessed(self.scheme) if "guess" in self.only else ()):
+            self._guesses[place, reports] += guess_trials(observed, targets, periods, priors)
         if "which" in self.only and questions[0].faked:
             for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
                 self._which[what, reports] += which_trials(observed, spread, periods)
@@ -102,24 +84,19 @@ class Population:
                 for kind, trials in same_knowledge_trials(observed, self._estimates).items():
                     self._which[kind, 1] += trials
 
-    def _guessed(self, name: str, reports: int, trials: Trials) -> Figure:
-        priors = self.priors or {}
-        if name == WHOLE:
-            targets, prior = self.scheme.questions, next(iter(priors.values()), None)
-            exact = not priors and all(self._best_guess(q, reports, None)[1] for q in targets)
+    def _guessed(self, place: int, reports: int, trials: Trials) -> Figure:
+        targets, priors = guessed(self.scheme)[place], self.priors or {}
+        best, exact = self._best_guess(targets[0], reports, priors.get(targets[0].name))
+        if whole := len(targets) > 1:
+            exact = not priors and all(self._best_guess(question, reports, None)[1] for question in targets)
             best = tuple_guess(self.scheme, reports) if exact else None
-        else:
-            targets = (self.scheme.question(name),)
-            prior = priors.get(name) if of_values(targets[0]) else None
-            best, exact = self._best_guess(targets[0], reports, prior)
         commonest = [
             blind_guess(q) if q.numeric else self._spread[q.name][int(np.argmax(self._estimates[q.name]))]
             for q in targets
         ]
         return trials.figure(
-            self.alpha, attack="guess", target=name, knows=shares_known(prior, targets[0]), reports=reports,
-            luck=float(np.prod([blind_guess(q) for q in targets])), histogram=float(np.prod(commonest)), best=best,
-            exact=exact, reached=prior is None or name == WHOLE,
+            self.alpha, histogram=float(np.prod(commonest)), best=best, exact=exact,
+            reached=whole or targets[0].name not in priors, **guess_terms(targets, priors, reports),
         )  # fmt: skip
 
     def _best_guess(self, question: Question, reports: int, prior: Floats | None) -> tuple[float | None, bool]:

@@ -11,7 +11,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from select import select
 from time import monotonic
 from typing import Any
@@ -19,7 +19,9 @@ from typing import Any
 import numpy as np
 
 from hearsay.terminal.console import Step
-from lab.attacks.observed import Observed, Record
+from hearsay.terminal.dates import when
+from lab.attacks.bits import padded
+from lab.attacks.observed import Observed
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway
 from producers.scenarios import Scenario
@@ -53,9 +55,10 @@ class Program:
                 with _started(self.name) as tell:
                     for period in span:
                         truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
-                        shown.knows(period, truth.devices, truth.values)
+                        named = f"{self.name}, {when(scheme.survey.calendar, period)}"
+                        shown.observed.knows(period, truth.devices, truth.values)
                         for row, device in enumerate(truth.devices.tolist()):
-                            step(period * people.devices + device, people.periods * people.devices, self.name)
+                            step(period * people.devices + device, people.periods * people.devices, named)
                             values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
                             running.requests.clear()
                             since = monotonic()
@@ -108,11 +111,11 @@ def answer(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> byt
     return read
 
 
-class _Shown(Record):
+class _Shown:
     """Keeps the requests of devices: the reports, and everything beside their answers."""
 
     def __init__(self, scheme: Scheme, devices: int, periods: int) -> None:
-        super().__init__(scheme, devices, periods)
+        self.observed = Observed(scheme, devices, periods)
         self._numbers = {name: np.zeros((periods, devices)) for name in NUMBERS}
         self._bytes = [[b""] * devices for _ in range(periods)]
         self._refused = ""
@@ -131,16 +134,16 @@ class _Shown(Record):
             if not isinstance(frame, Frame):
                 raise WireError(f"a report of the audited devices was refused: {frame.detail}", "docs/wire-format.md")
             if frame.period == period:
-                self.put(frame, np.array([device]))
+                self.observed.put(frame, np.array([device]))
 
     def ended(self) -> Observed:
         if not self.observed.present.any():
             message = f"no device sent a report that counts{self._refused and ': ' + self._refused}"
             raise SettingsError(message, "a program must allow what the survey reveals: docs/audit.md, Any device")
-        width = max(len(row) for rows in self._bytes for row in rows)
-        padded = b"".join(row.ljust(width, b"\0") for rows in self._bytes for row in rows)
-        around = np.frombuffer(padded, dtype=np.uint8).reshape(*self.observed.present.shape, width)
-        return replace(self.observed, around={**self._numbers, "requests": around})
+        shape = self.observed.present.shape
+        requests = padded([row for rows in self._bytes for row in rows])
+        self.observed.around = {**self._numbers, "requests": requests.reshape(*shape, -1)}
+        return self.observed
 
 
 def without_answers(report: bytes) -> bytes:

@@ -67,7 +67,8 @@ def audit(
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.survey_files import read_survey
         from lab.audit.report import ATTACKS
-        from lab.auditing.auditing import Auditing, audit_collected, budgets
+        from lab.auditing.auditing import Auditing, budgets
+        from lab.auditing.collected import audit_collected
 
     reports: dict[str, AuditReport] = {}  # by budget
     if eps and (html or data or survey is None or not Path(survey).exists()):

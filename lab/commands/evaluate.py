@@ -77,15 +77,7 @@ def evaluate(
         from lab.evaluation.methods import choose
         from lab.evaluation.sets import compare_sets
         from lab.learning.comparing import compare
-        from lab.populations import (
-            labelled,
-            of_places,
-            of_scenario,
-            of_table,
-            only_places,
-            with_crosses,
-            with_places,
-        )
+        from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
         from producers.scenarios import scenario
         from producers.simulation import check_scenario
 
@@ -109,8 +101,7 @@ def evaluate(
             values = populate(survey, people_of, devices, 1, seed).presences(0).values[survey.attributes[0].name]
             scores = compare_sets(survey, values, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts = {"survey": survey.id, "people": len(values), "alpha": rounds, "runs": runs, "seed": seed}
-        shown = {**facts, "scores": [score.record() for score in scores]}
-        _show(shown, lambda: print_sets(scores, len(values)), as_json)
+        _show({**facts, "scores": scores}, lambda: print_sets(scores, len(values)), as_json)
         return
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
@@ -124,7 +115,7 @@ def evaluate(
             people, facts = labelled(csv, asked, label, sensitive, bins, test, seed)
             learnt = compare(people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts |= {"alpha": rounds, "runs": runs, "seed": seed}
-        shown, page = {**facts, "learnt": [one.record() for one in learnt]}, learning_event(facts, learnt)
+        shown, page = {**facts, "learnt": learnt}, learning_event(facts, learnt)
         _show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
         return
     for word in words:
@@ -132,17 +123,13 @@ def evaluate(
             raise typer.BadParameter(f"{word!r} is not one of {', '.join(CORRECTIONS)}", param_hint="--corrections")
     with console.progress("preparing") as step:
         lived = None if once and periods is None else periods or 1
-        if places is not None:
-            survey = only_places(read_survey(places), asked)
-            if csv is not None:
-                truth = of_places(csv, survey, positions_of(position), metres)
-            else:
-                population = populate(survey, name, devices, lived, seed)
-                check_scenario(survey, population)
-                truth = of_scenario(population, [attribute.name for attribute in survey.attributes], once, step)
-            truth = with_places(truth, survey)
-        elif csv is not None:
-            truth = of_table(csv, asked)
+        placed = None if places is None else only_places(read_survey(places), asked)
+        if csv is not None:
+            truth = of_table(csv, asked, placed, positions_of(position), metres)
+        elif placed is not None:
+            population = populate(placed, name, devices, lived, seed)
+            check_scenario(placed, population)
+            truth = of_scenario(population, [attribute.name for attribute in placed.attributes], once, step, placed)
         else:
             truth = of_scenario(scenario(name, devices=devices, periods=lived, seed=seed), asked, once, step)
         truth = with_crosses(truth, console.words(crosses))

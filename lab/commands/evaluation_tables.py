@@ -2,16 +2,13 @@
 
 from collections.abc import Sequence
 from itertools import groupby
-from math import isfinite
 from typing import Any
 
 from rich.markup import escape
 from rich.table import Table
 
 from hearsay.terminal import console
-from lab.evaluation.scores import Mean, Outcome, Score
-from lab.evaluation.sets import SetScore
-from lab.learning.comparing import Learnt
+from lab.evaluation.measuring import Outcome, Score
 
 
 def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
@@ -30,14 +27,15 @@ def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
         )
 
 
-def print_sets(scores: Sequence[SetScore], people: int) -> None:
+def print_sets(scores: Sequence[dict[str, Any]], people: int) -> None:
     title = f"RMSE of shares of sets, {people:,} devices, one period"
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("asked as", "mechanism", "budget", "RMSE", "±", "of a value that nobody has, expected"):
         table.add_column(heading, justify="left" if heading in ("asked as", "mechanism") else "right")
     for one in scores:
-        figures = f"{one.rmse.value:.4f}", f"{one.rmse.error:.4f}", f"{one.expected:.4f}"
-        table.add_row(one.way, one.mechanism, f"{one.eps:g}", *figures)
+        figures = (*one["rmse"].values(), one["expected"])
+        shown = ("–" if figure is None else f"{figure:.4f}" for figure in figures)
+        table.add_row(one["way"], one["mechanism"], f"{one['eps']:g}", *shown)
     console.out.print(table)
 
 
@@ -79,7 +77,7 @@ def _figures(score: Score) -> dict[str, str]:
     return typical
 
 
-def print_learnt(facts: dict[str, Any], learnt: Sequence[Learnt]) -> None:
+def print_learnt(facts: dict[str, Any], learnt: Sequence[dict[str, Any]]) -> None:
     """One row for each way to learn and budget."""
     lines = [
         f"Learning {facts['label']!r} ({facts['labels']} values) on {facts['source']}: {len(facts['attributes'])} "
@@ -91,20 +89,19 @@ def print_learnt(facts: dict[str, Any], learnt: Sequence[Learnt]) -> None:
         lines.append(f"left out, because of one value or too many: {', '.join(facts['left_out'])}")
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("learnt from", no_wrap=True)
-    shown = learnt[0].figures
+    shown = [name for name in learnt[0] if name not in ("source", "eps", "reveals")]
     for heading in ("eps" if facts["alpha"] is None else "eps_inf", *shown):
         table.add_column("AUC" if heading == "auc" else heading.replace("_gap", "\ngap"), justify="right", no_wrap=True)
     for one in learnt:
-        budget = "" if one.eps is None else f"{one.eps:.4g}"
-        table.add_row(escape(one.source), budget, *(_mean(name, one.figures[name]) for name in shown))
+        budget = "" if one["eps"] is None else f"{one['eps']:.4g}"
+        table.add_row(escape(one["source"]), budget, *(_mean(name, **one[name]) for name in shown))
     for line in (*lines, ""):
         console.out.print(escape(line))
     console.out.print(table)
 
 
-def _mean(name: str, mean: Mean) -> str:
+def _mean(name: str, value: float | None, error: float | None) -> str:
     """The errors of gaps are left to JSON and the page: a terminal is narrow."""
-    if not isfinite(mean.value):
+    if value is None:
         return "–"
-    error = "" if name.endswith("gap") or not isfinite(mean.error) else f" ±{mean.error:.3f}"
-    return f"{mean.value:.3f}{error}"
+    return f"{value:.3f}" + ("" if error is None or name.endswith("gap") else f" ±{error:.3f}")

@@ -8,21 +8,24 @@ figures themselves.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from math import isfinite, sqrt
+from typing import Any
 
 import numpy as np
 
 from analytics.estimation import early_stopped, estimate, most_likely, norm_sub, variance
 from analytics.forecasting import mean_of_known
 from lab.evaluation.methods import Method
-from lab.evaluation.scores import Infeasible, Mean, Outcome, PlaceErrors, Score
 from lab.evaluation.truth import Truth, noisy_priors
 from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences
 from protocols.arrays import Counts, Floats
 from protocols.errors import SurveyError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
+from protocols.privacy import Guarantees
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -42,22 +45,117 @@ def clip_renormalise(frequencies: Floats) -> Floats:
     return np.asarray(np.divide(clipped, total, out=even, where=total > 0))
 
 
-def _early_stopped(counts: Floats, n: Floats, channel: Channel) -> Floats:
-    """What is published for ordered mechanisms; the likeliest histogram for the others."""
-    if not isinstance(channel, MatrixChannel):
-        return most_likely(counts, n, channel)
-    return np.array([early_stopped(row, channel)[0] for row in counts.astype(np.int64)]).reshape(counts.shape)
-
-
-CORRECTIONS: dict[str, Callable[[Floats, Floats, Channel], Floats]] = {
+Correction = Callable[[Counts, int, Channel], Floats]
+CORRECTIONS: dict[str, Correction] = {
     "raw": lambda counts, n, channel: estimate(counts, n, channel).value,
     "norm-sub": lambda counts, n, channel: norm_sub(estimate(counts, n, channel).value),
     "clip": lambda counts, n, channel: clip_renormalise(estimate(counts, n, channel).value),
     "likeliest": most_likely,
-    "ibu": _early_stopped,
+    # What is published for ordered mechanisms; the likeliest histogram for the others.
+    "ibu": lambda counts, n, channel: (
+        early_stopped(counts, channel)[0] if isinstance(channel, MatrixChannel) else most_likely(counts, n, channel)
+    ),
 }
 USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution is slow for many values
 ROWS = 1 << 17  # devices at once: bounds the memory for any population
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean over runs and its standard error (NaN for a single run)."""
+
+    value: float
+    error: float
+
+    @classmethod
+    def of(cls, figures: Floats) -> "Mean":
+        """Of figures `[run]`."""
+        runs = len(figures)
+        return cls(float(figures.mean()), float(figures.std(ddof=1) / sqrt(runs)) if runs > 1 else float("nan"))
+
+
+def plain(figures: Any) -> Any:
+    """Figures as plain data, for JSON; None where one is not finite."""
+    if isinstance(figures, Mean | PlaceErrors):
+        figures = vars(figures)
+    if isinstance(figures, dict):
+        return {name: plain(figure) for name, figure in figures.items()}
+    return None if isinstance(figures, float) and not isfinite(figures) else figures
+
+
+@dataclass(frozen=True)
+class PlaceErrors:
+    """Of estimated places: metres that people must be moved to be where they are, and the error of areas' shares."""
+
+    metres: Mean
+    areas: Mean | None  # the root mean square over areas and periods; None without areas
+
+    @classmethod
+    def of(cls, figures: Floats) -> "PlaceErrors":
+        """Of metres and errors of areas in each period, `[run, period, 2]`."""
+        metres, areas = mean_of_known(figures[..., 0], (1,)), np.sqrt(mean_of_known(figures[..., 1] ** 2, (1,)))
+        return cls(Mean.of(metres), None if np.isnan(areas).any() else Mean.of(areas))
+
+
+@dataclass(frozen=True)
+class Score:
+    """The errors of one method at one budget."""
+
+    method: Method
+    eps: float
+    eps_1: float | None
+    mse: dict[str, Mean]  # MSE_avg, by correction
+    expected: float  # the MSE of raw in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports
+    guarantees: Guarantees  # computed from the channels, whatever budget was declared
+    mechanisms: dict[str, str]  # by attribute: those that allomfree and adp chose
+    by_attribute: dict[str, dict[str, float]]  # mean squared errors, by attribute and correction
+    places: dict[str, PlaceErrors]  # of attributes of places, what their published estimates are off by
+
+    @property
+    def headline(self) -> str:
+        """The correction that goes with the method, of those that were measured.
+
+        That is clip for the papers' variants and Norm-Sub for ours; ibu for ordered mechanisms.
+        """
+        own = ["clip"] if self.method.terms == "published" else ["ibu"] * self.method.ordered + ["norm-sub"]
+        return next((name for name in own if name in self.mse), next(iter(self.mse)))
+
+    def rmse(self, correction: str) -> float:
+        """The root of MSE_avg: the typical error of a share."""
+        return sqrt(self.mse[correction].value)
+
+    def record(self) -> dict[str, Any]:
+        """All figures as plain data, for JSON; None where one is not finite."""
+        return {
+            "method": self.method.name,
+            "terms": self.method.terms,
+            "eps": self.eps,
+            "eps_1": self.eps_1,
+            "mse": plain(self.mse),
+            "rmse": {name: self.rmse(name) for name in self.mse},
+            "expected_mse": plain(self.expected),
+            "per_report": self.guarantees.per_report.model_dump(),
+            "for_ever": self.guarantees.for_ever.model_dump(),
+            "mechanisms": self.mechanisms,
+            "by_attribute": plain(self.by_attribute),
+            "places": plain(self.places),
+        }
+
+
+@dataclass(frozen=True)
+class Infeasible:
+    """A method that is not defined for a budget or for these attributes."""
+
+    method: Method
+    eps: float
+    reason: str
+
+    def record(self) -> dict[str, Any]:
+        named = {"method": self.method.name, "terms": self.method.terms, "eps": self.eps}
+        return {**named, "infeasible": self.reason}
+
+
+Outcome = Score | Infeasible
 
 
 def evaluate(
@@ -83,19 +181,15 @@ def evaluate(
     ({'plan': 'grr'}, True)
     """
     truth = replace(truth, priors=noisy_priors(truth, prior_eps, np.random.default_rng(seed)))
-    outcomes, total = list[Outcome](), len(budgets) * len(methods) * runs
-    for eps in budgets:
-        for method in methods:
-
-            def step(run: int, begun: int = len(outcomes) * runs, what: str = f"{method.name} at eps {eps:g}") -> None:
-                progress(begun + run, total, what)
-
-            try:
-                scheme = Scheme(method.survey(truth, eps, alpha))
-            except SurveyError as error:
-                outcomes.append(Infeasible(method, eps, _reason(error, truth)))
-            else:
-                outcomes.append(_score(method, eps, scheme, truth, runs, seed, corrections, step))
+    outcomes, cases = list[Outcome](), list(product(budgets, methods))
+    for eps, method in cases:
+        progress(len(outcomes), len(cases), f"{method.name} at eps {eps:g}")
+        try:
+            scheme = Scheme(method.survey(truth, eps, alpha))
+        except SurveyError as error:
+            outcomes.append(Infeasible(method, eps, _reason(error, truth)))
+        else:
+            outcomes.append(_score(method, eps, scheme, truth, list(respondents(scheme, runs, seed)), corrections))
     return outcomes
 
 
@@ -107,37 +201,27 @@ def _reason(error: SurveyError, truth: Truth) -> str:
 
 
 def _score(
-    method: Method,
-    eps: float,
-    scheme: Scheme,
-    truth: Truth,
-    runs: int,
-    seed: int,
-    corrections: Sequence[str],
-    step: Callable[[int], None],
+    method: Method, eps: float, scheme: Scheme, truth: Truth, runs: Sequence[Respondent], corrections: Sequence[str]
 ) -> Score:
     asked = list(zip(truth.sizes, scheme.questions, strict=True))
-    shape = runs, len(truth.moments), len(asked)
+    shape = len(runs), len(truth.moments), len(asked)
     errors, expected = np.full((*shape, len(corrections)), np.nan), np.full(shape, np.nan)  # NaN: no reports
     places = {name: np.full((*shape[:2], 2), np.nan) for name in truth.places}  # metres, and errors of areas
-    for run, respondent in enumerate(respondents(scheme, runs, seed)):
-        step(run)
-        periods = [supports(respondent, moment, truth.sizes) for moment in truth.moments]
-        for place, (name, question) in enumerate(asked):
-            counts = np.array([period[place][0] for period in periods], dtype=np.float64)
-            n = np.array([period[place][1] for period in periods], dtype=np.float64)
-            there = n > 0  # without reports there is no estimate
-            counts, n, shares = counts[there], n[there], truth.frequencies[name][there]
-            if not isinstance(question.channel, PlanarChannel):
-                variances = variance(shares, n, question.channel, truth.people[there])
-                expected[run, there, place] = variances.mean(axis=1)
-            for which, correction in enumerate(corrections):
-                estimates = _corrected(correction, counts, n, question.channel)
-                errors[run, there, place, which] = ((estimates - shares) ** 2).mean(axis=1)
-            if name in truth.places:
-                published = zip(_corrected("norm-sub", counts, n, question.channel), shares, strict=True)
-                places[name][run, there] = [truth.places[name].errors(*pair) for pair in published]
-    by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1))
+    for run, respondent in enumerate(runs):
+        for period, moment in enumerate(truth.moments):
+            counted = zip(asked, supports(respondent, moment, truth.sizes), strict=True)
+            for place, ((name, question), (counts, n)) in enumerate(counted):
+                if n == 0:
+                    continue  # without reports there is no estimate
+                shares, channel = truth.frequencies[name][period], question.channel
+                if not isinstance(channel, PlanarChannel):
+                    expected[run, period, place] = variance(shares, n, channel, truth.people[period]).mean()
+                estimates = [_corrected(correction, counts, n, channel) for correction in corrections]
+                errors[run, period, place] = [((estimated - shares) ** 2).mean() for estimated in estimates]
+                if name in truth.places:
+                    published = _corrected("norm-sub", counts, n, channel)
+                    places[name][run, period] = truth.places[name].errors(published, shares)
+    by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1)).tolist()
     return Score(
         method,
         eps,
@@ -146,11 +230,8 @@ def _score(
         float(mean_of_known(expected, (0, 1, 2))),
         scheme.guarantees,
         {name: question.label for name, question in asked},
-        {
-            name: dict(zip(corrections, row, strict=True))
-            for name, row in zip(truth.sizes, by_attribute.tolist(), strict=True)
-        },
-        {name: _place_errors(figures) for name, figures in places.items()},
+        {name: dict(zip(corrections, row, strict=True)) for (name, _), row in zip(asked, by_attribute, strict=True)},
+        {name: PlaceErrors.of(figures) for name, figures in places.items()},
     )
 
 
@@ -160,14 +241,14 @@ def respondents(scheme: Scheme, runs: int, seed: int) -> Iterator[Respondent]:
     return (Respondent(scheme, Keyring(keyring.key(("run", str(run))))) for run in range(runs))
 
 
-def _corrected(correction: str, counts: Floats, n: Floats, channel: Channel) -> Floats:
-    """Estimates `[period, value]`. Those of places are distributions already: only the likeliest is another one."""
+def _corrected(correction: str, counts: Counts, n: int, channel: Channel) -> Floats:
+    """Estimates. Those of places are distributions already: only the likeliest is another one."""
     done = isinstance(channel, PlanarChannel) and correction != "likeliest"
     return CORRECTIONS["raw" if done else correction](counts, n, channel)
 
 
-def supports(respondent: Respondent, moment: Presences, names: Mapping[str, int]) -> list[tuple[Counts, int]]:
-    """Support counts and number of reports, attribute by attribute, of one period."""
+def supports(respondent: Respondent, moment: Presences, names: Iterable[str]) -> list[tuple[Counts, int]]:
+    """Support counts and number of reports of one period, of each question; `names` are those of their values."""
     asked = {q.name: rows for questions, rows in respondent.asked(moment.devices, moment.period) for q in questions}
     counted = []
     for name, question in zip(names, respondent.scheme.questions, strict=True):
@@ -175,13 +256,10 @@ def supports(respondent: Respondent, moment: Presences, names: Mapping[str, int]
         counts = np.zeros(question.k, dtype=np.int64)
         for first in range(0, len(rows), ROWS):
             some = rows[first : first + ROWS]
-            answers = respondent.answers(question, moment.devices[some], moment.period, moment.values[name][some])
+            devices, values = moment.devices[some], moment.values[name][some]
+            if question.sets:
+                values = respondent.values(question, devices, {question.name: values}, moment.period)
+            answers = respondent.answers(question, devices, moment.period, values)
             counts += question.mechanism.encoding.count(answers, np.zeros(len(some), dtype=np.int64), 1)[0]
         counted.append((counts, len(rows)))
     return counted
-
-
-def _place_errors(figures: Floats) -> PlaceErrors:
-    """From `[run, period, 2]`: the means over periods of metres, and the root mean squares of areas."""
-    metres, areas = mean_of_known(figures[..., 0], (1,)), np.sqrt(mean_of_known(figures[..., 1] ** 2, (1,)))
-    return PlaceErrors(Mean.of(metres), None if np.isnan(areas).any() else Mean.of(areas))

@@ -9,7 +9,7 @@ lines, and the least distance is found by linear programming.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import hypot, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from protocols.arrays import Floats, Mask
 from protocols.survey import Attribute, Grid
 
 MOST_CELLS = 1024  # of a plan by linear programming: a larger grid is divided into blocks of cells, each taken as one
-STEPS = ((0, 1), (1, 0), (1, 1), (1, -1))  # rows and columns to half of a cell's neighbours
+NEIGHBOURS = 1.5  # cell sides: the eight neighbours of a cell are nearer
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +56,8 @@ def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
     >>> round(moved(here, there, grid)), moved(here, here, grid)
     (854, 0.0)
     """
+    from scipy.optimize import linprog  # takes a while to import
+
     block = 1
     while -(-grid.rows // block) * -(-grid.columns // block) > MOST_CELLS:
         block += 1
@@ -63,37 +65,26 @@ def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
     surplus[tuple(grid.area.positions.T)] = estimates - shares
     for axis, size in enumerate(surplus.shape):
         surplus = np.add.reduceat(surplus, np.arange(0, size, block), axis=axis)
-    return grid.cell * block * _least_distance(surplus)
-
-
-def _least_distance(surplus: Floats) -> float:
-    """The least distance, in cell sides, over which a surplus is moved so that nothing is left anywhere."""
-    from scipy.optimize import linprog  # takes a while to import
-
     if not np.abs(surplus).max() > 1e-12:
         return 0.0
     balance, lengths = _network(*surplus.shape)
     wanted = (surplus - surplus.mean()).ravel()
     found = linprog(lengths, A_eq=balance, b_eq=wanted[:-1], method="highs-ds")  # the last follows from the others
     assert found.success and found.fun is not None, "any surplus can be moved"
-    return float(found.fun)
+    return grid.cell * block * float(found.fun)
 
 
 @lru_cache(maxsize=4)
 def _network(rows: int, columns: int) -> tuple[Any, Floats]:
     """What each step between neighbours takes from one cell and brings to the other, and the lengths of the steps."""
     from scipy.sparse import coo_array
+    from scipy.spatial import KDTree
 
-    cells, ends, lengths = np.arange(rows * columns).reshape(rows, columns), [], []
-    for up, across in STEPS:
-        west, east = max(0, -across), max(0, across)
-        one = cells[: rows - up, west : columns - east].ravel()
-        other = cells[up:, east : columns - west].ravel()
-        ends += [(one, other), (other, one)]
-        lengths += [np.full(len(one), hypot(up, across))] * 2
-    tails, heads = (np.concatenate(part) for part in zip(*ends, strict=True))
+    cells = np.indices((rows, columns)).reshape(2, -1).T
+    one, other = KDTree(cells).query_pairs(NEIGHBOURS, output_type="ndarray").T
+    tails, heads = np.concatenate([one, other]), np.concatenate([other, one])
     step = np.arange(len(tails))
-    entries = np.concatenate([np.ones(len(step)), -np.ones(len(step))])
+    entries = np.repeat([1.0, -1.0], len(step))
     places = np.concatenate([tails, heads]), np.concatenate([step, step])
-    balance = coo_array((entries, places), (cells.size, len(step))).tocsr()
-    return balance[:-1], np.concatenate(lengths)
+    balance = coo_array((entries, places), (len(cells), len(step))).tocsr()
+    return balance[:-1], np.hypot(*(cells[tails] - cells[heads]).T)

@@ -5,36 +5,20 @@ them each value is an attribute of its own, of which a device answers one (smp):
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analytics.estimation import estimate
-from lab.evaluation.measuring import respondents
-from lab.evaluation.scores import Mean, plain
+from lab.evaluation.measuring import Mean, plain, respondents, supports
+from producers.scenarios import Presences
 from protocols.arrays import Floats, Values
-from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey, count_values
 
 MOST_QUESTIONS = 64  # attributes of a survey
 YES_NO = ("no", "yes")
-
-
-@dataclass(frozen=True)
-class SetScore:
-    """The root mean square error of the shares of one way to ask, and that which its plan expects of rare values."""
-
-    way: str
-    eps: float
-    mechanism: str
-    rmse: Mean
-    expected: float
-
-    def record(self) -> dict[str, Any]:
-        return {**vars(self), "rmse": plain(self.rmse)}
 
 
 def compare_sets(
@@ -46,19 +30,23 @@ def compare_sets(
     runs: int,
     seed: int,
     progress: Callable[[int, int, str], None],
-) -> list[SetScore]:
-    """Each way and budget; with `alpha` there are memos, and a report has that part of the budget."""
+) -> list[dict[str, Any]]:
+    """Each way and budget; with `alpha` there are memos, and a report has that part of the budget.
+
+    `rmse` is the root mean square error of shares, `expected` that which a plan expects of rare values.
+    """
     (attribute,) = survey.attributes
     truth = count_values(sets, attribute.k) / len(sets)
     cases = [(eps, *way) for eps in budgets for way in _ways(survey, attribute, eps, alpha)]
-    scores = []
+    scores = list[dict[str, Any]]()
     for place, (eps, way, scheme) in enumerate(cases):
         progress(place, len(cases), f"{way} at {eps:g}")
         errors = [_shares(one, attribute, sets) - truth for one in respondents(scheme, runs, seed)]
         question = scheme.questions[0]
         expected = (question.variance / len(sets) / scheme.answering_share(question)) ** 0.5
-        found = Mean.of(np.sqrt(np.mean(np.square(errors), axis=1)))
-        scores.append(SetScore(way, eps, question.label, found, expected))
+        rmse = plain(Mean.of(np.sqrt(np.mean(np.square(errors), axis=1))))
+        facts = {"way": way, "eps": eps, "mechanism": question.label}
+        scores.append({**facts, "rmse": rmse, "expected": expected})
     return scores
 
 
@@ -75,20 +63,9 @@ def _ways(survey: Survey, attribute: Attribute, eps: float, alpha: float | None)
 
 
 def _shares(respondent: Respondent, attribute: Attribute, sets: Values) -> Floats:
-    """The estimated shares of all values, in the first period."""
-    devices = np.arange(len(sets), dtype=np.uint64)
-    found = []
-    for questions, rows in respondent.asked(devices, 0):
-        for question in questions:
-            values = _values(question, sets[rows])
-            elements = respondent.values(question, devices[rows], {question.items.name: values}, 0)
-            answers = respondent.answers(question, devices[rows], 0, elements)
-            counts = question.mechanism.encoding.count(answers, np.zeros(len(rows), dtype=np.int64), 1)[0]
-            shares = estimate(counts, len(rows), question.channel).value
-            found.append(shares[: attribute.k] if question.several > 1 else shares[1:])
-    return np.concatenate(found)
-
-
-def _values(question: Question, sets: Values) -> Values:
-    """The sets, or whether they have the value that a question is about."""
-    return sets if question.several > 1 else (sets == int(question.name[1:])).any(axis=1).astype(np.int64)
+    """The estimated shares of all values, in the first period: of sets, or of who has the value of each question."""
+    questions, devices = respondent.scheme.questions, np.arange(len(sets), dtype=np.uint64)
+    asked = {q.name: sets if q.sets else (sets == place).any(axis=1) * 1 for place, q in enumerate(questions)}
+    counted = supports(respondent, Presences(0, devices, asked), asked)
+    found = [estimate(counts, n, q.channel).value for q, (counts, n) in zip(questions, counted, strict=True)]
+    return found[0][: attribute.k] if questions[0].sets else np.array(found)[:, 1]

@@ -28,7 +28,7 @@ FEWEST = 30  # people of a group: fewer say nothing about a rate
 
 @dataclass(frozen=True, eq=False)
 class NaiveBayes:
-    """`prior[y]` are shares, `ratios[attribute][x, y]` logarithms; `dropped` attributes say nothing.
+    """`prior[y]` are shares, `ratios[attribute][x, y]` logarithms: of an attribute that says nothing, 0.
 
     `expected` is the mean of the sum of logarithms for the label that a person has.
     """
@@ -36,7 +36,6 @@ class NaiveBayes:
     prior: Floats
     ratios: Mapping[str, Floats]
     expected: float
-    dropped: tuple[str, ...]
 
     def scores(self, records: Records) -> Floats:
         """The score `[record, y]` of each label, fitted to these records."""
@@ -77,8 +76,7 @@ def naive_bayes(measured: Measured, label: str) -> NaiveBayes:
             values = np.maximum(ones[name], FLOOR / len(ones[name]))
             ratios[name] = _log_ratios(table, values, prior)
             expected += float((np.outer(values, prior) * np.exp(ratios[name]) * ratios[name]).sum())
-    dropped = tuple(name for name, ratio in ratios.items() if not ratio.any())
-    return NaiveBayes(prior / prior.sum(), ratios, expected, dropped)
+    return NaiveBayes(prior / prior.sum(), ratios, expected)
 
 
 def _log_ratios(shares: Shares, values: Floats, prior: Floats) -> Floats:
@@ -103,9 +101,13 @@ def auc(scores: Floats, labels: Values) -> float:
     >>> auc(np.log([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3], [0.2, 0.8]]), np.array([0, 0, 1, 1]))
     0.75
     """
-    odds = scores - np.logaddexp.reduce(scores, axis=1)[:, None]
-    wanted = [1] if scores.shape[1] == 2 else range(scores.shape[1])
-    found = [_above(odds[:, label], labels == label) for label in wanted if 0 < (labels == label).sum() < len(labels)]
+    from scipy.stats import mannwhitneyu  # takes over a second to import
+
+    odds, found = scores - np.logaddexp.reduce(scores, axis=1)[:, None], []
+    for label in [1] if scores.shape[1] == 2 else range(scores.shape[1]):
+        own, others = odds[labels == label, label], odds[labels != label, label]
+        if len(own) and len(others):
+            found.append(mannwhitneyu(own, others).statistic / (len(own) * len(others)))
     return float(np.mean(found)) if found else float("nan")
 
 
@@ -130,10 +132,3 @@ def _gap(happened: Mask, groups: Values) -> float:
     sizes, hits = np.bincount(groups), np.bincount(groups, weights=happened)
     large = sizes >= FEWEST
     return float(np.ptp(hits[large] / sizes[large])) if large.sum() >= 2 else float("nan")
-
-
-def _above(scores: Floats, chosen: Mask) -> float:
-    from scipy.stats import mannwhitneyu  # takes over a second to import
-
-    inside = int(chosen.sum())
-    return float(mannwhitneyu(scores[chosen], scores[~chosen]).statistic / (inside * (len(scores) - inside)))

@@ -5,22 +5,20 @@ Bayes classifier is made from the published tables, and another from synthetic r
 beside one that sees true records and the largest class.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from analytics.estimation import estimate
-from lab.evaluation.measuring import Progress, respondents, supports
+from lab.evaluation.measuring import Mean, Progress, plain, respondents, supports
 from lab.evaluation.methods import made_up
-from lab.evaluation.scores import Mean, plain
 from lab.evaluation.truth import crossing, one_period
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
-from lab.learning.model import fit
-from lab.learning.records import distances, draw_records
+from lab.learning.model import draw_records, fit
 from lab.learning.tables import Measured, Pair, Records, Shares, counted
-from protocols.arrays import Counts, Floats, Places
+from protocols.arrays import Counts, Floats
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import MIN_SHARE, Survey
@@ -48,31 +46,6 @@ class People:
         return np.bincount(self.train[self.label], minlength=self.sizes[self.label])
 
 
-@dataclass(frozen=True)
-class Learnt:
-    """How good one classifier is: means over runs, and their standard errors."""
-
-    source: str
-    eps: float | None
-    reveals: float | None  # the exact loss of one report
-    figures: dict[str, Mean]
-
-    def record(self) -> dict[str, Any]:
-        """All figures as plain data; None where one is not known."""
-        return {"source": self.source, "eps": self.eps, "reveals": self.reveals, **plain(self.figures)}
-
-
-def split(people: int, share: float, seed: int) -> tuple[Places, Places]:
-    """The rows of those who answer, and of this share, on whom is tried.
-
-    >>> [len(part) for part in split(10, 0.3, seed=1)]
-    [7, 3]
-    """
-    order = np.random.default_rng(seed).permutation(people)
-    held_out = round(people * share)
-    return np.sort(order[held_out:]), np.sort(order[:held_out])
-
-
 def compare(
     people: People,
     budgets: Sequence[float],
@@ -81,24 +54,28 @@ def compare(
     runs: int = 10,
     seed: int = 0,
     progress: Progress = lambda done, total, what: None,
-) -> list[Learnt]:
-    """Every way to learn, at every budget. `alpha`: eps_1 is alpha times eps_inf; None: one report, without a memo."""
+) -> list[dict[str, Any]]:
+    """Every way to learn, at every budget. `alpha`: eps_1 is alpha times eps_inf; None: one report, without a memo.
+
+    Each has its `source`, its budget, the exact loss of one report, and how good the classifier is: of each figure the
+    mean over runs and its standard error.
+    """
     pairs = [(name, people.label) for name in people.features]
     largest = np.tile(np.log(np.maximum(people.labels, 0.5)), (len(people.test[people.label]), 1))
-    truth = naive_bayes(counted(people.sizes, people.train, pairs), people.label)
-    found = [
-        Learnt(MAJORITY, None, None, _means([_figures(people, largest)])),
-        Learnt(TRUE, None, None, _means([_figures(people, truth.scores(people.test))])),
-    ]
+    best = naive_bayes(counted(people.sizes, people.train, pairs), people.label).scores(people.test)
+    found = [_learnt(MAJORITY, None, None, [_figures(people, largest)])]
+    found += [_learnt(TRUE, None, None, [_figures(people, best)])]
     for at, eps in enumerate(budgets):
         scheme = Scheme(survey(people, eps, alpha))
-        reveals = scheme.guarantees.per_report.whole
-        learnt: dict[str, list[dict[str, float]]] = {CROSSES: [], SYNTHETIC: []}
+        crosses, synthetic, reveals = [], [], scheme.guarantees.per_report.whole
         for run, respondent in enumerate(respondents(scheme, runs, seed)):
             progress(at * runs + run, len(budgets) * runs, f"eps {eps:g}")
-            for source, figures in _learn(people, pairs, respondent, seed=run):
-                learnt[source].append(figures)
-        found += [Learnt(source, eps, reveals, _means(figures)) for source, figures in learnt.items()]
+            measured = _collected(people, pairs, respondent)
+            crosses.append(_figures(people, naive_bayes(measured, people.label).scores(people.test)))
+            records = draw_records(fit(measured), len(people.train[people.label]), run)
+            drawn = naive_bayes(counted(people.sizes, records, pairs), people.label)
+            synthetic.append(_figures(people, drawn.scores(people.test)))
+        found += [_learnt(CROSSES, eps, reveals, crosses), _learnt(SYNTHETIC, eps, reveals, synthetic)]
     return found
 
 
@@ -116,20 +93,6 @@ def survey(people: People, eps: float, alpha: float | None) -> Survey:
     ]
     crosses = [{"of": [names[name], names[people.label]]} for name in people.features]
     return made_up({"id": "learning", **budgets, "attributes": attributes, "crosses": crosses}, people.sizes)
-
-
-def _learn(
-    people: People, pairs: list[Pair], respondent: Respondent, seed: int
-) -> Iterator[tuple[str, dict[str, float]]]:
-    measured = _collected(people, pairs, respondent)
-    model = fit(measured)
-    own = naive_bayes(measured, people.label)
-    yield CROSSES, _figures(people, own.scores(people.test)) | {"dropped": float(len(own.dropped))}
-    records = draw_records(model, len(people.train[people.label]), seed)
-    from_records = naive_bayes(counted(people.sizes, records, pairs), people.label)
-    far = distances(records, counted(people.sizes, people.train, pairs), model.tables.ones)
-    variation = {"variation": float(np.mean([distance.records for distance in far.values()]))}
-    yield SYNTHETIC, _figures(people, from_records.scores(people.test)) | variation
 
 
 def _collected(people: People, pairs: list[Pair], respondent: Respondent) -> Measured:
@@ -159,5 +122,6 @@ def _figures(people: People, scores: Floats) -> dict[str, float]:
     return figures
 
 
-def _means(runs: list[dict[str, float]]) -> dict[str, Mean]:
-    return {name: Mean.of(np.array([run[name] for run in runs])) for name in runs[0]}
+def _learnt(source: str, eps: float | None, reveals: float | None, runs: list[dict[str, float]]) -> dict[str, Any]:
+    means = {name: Mean.of(np.array([run[name] for run in runs])) for name in runs[0]}
+    return {"source": source, "eps": eps, "reveals": reveals, **plain(means)}

@@ -1,4 +1,6 @@
-"""A model of all attributes from tables of pairs: how much each pair says, and a tree of Chow and Liu over them.
+"""A model of all attributes from tables of pairs, and synthetic records that are drawn from it.
+
+How much each pair says is measured, and they are joined to a tree of Chow and Liu, along whose edges records are drawn.
 
 Of all trees it is the one whose pairs have the most mutual information. Attributes that no edge joins are independent:
 nothing was asked about them together, or nothing but noise came back.
@@ -14,12 +16,12 @@ which is 0 but for noise if f = p q.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import pi
 
 import numpy as np
 
-from analytics.estimation import norm_sub
-from lab.learning.tables import Measured, Pair, Shares, Tables, agree
-from protocols.arrays import Floats, Mask
+from lab.learning.tables import Measured, Pair, Records, Shares, Tables, agree, nearest, pair_counts
+from protocols.arrays import Floats, Values
 
 DRAWS = 200
 LEVEL = 0.05  # how often an independent pair is taken for a dependent one
@@ -76,44 +78,113 @@ def chow_liu(gains: Mapping[Pair, float]) -> tuple[Pair, ...]:
     return tuple(edges)
 
 
-def mutual_information(tables: Floats) -> Floats:
-    """Of distributions over pairs `[..., first, second]`, in nats.
+def mutual_information(table: Floats) -> float:
+    """Of a distribution over pairs, in nats.
 
-    >>> mutual_information(np.array([np.full((2, 2), 0.25), np.eye(2) / 2])).round(3).tolist()
-    [0.0, 0.693]
+    >>> mutual_information(np.full((2, 2), 0.25)), round(mutual_information(np.eye(2) / 2), 3)
+    (0.0, 0.693)
     """
-    even = tables.sum(axis=-1, keepdims=True) * tables.sum(axis=-2, keepdims=True)
-    ratio = np.divide(tables, even, out=np.ones_like(tables), where=tables > 0)
-    return np.asarray((tables * np.log(ratio)).sum(axis=(-2, -1)))
+    even = np.outer(table.sum(axis=1), table.sum(axis=0))
+    ratio = np.divide(table, even, out=np.ones_like(table), where=table > 0)
+    return float((table * np.log(ratio)).sum())
 
 
 def association(shares: Shares, first: Floats, second: Floats) -> Association:
     """What a measured table says about two attributes with these distributions. The draws are always the same."""
-    random, known = np.random.default_rng(0), shares.known
-    even = np.outer(first, second)
+    random, known, even = np.random.default_rng(0), shares.known, np.outer(first, second)
     spread = np.where(known, np.sqrt(np.nan_to_num(shares.variance)), 0.0)
     informations, deviations = [], []
     for _ in range(DRAWS):
         noisy = even + spread * random.standard_normal(even.shape)
-        informations.append(_information(noisy, known))
+        informations.append(mutual_information(nearest(np.where(known, noisy, np.nan))))
         deviations.append(_deviation(noisy, first, second, spread))
     own = _deviation(np.where(known, shares.value, even), first, second, spread)
     chance = (1 + int(np.sum(np.array(deviations) >= own))) / (1 + DRAWS)
-    return Association(float(_information(shares.value, known)), float(np.mean(informations)), chance)
+    return Association(mutual_information(nearest(shares.value)), float(np.mean(informations)), chance)
 
 
-def contrast(tables: Floats, first: Floats, second: Floats) -> Floats:
-    """What tables have beyond independent attributes with these distributions (r, above)."""
-    rows, columns = tables.sum(axis=-1, keepdims=True), tables.sum(axis=-2, keepdims=True)
-    total = rows.sum(axis=-2, keepdims=True)
-    return np.asarray(tables - first[:, None] * columns - rows * second + total * np.outer(first, second))
+def contrast(table: Floats, first: Floats, second: Floats) -> Floats:
+    """What a table has beyond independent attributes with these distributions (r, above)."""
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    beyond = table - np.outer(first, columns) - np.outer(rows, second)
+    return np.asarray(beyond + table.sum() * np.outer(first, second))
 
 
-def _information(tables: Floats, known: Mask) -> Floats:
-    flat = np.where(known, tables, -np.inf).reshape(*tables.shape[:-2], -1)
-    return mutual_information(norm_sub(flat).reshape(tables.shape))
+def _deviation(table: Floats, first: Floats, second: Floats, spread: Floats) -> float:
+    rest = contrast(table, first, second)
+    return float((np.divide(rest, spread, out=np.zeros_like(rest), where=spread > 0) ** 2).sum())
 
 
-def _deviation(tables: Floats, first: Floats, second: Floats, spread: Floats) -> Floats:
-    rest = contrast(tables, first, second)
-    return np.asarray((np.divide(rest, spread, out=np.zeros_like(rest), where=spread > 0) ** 2).sum(axis=(-2, -1)))
+def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
+    """So many records, as places of values by attribute. An attribute without any published value is left out.
+
+    The first attribute of each tree is drawn from its own table, and every other given its neighbour in the tree.
+
+    >>> from lab.learning.tables import Tables
+    >>> even = np.full(2, 0.5)
+    >>> model = Model(Tables({"a": even, "b": even}, {("a", "b"): np.eye(2) / 2}), {}, (("a", "b"),))
+    >>> records = draw_records(model, 1000)
+    >>> bool((records["a"] == records["b"]).all()), int(records["a"].max())
+    (True, 1)
+    """
+    random = np.random.default_rng(seed)
+    ones = {name: share for name, share in model.tables.ones.items() if share.sum() > 0}
+    records: dict[str, Values] = {}
+    for root, share in ones.items():
+        if root not in records:
+            records[root] = _choose(share[None], np.zeros(rows, dtype=np.int64), random)
+        reached = [root]
+        while reached:
+            parent = reached.pop()
+            for pair in model.edges:
+                child = pair[1] if pair[0] == parent else pair[0]
+                if parent in pair and child not in records and child in ones:
+                    table = model.tables.pairs[pair] if pair[0] == parent else model.tables.pairs[pair].T
+                    there = table.sum(axis=1, keepdims=True) > 0  # otherwise there is nobody with this value
+                    records[child] = _choose(np.where(there, table, ones[child]), records[parent], random)
+                    reached.append(child)
+    return {name: records[name] for name in ones}
+
+
+@dataclass(frozen=True)
+class Distance:
+    """How far records are from the measured table of a pair, as total variation."""
+
+    records: float
+    independent: float  # that of independent records with the same tables of single attributes
+    noise: float  # about what the noise of the measured table alone makes
+
+
+def distances(records: Records, measured: Measured, ones: Mapping[str, Floats]) -> dict[Pair, Distance]:
+    """The distance to every measured pair, whether it is in the tree or not."""
+    found = {}
+    for (a, b), shares in measured.pairs.items():
+        if a in records and b in records:
+            drawn = pair_counts(records[a], records[b], (measured.sizes[a], measured.sizes[b])) / len(records[a])
+            table = nearest(shares.value)
+            even = np.outer(ones[a], ones[b])
+            noise = min(1.0, float(np.sqrt(2 / pi * np.nan_to_num(shares.variance)).sum() / 2))
+            found[a, b] = Distance(total_variation(drawn, table), total_variation(even, table), noise)
+    return found
+
+
+def total_variation(one: Floats, other: Floats) -> float:
+    """Half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1."""
+    return float(np.abs(one - other).sum() / 2)
+
+
+def _choose(chances: Floats, given: Values, random: np.random.Generator) -> Values:
+    """A place for each record, from the row of `chances` that it is given.
+
+    Records of one row are spread evenly over its chances, in random order: they miss them by rounding only.
+    """
+    k = chances.shape[1]
+    ends = np.cumsum(chances, axis=1)
+    ends /= ends[:, -1:]
+    order = np.lexsort((random.random(len(given)), given))
+    sizes = np.bincount(given, minlength=len(chances))
+    rank = np.arange(len(given)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    places = np.empty(len(given), dtype=np.int64)
+    drawn = given[order] + (rank + random.random(len(given))) / np.repeat(sizes, sizes)
+    places[order] = np.searchsorted((ends + np.arange(len(chances))[:, None]).ravel(), drawn, side="right")
+    return np.asarray(np.minimum(places - given * k, k - 1))

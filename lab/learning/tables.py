@@ -106,14 +106,18 @@ def agree(measured: Measured) -> Tables:
     >>> found.pairs["a", "b"].round(3).tolist(), found.ones["b"].round(3).tolist()
     ([[0.464, 0.036], [0.236, 0.264]], [0.7, 0.3])
     """
-    ones = _ones(measured)
-    return Tables(ones, {(a, b): _table(shares, ones[a], ones[b]) for (a, b), shares in measured.pairs.items()})
-
-
-def _table(shares: Shares, rows: Floats, columns: Floats) -> Floats:
-    if not shares.known.any():
-        return np.zeros_like(shares.value)
-    return shrunk(shares.value, float(np.nanmean(shares.variance)), rows, columns)
+    ones, pairs = {}, {}
+    for name in measured.sizes:
+        sources = [measured.ones[name]] if name in measured.ones else []
+        sources += [shares.sums() for (a, _), shares in measured.pairs.items() if a == name]
+        sources += [shares.T.sums() for (_, b), shares in measured.pairs.items() if b == name]
+        if sources:
+            ones[name] = nearest(average(sources))
+    for (a, b), shares in measured.pairs.items():
+        pairs[a, b] = np.zeros_like(shares.value)
+        if shares.known.any():
+            pairs[a, b] = shrunk(shares.value, float(np.nanmean(shares.variance)), ones[a], ones[b])
+    return Tables(ones, pairs)
 
 
 def average(sources: list[Shares]) -> Floats:
@@ -132,15 +136,3 @@ def average(sources: list[Shares]) -> Floats:
             total += weight
             summed += weight * np.nan_to_num(source.value)
     return np.asarray(np.divide(summed, total, out=np.full(summed.shape, np.nan), where=total > 0))
-
-
-def _ones(measured: Measured) -> dict[str, Floats]:
-    """The share of each attribute's values, from all that was measured about it."""
-    found = {}
-    for name in measured.sizes:
-        sources = [measured.ones[name]] if name in measured.ones else []
-        sources += [shares.sums() for (a, _), shares in measured.pairs.items() if a == name]
-        sources += [shares.T.sums() for (_, b), shares in measured.pairs.items() if b == name]
-        if sources:
-            found[name] = nearest(average(sources))
-    return found

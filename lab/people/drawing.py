@@ -26,14 +26,8 @@ from protocols.errors import SettingsError
 
 Day = Mapping[str, Values]
 """The records of a day by attribute: as many as people are present."""
-
-
-@dataclass(frozen=True, eq=False)
-class Lasting:
-    """An attribute whose value a person keeps."""
-
-    values: Sequence[str]
-    published: ByValue
+Lasting = tuple[Sequence[str], ByValue]
+"""The values of an attribute whose value a person keeps, and what is published about them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,7 +100,7 @@ def _dealt(
     """The people of each day, the lasting values of each person, and by how many people at most a count is missed."""
     if not lasting:
         return deal(flows, rng), {}, {}
-    asked = [one.published for one in lasting.values()]
+    asked = [published for _, published in lasting.values()]
     parts = split(flows, asked)
     sizes = [int(part[0].sum()) for part in parts]
     numbers = rng.permutation(sum(sizes))  # otherwise numbers would show values
@@ -117,14 +111,14 @@ def _dealt(
     ]
     values: dict[str, Values] = {}
     missed = {}
-    for place, (name, one) in enumerate(lasting.items()):
+    for place, (name, (named, published)) in enumerate(lasting.items()):
         chosen = combinations(asked)[:, place]
         values[name] = np.empty(len(numbers), dtype=np.int64)
         values[name][numbers] = np.repeat(chosen, sizes)
-        first, last = one.published.bounds.T
+        first, last = published.bounds.T
         counts = np.array([unique_people(part)[first, last] for part in parts])
-        shown = np.array([counts[chosen == value].sum(axis=0) for value in range(len(one.values))]).T
-        missed[name] = float(np.abs(shown - one.published.people).max())
+        shown = np.array([counts[chosen == value].sum(axis=0) for value in range(len(named))]).T
+        missed[name] = float(np.abs(shown - published.people).max())
     return present, values, missed
 
 
@@ -144,8 +138,8 @@ def _columns(
     person, day = np.concatenate(present), np.repeat(np.arange(len(present)), [len(there) for there in present])
     order = np.lexsort((day, person))
     columns = {"person": pa.array(person[order] + 1), "day": _named(day[order], given.days)}
-    for name, lasting in given.lasting.items():
-        columns[name] = _named(values[name][person[order]], lasting.values)
+    for name, (named, _) in given.lasting.items():
+        columns[name] = _named(values[name][person[order]], named)
     for name, named in given.daily.items():
         columns[name] = _named(np.concatenate(parts[name])[order], named)
     return columns

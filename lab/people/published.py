@@ -6,12 +6,12 @@ import numpy as np
 
 from analytics.mobility import Answers, CountHistory, MobilityReport
 from analytics.windows import Window
+from lab.learning.model import draw_records
 from lab.learning.model import fit as fit_pairs
-from lab.learning.records import draw_records
 from lab.learning.synthesis import published_tables
 from lab.learning.tables import Measured
-from lab.people.drawing import Aggregates, Day, Following, Lasting
-from producers.people import ByValue, Flows, Windows, fit, proportional, unique_people, whole
+from lab.people.drawing import Aggregates, Day, Following
+from producers.people import ByValue, Flows, Windows, fit, proportional, whole
 from protocols.errors import ResultsError, SettingsError
 from protocols.survey import DAY, origin_and_destination
 
@@ -34,16 +34,16 @@ def published_aggregates(
             "choose periods without them: --period FIRST:LAST",
         )
     horizon, notes = min(history.scheme.survey.horizon, len(history.periods)), []
+    first, last = history.periods[0], history.periods[-1]
+    runs = [Window(s, e) for s in history.periods for e in range(s, min(s + horizon - 1, last) + 1)]
+    known = [run for run in runs if history.suppression(run) is None]
+    bounds = np.array([(run.first - first + 1, run.last - first + 1) for run in known])
+    windows = Windows(bounds, np.array([history.unique(run) for run in known], dtype=np.float64), np.zeros(len(known)))
     if all(ranges is None for ranges in history.ranges):
         flows, uncounted = _by_gap(history)
-        unique = unique_people(flows)
-        shorter = np.tril(np.triu(np.ones((len(history.periods),) * 2)), horizon - 1)
-        bounds = np.argwhere(shorter) + 1
-        windows = Windows(bounds, unique[tuple(bounds.T)].astype(np.float64), np.zeros(len(bounds)))
         if uncounted:
             notes.append(f"{uncounted:,} reports refer to earlier ones that came late: these people count as new")
     else:
-        windows = _windows(history, horizon)
         flows = whole(fit(windows))
     daily = {name: one.values for name, one in asked.items() if name not in lasting}
     records, pairs = [], set()
@@ -55,7 +55,10 @@ def published_aggregates(
         "pairs of attributes that are followed where they are not noise: "
         + (", ".join(sorted(pairs)) if pairs else "none was asked, attributes of a day are independent")
     )
-    first, last = history.periods[0], history.periods[-1]
+    begins = [report.calendar.local(report.calendar.begin(period)) for period in history.periods]
+    days = [begin.date().isoformat() for begin in begins]
+    if report.calendar.period < DAY:
+        days = [begin.isoformat(timespec="minutes") for begin in begins]
     return Aggregates(
         source={
             "survey": report.survey,
@@ -65,11 +68,11 @@ def published_aggregates(
             "budget": 0,
             "about": f"of periods {first} to {last} of survey {report.survey}",
         },
-        days=[_day(report, period) for period in history.periods],
+        days=days,
         flows=flows,
         horizon=horizon,
         windows=windows,
-        lasting={name: Lasting(asked[name].values, _by_value(history, name, horizon)) for name in lasting},
+        lasting={name: (asked[name].values, _by_value(history, name, horizon)) for name in lasting},
         daily={name: values for name, values in daily.items() if any(name in day for day in records)},
         records=records,
         following=_following(report, stay, daily),
@@ -98,15 +101,6 @@ def _by_gap(history: CountHistory) -> tuple[Flows, int]:
             uncounted += leaving - there
         flows[day, -1] = there - int(flows[day].sum())
     return flows, uncounted
-
-
-def _windows(history: CountHistory, horizon: int) -> Windows:
-    """The windows that are published where gaps are joined to ranges."""
-    first, last = history.periods[0], history.periods[-1]
-    runs = [Window(s, e) for s in history.periods for e in range(s, min(s + horizon - 1, last) + 1)]
-    known = [run for run in runs if history.suppression(run) is None]
-    bounds = np.array([(run.first - first + 1, run.last - first + 1) for run in known])
-    return Windows(bounds, np.array([history.unique(run) for run in known], dtype=np.float64), np.zeros(len(known)))
 
 
 def _by_value(history: CountHistory, name: str, horizon: int) -> ByValue:
@@ -157,9 +151,3 @@ def _following(
             begins, ends = np.array([[places[place] for place in pair] for pair in pairs]).T
             return Following(name, 1.0, begins, ends)
     return None
-
-
-def _day(report: MobilityReport, period: int) -> str:
-    """When a period begins: a day, or a time where periods are shorter."""
-    begin = report.calendar.local(report.calendar.begin(period))
-    return begin.date().isoformat() if report.calendar.period >= DAY else begin.isoformat(timespec="minutes")

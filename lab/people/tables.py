@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from lab.people.drawing import Aggregates, Following, Lasting
+from lab.people.drawing import Aggregates, Following
 from producers.people import ByValue, Windows, fit, proportional, shuffled, whole
 from protocols.errors import ReplayError, SettingsError
 
@@ -76,7 +76,7 @@ def table_aggregates(
         flows=flows,
         horizon=windows.horizon,
         windows=windows,
-        lasting={one: Lasting(values[one], _by_value(by_attribute[one], values[one])) for one in lasting},
+        lasting={one: (values[one], _by_value(by_attribute[one], values[one])) for one in lasting},
         daily=daily,
         records=records,
         following=None if stay is None or same is None else Following(stay[0], stay[1], same, same),

@@ -117,7 +117,7 @@ class Epochs:
     def _note_loss(self) -> None:
         self.link.ask("SET", LOSS_NOTE, 1)
 
-    def run(self, calls: Sequence[Call]) -> list[list[Any]]:
+    def run(self, calls: Sequence[Call]) -> list[Any]:
         """Run guarded scripts in one batch, at most one on a shard. Returns what each returned. Raises `EpochLost`."""
         answers = self.link.run([self._command(call) for call in calls], atomic=True)
         for call, (writes, *_) in zip(calls, answers, strict=True):

@@ -2,9 +2,9 @@
 
     hearsay:{SHARD}:epoch            the shard's epoch record (epochs.py)
     hearsay:{SHARD}:TABLE            a hash: pseudonym of a device -> its record
-    hearsay:{0}:TABLE                a fleet's presence, sealed (tables/presence.py)
+    hearsay:{0}:TABLE                a fleet's presence, sealed (presence.py)
     hearsay:{SHARD}:TABLE@PERIOD     what each device has committed in an open period (period_commits.py)
-    hearsay:{TABLE}:state            of a survey: its newest period, and the last closed one (watermark.py)
+    hearsay:{TABLE}:state            of a survey: its newest period, and the last closed one (survey_state.py)
     hearsay:{TABLE}:open, :lost      its open periods, and those in which presence was lost
     hearsay:store                    the store's id (epochs.py)
     hearsay:surveys, hearsay:tables  all surveys and tables: public terms, no devices (registry.py)
@@ -15,7 +15,6 @@ and pseudonyms are derived from the keyring (sealing.py).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -50,20 +49,15 @@ def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
 class Placed:
     """Devices in the order of their pseudonyms, so that the order of requests shows Redis nothing."""
 
-    all: Bytes = field(repr=False)  # [n, PSEUDONYM], those of the caller
-    names: Words  # their first 8 bytes, as numbers, ascending
+    pseudonyms: Bytes = field(repr=False)  # [n, PSEUDONYM], ascending
+    names: Words  # their first 8 bytes, as numbers
     order: Places  # each one's row in the columns of the caller
 
     @classmethod
     def of(cls, pseudonyms: Bytes) -> "Placed":
         names = pseudonyms[:, :8].view(">u8")[:, 0].astype(np.uint64)
         order = np.argsort(names)
-        return cls(np.ascontiguousarray(pseudonyms), names.take(order), order)
-
-    @cached_property
-    def pseudonyms(self) -> Bytes:
-        """[n, PSEUDONYM], ascending. Not everybody asks for them."""
-        return self.all.take(self.order, axis=0)
+        return cls(pseudonyms.take(order, axis=0), names.take(order), order)
 
     def slices(self, size: int) -> Iterator[slice]:
         """Parts of at most `size`. At least one, so that no devices give empty columns of the right type."""
@@ -72,7 +66,7 @@ class Placed:
 
     def part(self, rows: Places | slice) -> "Placed":
         """Some of the devices."""
-        return Placed(self.all, self.names[rows], self.order[rows])
+        return Placed(self.pseudonyms[rows], self.names[rows], self.order[rows])
 
     @property
     def first(self) -> Places:
@@ -92,9 +86,5 @@ class Placed:
 
 def read_fields(table: str, placed: Placed) -> list[Command]:
     """Commands that read these devices' records of a table."""
-    return [("HMGET", shard_key(shard, table), *_fields(placed.pseudonyms[rows])) for shard, rows in placed.shards()]
-
-
-def _fields(pseudonyms: Bytes) -> list[bytes]:
-    text = pseudonyms.tobytes()
-    return [text[start : start + PSEUDONYM] for start in range(0, len(text), PSEUDONYM)]
+    fields = placed.pseudonyms.view(f"V{PSEUDONYM}").ravel().tolist()
+    return [("HMGET", shard_key(shard, table), *fields[rows]) for shard, rows in placed.shards()]

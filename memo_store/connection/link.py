@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+import hiredis
 import redis
 import redis.exceptions as failures
 from redis.backoff import NoBackoff
@@ -135,6 +136,7 @@ def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[],
     options = {
         "socket_timeout": ANSWER_SECONDS,
         "retry": Retry(NoBackoff(), 0),  # `Link` retries
+        "command_packer": _Packer(),
         **options,
     }
     try:
@@ -150,6 +152,13 @@ def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[],
     single.close()
     cluster: redis.RedisCluster = retrying(lambda: redis.RedisCluster.from_url(url, **options))
     return cluster
+
+
+class _Packer:
+    """As redis-py packs commands, but without a test of every field's type: a fifth of what a known memo costs."""
+
+    def pack(self, name: str, *fields: Any) -> list[bytes]:
+        return [hiredis.pack_command((*name.split(), *fields))]
 
 
 def _advice(refusal: failures.ResponseError) -> str:
@@ -199,16 +208,14 @@ def durability(link: Link) -> Durability:
     )
 
 
-def warn_unless_durable(link: Link) -> Durability:
+def warn_unless_durable(link: Link) -> None:
     """Log a warning for each way in which data could be lost."""
-    found = durability(link)
-    if warnings := found.warnings():
+    if warnings := durability(link).warnings():
         import structlog  # takes time, and is seldom needed
 
         log = structlog.get_logger("memo_store")
         for warning in warnings:
             log.warning(warning, redis=link.where)
-    return found
 
 
 def _fsync(link: Link) -> str | None:

@@ -1,1 +1,1 @@
-"""What the store keeps in Redis: memos, presence, and the cells committed in open periods."""
+"""What the store keeps in Redis: memos, and the cells committed in open periods."""

@@ -8,19 +8,20 @@ are tags alone: what the device has used in this survey. From its cap-th entry o
 whatever its value.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.epochs import Call
-from memo_store.connection.layout import PSEUDONYM, Placed, shard_key
+from memo_store.connection.epochs import Call, Epochs
+from memo_store.connection.layout import CHUNK, PSEUDONYM, Placed, read_fields, shard_key
+from memo_store.connection.link import Link
 from protocols.arrays import Bytes, Mask, Words
 
 TAG = 8
+Entries = tuple[Words, Bytes]  # tags and sealed memos
 
 
 @dataclass(frozen=True)
@@ -40,54 +41,53 @@ class MemoTable:
         """How many memos each record holds."""
         return np.fromiter(map(len, records), np.int64, len(records)) // self.width
 
-    def pick(self, answers: Sequence[Sequence[bytes | None]], tags: Words) -> tuple[Mask, Words, Bytes]:
-        """Which rows have an entry, its tag and the sealed memo (undefined for the others).
+    def find(self, link: Link, placed: Placed, tags: Words) -> tuple[Mask, Words, Bytes]:
+        """Which devices are known to have an entry, its tag and the sealed memo (undefined for the others).
 
-        A row's entry is the last one in a full record, else the one with its tag.
+        A device's entry is the last one in a full record, else the one with its tag. Devices are in a random order.
+        After a batch in which most have none, no more are read.
         """
-        records = [record or b"" for record in chain.from_iterable(answers)]
-        counts = self.counts(records)
-        entries = np.frombuffer(b"".join(records), dtype=np.uint8).reshape(-1, self.width)
-        entry_tags = _tags(entries)
-        owners = np.repeat(np.arange(len(records)), counts)
-        matching = np.flatnonzero(entry_tags == tags[owners])
-        chosen = np.full(len(records), -1)
-        chosen[owners[matching]] = matching
-        if self.cap is not None:
-            full = counts >= self.cap
-            chosen[full] = np.cumsum(counts)[full] - 1
-        found = chosen >= 0
-        picked = entries.take(chosen[found], axis=0)
-        tags, sealed = tags.copy(), np.zeros((len(records), self.memo_bytes), dtype=np.uint8)
-        tags[found], sealed[found] = _tags(picked), picked[:, TAG:]
+        found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
+        sealed = np.zeros((len(tags), self.memo_bytes), dtype=np.uint8)
+        for rows in placed.slices(CHUNK):
+            answers = link.run(read_fields(self.name, placed.part(rows)))
+            records = [record or b"" for record in chain.from_iterable(answers)]
+            counts = self.counts(records)
+            entry_tags, memos = self._parse(records)
+            owners = np.repeat(np.arange(len(records)), counts)
+            matching = np.flatnonzero(entry_tags == tags[rows][owners])
+            chosen = np.full(len(records), -1)
+            chosen[owners[matching]] = matching
+            if self.cap is not None:
+                full = counts >= self.cap
+                chosen[full] = np.cumsum(counts)[full] - 1
+            known = np.flatnonzero(chosen >= 0)
+            at, chosen = rows.start + known, chosen[known]
+            found[at], tags[at], sealed[at] = True, entry_tags[chosen], memos[chosen]
+            if 2 * len(known) < len(records):
+                break
         return found, tags, sealed
 
-    def propose(self, placed: Placed, tags: Words, sealed: Bytes) -> list[Call]:
-        """Scripts that create these entries, unless the device has one for the tag or is at its cap."""
-        entries = np.concatenate([tags.astype("<u8").view(np.uint8).reshape(-1, TAG), sealed], axis=1)
-        return [
-            Call(
-                "create",
-                shard,
-                shard_key(shard, self.name),
-                (placed.pseudonyms[rows].tobytes(), PSEUDONYM, entries[rows].tobytes(), self.width, self.cap or 0),
-            )
-            for shard, rows in placed.shards()
-        ]
-
-    def overrule(
-        self, placed: Placed, tags: Words, sealed: Bytes, answers: Sequence[Sequence[Any]]
-    ) -> tuple[Words, Bytes]:
-        """The proposed tags and memos, with those that were not accepted replaced by the ones that count."""
-        tags, sealed = tags.copy(), sealed.copy()
-        for (_, rows), answer in zip(placed.shards(), answers, strict=True):
-            if not answer:
-                continue
-            places = rows.start + np.array(answer[::2], dtype=np.intp)
-            entries = np.frombuffer(b"".join(answer[1::2]), dtype=np.uint8).reshape(-1, self.width)
-            tags[places], sealed[places] = _tags(entries), entries[:, TAG:]
+    def create(self, epochs: Epochs, placed: Placed, make: Callable[[slice], Entries]) -> Entries:
+        """Propose entries. Returns those that count: ours, another process's, or those held at the cap."""
+        count = len(placed.order)
+        tags, sealed = np.empty(count, dtype=np.uint64), np.empty((count, self.memo_bytes), dtype=np.uint8)
+        for batch in placed.slices(CHUNK) if count else ():
+            part, (own, memos) = placed.part(batch), make(batch)
+            entries = np.concatenate([own.astype("<u8").view(np.uint8).reshape(-1, TAG), memos], axis=1)
+            proposals = [
+                Call(
+                    "create",
+                    shard,
+                    shard_key(shard, self.name),
+                    (part.pseudonyms[rows].tobytes(), PSEUDONYM, entries[rows].tobytes(), self.width, self.cap or 0),
+                )
+                for shard, rows in part.shards()
+            ]
+            tags[batch], sealed[batch] = self._parse(epochs.run(proposals))
         return tags, sealed
 
-
-def _tags(entries: Bytes) -> Words:
-    return np.ascontiguousarray(entries[:, :TAG]).view("<u8")[:, 0]
+    def _parse(self, entries: Sequence[bytes]) -> Entries:
+        """The tag of each entry, and the sealed memo."""
+        rows = np.frombuffer(b"".join(entries), dtype=np.uint8).reshape(-1, self.width)
+        return np.ascontiguousarray(rows[:, :TAG]).view("<u8")[:, 0], rows[:, TAG:]

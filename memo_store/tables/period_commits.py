@@ -22,40 +22,6 @@ from memo_store.connection.link import Command
 from protocols.arrays import Mask, Words
 from protocols.errors import StoreError
 
-
-class WordTable:
-    """Keeps the first word added for each name. Names are in ascending order in memory.
-
-    >>> table = WordTable()
-    >>> table.add(np.array([5, 1 << 63, 5], dtype=np.uint64), np.array([50, 60, 70], dtype=np.uint64))
-    >>> known, words = table.find(np.array([5, 6, 1 << 63], dtype=np.uint64))
-    >>> known.tolist(), words[known].tolist(), len(table)
-    ([True, False, True], [50, 60], 2)
-    """
-
-    def __init__(self) -> None:
-        self.names = np.empty(0, dtype=np.uint64)
-        self.words = np.empty(0, dtype=np.uint64)
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def find(self, names: Words) -> tuple[Mask, Words]:
-        """Which names are known, and their words (anything for the others)."""
-        if not len(self):
-            return np.zeros(len(names), dtype=np.bool_), np.zeros(len(names), dtype=np.uint64)
-        rows = np.searchsorted(self.names, names)
-        return self.names.take(rows, mode="clip") == names, self.words.take(rows, mode="clip")
-
-    def add(self, names: Words, words: Words) -> None:
-        """Add words, except for names that are known or repeated."""
-        new = np.flatnonzero(~self.find(names)[0])
-        names, first = np.unique(names[new], return_index=True)
-        rows = np.searchsorted(self.names, names)
-        self.names = np.insert(self.names, rows, names)
-        self.words = np.insert(self.words, rows, words[new[first]])
-
-
 CLOSED = "-"
 """The mark of a closed period: shorter than any commit."""
 CLOSED_SECONDS = 3600
@@ -71,11 +37,15 @@ class PeriodCommits:
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._known = WordTable()
+        self._names = np.empty(0, dtype=np.uint64)  # ascending
+        self._sealed = np.empty(0, dtype=np.uint64)  # the first commit of each
 
     def known(self, names: Words) -> tuple[Mask, Words]:
         """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
-        return self._known.find(names)
+        if not len(self._names):
+            return np.zeros(len(names), dtype=np.bool_), np.zeros(len(names), dtype=np.uint64)
+        rows = np.searchsorted(self._names, names)
+        return self._names.take(rows, mode="clip") == names, self._sealed.take(rows, mode="clip")
 
     def read_on(self, names: Words) -> bool:
         """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
@@ -91,14 +61,14 @@ class PeriodCommits:
         """
         committed = False
         while not committed:
-            known, found = self._known.find(names)
+            known, found = self.known(names)
             committed = self._append(names[~known], sealed[~known])
         return np.where(known, found, sealed)
 
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
-        names, sealed = self._known.names, self._known.words
+        names, sealed = self._names, self._sealed
         while not self._append(names, sealed):
             pass
 
@@ -118,7 +88,10 @@ class PeriodCommits:
         for call, text in zip(calls, texts, strict=True):
             self._read[call.shard] += len(text)
         learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-        self._known.add(learned[:, 0], learned[:, 1])
+        new = learned[~self.known(learned[:, 0])[0]]
+        names, first = np.unique(new[:, 0], return_index=True)
+        rows = np.searchsorted(self._names, names)
+        self._names, self._sealed = np.insert(self._names, rows, names), np.insert(self._sealed, rows, new[first, 1])
         return not any(unread)
 
 

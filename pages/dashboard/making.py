@@ -6,15 +6,16 @@ A final is shown by its mobility report, which has all that its histogram has fo
 from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Protocol
 
 import structlog
+from pydantic import BaseModel
 from pydantic_core import to_json
 
 from analytics.mobility import MobilityReport
 from pages.dashboard.feed import Document, Result
 from pages.dashboard.streaming import segment
-from pages.events import Event, event, forecast_event, live_event, mobility_events, nowcast_event
+from pages.events import Event, Record, event, forecast_event, live_event, mobility_events, nowcast_event
 from protocols.errors import HearsayError
 from protocols.survey import Survey
 from stream_app.finals import rounded
@@ -38,57 +39,52 @@ class SurveyStatus:
     """The status of one survey. It knows only what was published: a suppressed number is not there."""
 
     def __init__(self) -> None:
-        self._title = ""
-        self._finals: dict[int, Histogram] = {}  # of recent periods, without their columns
-        self._live: Live | None = None
+        self.title = ""
+        self._finals: dict[int, Record] = {}  # of recent periods
+        self._open: list[Record] = []
+        self._live: Record = {"closed_through": None, "rejects": {}, "late": 0, "lost": 0}
         self._verdicts: Counter[str] = Counter()  # on the integrity of finals
-        self._alarms: dict[int, dict[str, Any]] = {}  # the periods whose verdict is not good, the newest ones
+        self._alarms: dict[int, Record] = {}  # the periods whose verdict is not good, the newest ones
 
-    def describe(self, survey: Survey) -> None:
-        self._title = survey.title
-
-    def note(self, followed: Followed) -> None:
+    def note(self, result: BaseModel) -> None:
         """Take in a result."""
-        result = followed.result
         if isinstance(result, Histogram):
-            self._finals[result.period] = result.model_copy(update={"attributes": ()})
-            if len(self._finals) > RECENT:
-                del self._finals[min(self._finals)]
-            self._note_verdict(result)
+            _keep(self._finals, _period(result))
+            if result.integrity is not None:
+                verdict = result.integrity.verdict
+                self._verdicts[verdict] += 1
+                if verdict != GOOD:
+                    _keep(self._alarms, _period(result) | {"verdict": verdict})
         elif isinstance(result, Live):
-            still_open = tuple(period.model_copy(update={"attributes": ()}) for period in result.open)
-            self._live = result.model_copy(update={"open": still_open})
+            self._open = list(map(_period, result.open))
+            self._live = {
+                "closed_through": None if result.closed_through < 0 else result.closed_through,
+                "rejects": result.rejects,
+                "late": sum(result.lates.values()),
+                "lost": sum(loss.reports for loss in result.lost),
+            }
 
-    def _note_verdict(self, final: Histogram) -> None:
-        found = final.integrity
-        if found is not None:
-            self._verdicts[found.verdict] += 1
-            if found.verdict != GOOD:
-                self._alarms[final.period] = _period(final) | {"verdict": found.verdict}
-                if len(self._alarms) > RECENT:
-                    del self._alarms[min(self._alarms)]
-
-    def record(self, lag: int | None) -> dict[str, Any]:
+    def record(self, lag: int | None) -> Record:
         """The document. `lag` is how many records of all surveys are not counted yet; None where it is not shown."""
-        live = self._live
-        provisional = [] if live is None else [period for period in live.open if period.period not in self._finals]
-        last = max(self._finals, default=None)
         return {
-            "title": self._title,
-            "periods": [_period(found) for _, found in sorted(self._finals.items())],
-            "open": [_period(found) for found in provisional],
-            "last_final": None if last is None else _period(self._finals[last]),
-            "closed_through": None if live is None or live.closed_through < 0 else live.closed_through,
-            "rejects": {} if live is None else live.rejects,
-            "late": 0 if live is None else sum(live.lates.values()),
-            "lost": 0 if live is None else sum(loss.reports for loss in live.lost),
+            "title": self.title,
+            "periods": [self._finals[period] for period in sorted(self._finals)],
+            "open": [found for found in self._open if found["period"] not in self._finals],
+            "last_final": self._finals[max(self._finals)] if self._finals else None,
+            **self._live,
             "lag": lag,
             "integrity": dict(self._verdicts) or None,
-            "alarms": [alarm for _, alarm in sorted(self._alarms.items())],
+            "alarms": [self._alarms[period] for period in sorted(self._alarms)],
         }
 
 
-def _period(found: Histogram) -> dict[str, Any]:
+def _keep(recent: dict[int, Record], record: Record) -> None:
+    recent[record["period"]] = record
+    if len(recent) > RECENT:
+        del recent[min(recent)]
+
+
+def _period(found: Histogram) -> Record:
     return {
         "period": found.period,
         "begin": _text(found.begin),
@@ -124,7 +120,7 @@ class Making:
         self._notes: dict[str, tuple[str, ...]] = {}
         self._statuses: dict[str, SurveyStatus] = {}
         self._unread: list[str] = []
-        self._sent: dict[str | None, dict[str, Any]] = {}
+        self._sent: dict[str | None, Record] = {}
 
     def apply(self, come: Come) -> tuple[list[Result], list[Document]]:
         """The events of what has come. A record of which none can be made is named on the pages, and never raises."""
@@ -143,7 +139,7 @@ class Making:
                 self._note_unread(f"{message.topic}, {message.key.decode('utf-8', 'replace')[:LONGEST_KEY]}", error)
                 continue
             survey = found.key.survey
-            self._status(survey).note(found)
+            self._status(survey).note(found.result)
             results += [Result(one["key"], survey, place, offset, segment(to_json(one))) for one in made]
             if isinstance(found.result, MobilityResult) and self._notes.get(survey) != found.result.notes:
                 self._notes[survey] = found.result.notes
@@ -160,7 +156,7 @@ class Making:
             lag = None
         if lag is not None:
             lag = rounded(lag, max((survey.minimum for survey in self._surveys.values()), default=0))
-        about: dict[str | None, dict[str, Any]] = {None: {"trouble": trouble, "unread": self._unread}}
+        about: dict[str | None, Record] = {None: {"trouble": trouble, "unread": self._unread}}
         about |= {id: status.record(lag) for id, status in self._statuses.items()}
         changed = {id: record for id, record in about.items() if self._sent.get(id) != record}
         self._sent |= changed
@@ -174,16 +170,13 @@ class Making:
             yield live_event(result)
         elif isinstance(result, NowcastResult):
             yield nowcast_event(result)
-        elif isinstance(result, ForecastResult):
-            if found.key.survey in self._surveys:
-                yield forecast_event(self._surveys[found.key.survey], result)
-        elif not isinstance(result, Histogram):
-            yield event(found.view.kind, found.key.survey, result.model_dump(mode="json"), found.key.period)
+        elif isinstance(result, ForecastResult) and found.key.survey in self._surveys:
+            yield forecast_event(self._surveys[found.key.survey], result)
 
     def _about(self, surveys: set[str]) -> Iterator[Document]:
         for id in surveys & self._surveys.keys():
             survey = self._surveys[id]
-            self._status(id).describe(survey)
+            self._status(id).title = survey.title
             try:
                 made = self._describe(survey, notes=self._notes.get(id, ()))
             except Exception as error:

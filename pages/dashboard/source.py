@@ -2,11 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future
 from contextlib import closing
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import structlog
 
@@ -14,7 +14,12 @@ from pages.about import survey_event
 from pages.dashboard.feed import Document, Feed, Result
 from pages.dashboard.making import Adjust, Describe, Making
 from protocols.errors import HearsayError
-from stream_app.log import Come
+
+if TYPE_CHECKING:
+    from stream_app.kafka import TopicFollower
+    from stream_app.local import DirectoryFollower
+
+    Log = TopicFollower | DirectoryFollower
 
 POLL_SECONDS = 0.5
 """How long the thread waits for something at most, before it looks whether it has to end."""
@@ -26,22 +31,6 @@ STOP_SECONDS = 30.0
 log = structlog.get_logger(__name__)
 
 
-class Log(Protocol):
-    """What is published, in order: `TopicFollower` or `DirectoryFollower`."""
-
-    @property
-    def identity(self) -> str: ...
-    @property
-    def places(self) -> int: ...
-    @property
-    def caught_up(self) -> bool: ...
-    def present_identity(self) -> str: ...
-    def poll(self, seconds: float) -> Come: ...
-    def seek(self, offsets: Sequence[int], /) -> None: ...
-    def lag(self) -> int | None: ...
-    def close(self) -> None: ...
-
-
 class Source:
     """Follows a log from its beginning, for the surveys named or for all. `feed` has the events, in an event loop.
 
@@ -50,14 +39,19 @@ class Source:
 
     def __init__(
         self,
-        open_log: Callable[[], Log],
+        open_log: "Callable[[], Log]",
         surveys: Collection[str] = (),
         describe: Describe = survey_event,
         adjust: Adjust = lambda report: report,
     ) -> None:
         self.feed = Feed()
         self._open = open_log
-        self._make = lambda: Making(frozenset(surveys), describe, adjust)
+        self._make: Callable[[], Making] = lambda: Making(frozenset(surveys), describe, adjust)
+        self._making = self._make()
+        self._identity: str | None = None
+        self._offsets: list[int] = []  # the next ones
+        self._lag: int | None = None
+        self._trouble = ""
         self._stopping = Event()
         self._thread: Thread | None = None
 
@@ -65,8 +59,8 @@ class Source:
         """Start the thread, unless it was started or stopped. Call it in the event loop of the feed."""
         if self._thread is not None or self._stopping.is_set():
             return
-        loop = asyncio.get_running_loop()
-        self._thread = Thread(target=self._run, args=(loop,), name="results", daemon=True)
+        self._loop = asyncio.get_running_loop()
+        self._thread = Thread(target=self._run, name="results", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:
@@ -79,62 +73,29 @@ class Source:
         if self._thread is not None:
             self._thread.join(STOP_SECONDS)
 
-    def _run(self, loop: asyncio.AbstractEventLoop) -> None:
-        def call(function: Callable[..., None], *arguments: Any) -> None:
-            if not self._stopping.is_set():
-                loop.call_soon_threadsafe(function, *arguments)
-
-        reading = _Reading(self._make, self.feed, call)
+    def _run(self) -> None:
         while not self._stopping.is_set():
             try:
                 with closing(self._open()) as followed:
-                    reading.follow(followed, self._stopping)
+                    self._follow(followed)
             except HearsayError as error:
-                reading.trouble(error.message)
+                self._note_trouble(error.message)
             except Exception as error:  # a thread that ended would leave viewers with old results
                 log.exception("results cannot be read")
-                reading.trouble(f"unexpected error: {type(error).__name__}")
+                self._note_trouble(f"unexpected error: {type(error).__name__}")
             self._stopping.wait(RETRY_SECONDS)
 
-
-def _asked(followed: Log) -> Future[tuple[str, int | None]]:
-    """Ask about a log: its present identity, and the lag. Reading does not wait for the answer, which may take long."""
-    answer: Future[tuple[str, int | None]] = Future()
-
-    def ask() -> None:
-        try:
-            answer.set_result((followed.present_identity(), followed.lag()))
-        except Exception as error:
-            answer.set_exception(error)
-
-    Thread(target=ask, name="asking", daemon=True).start()
-    return answer
-
-
-class _Reading:
-    """What was read so far of a log, and how far."""
-
-    def __init__(self, make: Callable[[], Making], feed: Feed, call: Callable[..., None]) -> None:
-        self._make = make
-        self._feed = feed
-        self._call = call
-        self._making = make()
-        self._identity: str | None = None
-        self._offsets: list[int] = []  # the next ones
-        self._lag: int | None = None
-        self._trouble = ""
-
-    def follow(self, followed: Log, stopping: Event) -> None:
+    def _follow(self, followed: "Log") -> None:
         """Read on, until something else is in the log's place."""
         if followed.identity == self._identity:
             followed.seek(self._offsets)
         else:
             self._making = self._make()
             self._identity, self._offsets = followed.identity, [0] * followed.places
-            self._call(self._feed.begin, followed.identity, followed.places)
+            self._call(self.feed.begin, followed.identity, followed.places)
         self._trouble = ""
         check, check_at = _asked(followed), time.monotonic()
-        while not stopping.is_set():
+        while not self._stopping.is_set():
             come = followed.poll(POLL_SECONDS)
             # Nothing fails between reading and publishing: what was read once is not read again.
             results, documents = self._making.apply(come)
@@ -147,7 +108,7 @@ class _Reading:
                     return
                 check, check_at = _asked(followed), time.monotonic() + CHECK_SECONDS
 
-    def trouble(self, message: str) -> None:
+    def _note_trouble(self, message: str) -> None:
         """Show viewers that the log cannot be read now."""
         if self._trouble != message:
             log.warning("results cannot be read; trying again", error=message)
@@ -157,5 +118,23 @@ class _Reading:
 
     def _publish(self, results: list[Result], documents: list[Document], caught_up: bool) -> None:
         documents = documents + self._making.statuses(self._lag, bool(self._trouble))
-        if results or documents or not self._feed.caught_up:
-            self._call(self._feed.publish, results, documents, tuple(self._offsets), caught_up)
+        if results or documents or not self.feed.caught_up:
+            self._call(self.feed.publish, results, documents, tuple(self._offsets), caught_up)
+
+    def _call(self, function: Callable[..., None], *arguments: Any) -> None:
+        if not self._stopping.is_set():
+            self._loop.call_soon_threadsafe(function, *arguments)
+
+
+def _asked(followed: "Log") -> Future[tuple[str, int | None]]:
+    """Ask about a log: its present identity, and the lag. Reading does not wait for the answer, which may take long."""
+    answer: Future[tuple[str, int | None]] = Future()
+
+    def ask() -> None:
+        try:
+            answer.set_result((followed.present_identity(), followed.lag()))
+        except Exception as error:
+            answer.set_exception(error)
+
+    Thread(target=ask, name="asking", daemon=True).start()
+    return answer

@@ -2,5 +2,5 @@
 
 from producers.edge.declaration import EdgeDeclaration, parse_edge
 from producers.edge.directory import DirectoryEdge
-from producers.edge.opening import Edge, open_edge
+from producers.edge.opening import open_edge
 from producers.edge.state import EdgeState

@@ -3,32 +3,17 @@
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.declaration import EdgeDeclaration
-from producers.edge.directory import DirectoryEdge, Progress
-from producers.edge.state import EdgeState
+from producers.edge.directory import DirectoryEdge
 from producers.files.json_events import json_object
 from producers.sinks.base import Sink
-from producers.stopping import Stop
 from servers.settings import KafkaSettings
 
-
-class Edge(Protocol):
-    """Reads events, and sends the periods that have ended."""
-
-    @property
-    def state(self) -> EdgeState:
-        """What was counted so far."""
-
-    def take(self, progress: Progress, stop: Stop) -> int:
-        """Read what is there and was not read yet, and send what has ended. How much there was."""
-
-    def end(self, moment: datetime, stop: Stop) -> None:
-        """Send and close all periods that end until then: their later events are late."""
-
-    def close(self) -> None: ...
+if TYPE_CHECKING:
+    from producers.edge.topic import TopicEdge
 
 
 def open_edge(
@@ -41,7 +26,7 @@ def open_edge(
     kafka: KafkaSettings,
     clock_key: bytes | None,
     now: Callable[[], datetime],
-) -> Edge:
+) -> "DirectoryEdge | TopicEdge":
     """Paths of the declaration are relative to `beside`. `kafka` is the cluster of events over a topic."""
     source, options = declared.events, declared.options(memos.respondent.scheme.survey)
     if source.directory is not None:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from producers.files import Batch, ColumnMapping
-from producers.files.json_events import LINE_BYTES, table_of
+from producers.files.json_events import LINE_SIZE, table_of
 from protocols.errors import ReplayError
 
 Read = Callable[[str], dict[str, Any]]
@@ -37,7 +37,7 @@ def decode(records: Sequence[Record], columns: ColumnMapping, read: Read, encodi
     rows: dict[int, dict[str, Any] | None] = {}
     for record in records:
         try:
-            if len(record.value or b"") > LINE_BYTES:
+            if len(record.value or b"") > LINE_SIZE:
                 raise ValueError("no event is so long")
             rows[record.offset] = read((record.value or b"").decode(encoding))
         except (ValueError, csv.Error, RecursionError):

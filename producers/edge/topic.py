@@ -108,6 +108,7 @@ class TopicEdge:
         self._consumer = opening(
             KafkaConsumer,
             group_id=f"{events.progress}.{survey.id}",
+            isolation_level="read_committed",  # an event of an aborted transaction never was
             max_poll_records=POLL_RECORDS,
             max_poll_interval_ms=POLL_INTERVAL_MS,
             session_timeout_ms=SESSION_MS,

@@ -7,7 +7,6 @@ or equally long stays, the one with the lower position is chosen.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -37,16 +36,6 @@ class Rule(StrEnum):
     """All of them: for sets, and for nothing else."""
 
 
-@dataclass(frozen=True)
-class Chosen:
-    """What people report in a period: their devices, ascending, and the position of each attribute's value."""
-
-    devices: Devices
-    values: dict[str, Whole]
-    again: Whole
-    """The rows of events that were there before."""
-
-
 class Chooser:
     """Chooses what is reported of the events of a period, one period after the other."""
 
@@ -70,14 +59,18 @@ class Chooser:
                     )
                 self._transitions[attribute.name] = _positions_of_pairs(attribute)
 
-    def choose(self, events: Events) -> Chosen:
-        """All events of some devices in a period become their values."""
+    def choose(self, events: Events) -> tuple[Devices, dict[str, Whole], Whole]:
+        """All events of some devices in a period become their values.
+
+        Returns the devices, ascending, the position of each attribute's value, and the rows of events that were there
+        before.
+        """
         events, again = without_duplicates(events)
         self.stays.settle(events)
         devices, values = choose(events, self.rules, self._transitions)
         self.stays.fill(devices, values)
         self.stays.note(devices, values)
-        return Chosen(devices, values, again)
+        return devices, values, again
 
 
 def _positions_of_pairs(attribute: Attribute) -> Whole:

@@ -13,12 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from producers.events.choosing import Rule, event_type
+from producers.events.choosing import Rule
 from producers.events.quality import Fault, Quality
 from producers.files import Batch, ColumnMapping, FileFormat
 from producers.files.answers import named, origins_and_destinations, parts, places, set_places
 from producers.files.times import BAD, Moments, Repeated, read_times
-from protocols.arrays import Devices, Mask, Whole
+from protocols.arrays import Mask, Whole
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
 from protocols.survey import MICROSECOND, Attribute, Survey, micros
@@ -97,14 +97,6 @@ class Events:
         persons, late = self.persons.take(pa.array(index)), self.late[index]
         return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], late, values)
 
-    def spooled(self, devices: Devices, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
-        """The usable ones of periods after one (of each row), with the devices of their persons; and their periods."""
-        events = np.empty(len(self.rows), dtype=event_type(self.values.shape[1]))
-        events["row"], events["time"], events["values"] = self.rows, self.time, self.values
-        events["device"] = devices
-        wanted = self.usable & (self.period > after)
-        return (events, self.period) if wanted.all() else (events[wanted], self.period[wanted])
-
 
 class Interpreter:
     """Reads batches in order. The watermark is the latest event time read so far.
@@ -182,22 +174,18 @@ class Interpreter:
         self.until = min(latest, micros(moment) + AHEAD // MICROSECOND)
 
     def _times(self, batch: Batch, quality: Quality) -> Moments:
-        column, rule = self.columns.time, self._options.repeated
+        column, options = self.columns.time, self._options
         offsets = batch.columns[self.columns.offset] if self.columns.offset else None
-        times = read_times(batch.columns[column], self._options.zone, self._options.time_formats, offsets)
-        repeated = times.repeated
-        if rule is Repeated.ORDER:
-            time = times.in_order(self.before)
-        else:
-            time = times.second if rule is Repeated.SECOND else times.first
-            time = np.where(repeated, BAD, time) if rule is Repeated.REFUSE else time
+        time, skipped, repeated = read_times(
+            batch.columns[column], options.zone, options.time_formats, offsets, options.repeated, self.before
+        )
         known = time[time != BAD]
         self.before = int(known[-1]) if len(known) else self.before
         bad = time == BAD
         quality.told_apart += int(np.count_nonzero(repeated & ~bad))
-        quality.note(Fault.SKIPPED, batch.rows[times.skipped], f"column {column}")
+        quality.note(Fault.SKIPPED, batch.rows[skipped], f"column {column}")
         quality.note(Fault.REPEATED, batch.rows[repeated & bad], f"column {column}")
-        quality.note(Fault.BAD_TIME, batch.rows[bad & ~times.skipped & ~repeated], f"column {column}")
+        quality.note(Fault.BAD_TIME, batch.rows[bad & ~skipped & ~repeated], f"column {column}")
         return time
 
     def listed(self, attribute: Attribute) -> Sequence[str]:

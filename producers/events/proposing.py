@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from producers.events.interpreting import Options
 from producers.files import ColumnMapping, places
-from producers.files.text_stream import SAMPLE_BYTES, Utf8Stream, is_decodable
+from producers.files.text_files import SAMPLE, TextFile, is_decodable
 from producers.files.times import BAD, moments
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
@@ -48,8 +48,8 @@ def require_columns(path: Path, survey: Survey, columns: ColumnMapping, options:
     own = "\t" if ".tsv" in path.suffixes else options.form.delimiter
     try:
         encoding = encoding_of(path, options.form.encoding)
-        with Utf8Stream(path, encoding) as stream:
-            lines = stream.read(SAMPLE_BYTES).decode(errors="replace").lstrip("\ufeff").splitlines()
+        with TextFile(path, encoding) as file:
+            lines = file.read(SAMPLE).splitlines()
         delimiter = own if own in lines[0] else max(DELIMITERS, key=lines[0].count)
         read = islice(csv.reader(lines, delimiter=delimiter), ROWS + 1)
         header, *rows = ([cell.strip() for cell in row] for row in read)

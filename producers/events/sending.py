@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
-from producers.events.choosing import Chooser
+from producers.events.choosing import Chooser, event_type
 from producers.events.interpreting import Events, Interpreter, Options
 from producers.events.people import People
 from producers.events.quality import Fault, Quality
@@ -71,9 +71,12 @@ class Pipeline:
 
     def hold(self, read: Events, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
         """Hold the usable events of periods after one (of each row). Returns them, and their periods."""
-        held = read.spooled(self.people.devices(read.persons), after)
-        self.spool.add(*held)
-        return held
+        events = np.empty(len(read.rows), dtype=event_type(self.interpreter.attributes))
+        events["row"], events["time"], events["values"] = read.rows, read.time, read.values
+        events["device"] = self.people.devices(read.persons)
+        wanted = read.usable & (read.period > after)
+        self.spool.add(events[wanted], read.period[wanted])
+        return events[wanted], read.period[wanted]
 
     def ended(self, through: int) -> list[int]:
         """The periods up to this one of which events are held."""
@@ -87,12 +90,12 @@ class Pipeline:
         self._restored = True
         totals = replace(so_far, through=period, periods=so_far.periods + 1)
         for events in self.spool.read(period, partial(self._respondent.tokens, period=period)):
-            chosen = self._chooser.choose(events)
-            quality.note(Fault.DUPLICATE, chosen.again)
+            devices, values, again = self._chooser.choose(events)
+            quality.note(Fault.DUPLICATE, again)
             quality.check()
-            single = [places == UNKNOWN for places in chosen.values.values() if places.ndim == 1]
+            single = [places == UNKNOWN for places in values.values() if places.ndim == 1]
             unlisted = int(np.any(single, axis=0).sum()) if single else 0
-            reported = self._reporter.report(Presences(period, chosen.devices, chosen.values), stop=stop)
+            reported = self._reporter.report(Presences(period, devices, values), stop=stop)
             totals = replace(
                 totals,
                 reports=totals.reports + reported.sent + reported.repeats,

@@ -1,7 +1,6 @@
 """CSV files, also compressed, read in batches. Cells and rows may name a person: no message shows them."""
 
 import csv
-import io
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
@@ -11,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
-from numpy.typing import NDArray
 
 from producers.files.batch import Batch, ColumnMapping, as_text, check_header
-from producers.files.text_stream import COMPRESSIONS, Utf8Stream
+from producers.files.text_files import COMPRESSIONS, SAMPLE, TextFile, Utf8
 from protocols.errors import ReplayError
 
-BLOCK_BYTES = 4 << 20
+BLOCK_BYTES = 16 << 20
+"""A block of characters has at least a quarter as many."""
 FIRST_DATA_ROW = 2
 NO_NAMES = "its first line must name the columns; select them with --person, --time and --map"
 
@@ -32,25 +31,27 @@ class CsvEvents:
     encoding: str = "utf-8"
 
     def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
-        malformed: list[int] = []
+        malformed: list[int] = []  # that were found, and are not before `row` yet: the file is read ahead
 
-        def skip(row: pyarrow.csv.InvalidRow) -> str:
-            malformed.append(row.number)
+        def skip(invalid: pyarrow.csv.InvalidRow) -> str:
+            malformed.append(invalid.number)
             return "skip"
 
-        next_row = FIRST_DATA_ROW
+        row = FIRST_DATA_ROW
         try:
             check_header(self.path, self._header(), columns, NO_NAMES)
-            with Utf8Stream(self.path, self.encoding) as stream:
-                for batch in self._open(stream, columns.names, skip):
-                    rows = _rows_between(next_row, batch.num_rows, malformed)
-                    next_row, before = _next_row(int(rows[-1]) + 1 if len(rows) else next_row, malformed)
+            with TextFile(self.path, self.encoding) as file:
+                for batch in self._open(file, columns.names, skip):
+                    rows = np.arange(row, row + batch.num_rows + len(malformed))
+                    rows = np.setdiff1d(rows, malformed, assume_unique=True)[: batch.num_rows]
+                    row = int(rows[-1]) + 1 if len(rows) else row
+                    before = [number for number in malformed if number < row]
+                    del malformed[: len(before)]
                     cells = {name: as_text(batch.column(name)) for name in columns.names}
-                    yield Batch(rows, cells, malformed[:before], stream.share_read)
-                    del malformed[:before]
+                    yield Batch(rows, cells, before, file.share_read)
         except (pa.ArrowInvalid, OSError, UnicodeError) as error:
             raise ReplayError(
-                f"{self.path} cannot be read as CSV from about line {next_row} on", self._advice(error)
+                f"{self.path} cannot be read as CSV from about line {row} on", self._advice(error)
             ) from None
         if malformed:
             nothing = {name: pa.array([], pa.string()) for name in columns.names}
@@ -64,11 +65,8 @@ class CsvEvents:
         found = {row: row for row in rows}
         if not rows or not self.quotes:
             return found
-        with Utf8Stream(self.path, self.encoding) as stream:
-            reader = csv.reader(
-                io.TextIOWrapper(io.BufferedReader(stream), "utf-8", newline=""), delimiter=self.delimiter
-            )
-            number = 0
+        with TextFile(self.path, self.encoding) as file:
+            reader, number = csv.reader(file, delimiter=self.delimiter), 0
             for row in sorted(found):
                 deque(islice(reader, row - 1 - number), maxlen=0)  # the rows before it
                 number = row - 1
@@ -80,16 +78,16 @@ class CsvEvents:
 
         A streaming reader that is not read to its end can still be reading ahead when the process exits, and abort it.
         """
-        with Utf8Stream(self.path, self.encoding) as stream:
-            first = b"".join(stream.read(BLOCK_BYTES).splitlines(keepends=True)[:1])
-        names: list[str] = pyarrow.csv.read_csv(pa.BufferReader(first), parse_options=self._parsing()).column_names
+        with TextFile(self.path, self.encoding) as file:
+            first = pa.py_buffer(file.readline(SAMPLE).encode())
+        names: list[str] = pyarrow.csv.read_csv(first, parse_options=self._parsing()).column_names
         return names
 
     def _open(
-        self, stream: Utf8Stream, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
+        self, file: TextFile, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
     ) -> pyarrow.csv.CSVStreamingReader:
         return pyarrow.csv.open_csv(
-            pa.PythonFile(stream, mode="r"),
+            pa.PythonFile(Utf8(file), mode="r"),
             # One thread: only then does the reader number the rows that it cannot parse.
             read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
             parse_options=self._parsing(on_invalid),
@@ -102,6 +100,7 @@ class CsvEvents:
         return pyarrow.csv.ParseOptions(
             delimiter=self.delimiter,
             quote_char='"' if self.quotes else False,
+            newlines_in_values=self.quotes,
             ignore_empty_lines=False,
             invalid_row_handler=on_invalid,
         )
@@ -112,23 +111,7 @@ class CsvEvents:
         if isinstance(error, UnicodeError):
             return f"it is not in {self.encoding}: name its encoding with --encoding"
         with self.path.open("rb") as file:
-            beginning = file.read(BLOCK_BYTES)
+            beginning = file.read(SAMPLE)
         if self.path.suffix not in COMPRESSIONS and b"\n" not in beginning and b"\r" not in beginning:
             return "it is empty, or its first line has no end: it needs at least a line with the names of its columns"
         return "look there for a quote that is not closed, or read quotes as text with --no-quotes"
-
-
-def _rows_between(first: int, count: int, malformed: list[int]) -> NDArray[np.int64]:
-    """The numbers of the next `count` rows from `first` on, skipping the malformed ones."""
-    if not malformed:
-        return np.arange(first, first + count)
-    return np.setdiff1d(np.arange(first, first + count + len(malformed)), malformed, assume_unique=True)[:count]
-
-
-def _next_row(row: int, malformed: list[int]) -> tuple[int, int]:
-    """The first row from `row` on that is not known to be malformed, and how many malformed ones are before it."""
-    before = 0
-    while before < len(malformed) and malformed[before] <= row:
-        row = max(row, malformed[before] + 1)
-        before += 1
-    return row, before

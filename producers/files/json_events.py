@@ -1,8 +1,7 @@
 """Files of JSON lines, one object a line, read in batches."""
 
-import io
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,12 +11,12 @@ import numpy as np
 import pyarrow as pa
 
 from producers.files.batch import Batch, ColumnMapping, as_text, check_header
-from producers.files.text_stream import Utf8Stream
+from producers.files.text_files import TextFile
 from protocols.errors import ReplayError
 
-BATCH_BYTES = 4 << 20
+BATCH_SIZE = 4 << 20
 """Of lines in a batch, before objects are made of them."""
-LINE_BYTES = 1 << 20
+LINE_SIZE = 1 << 20
 """A line that is longer is no event: a file without line ends is not read into memory."""
 
 
@@ -31,7 +30,7 @@ class JsonEvents:
     def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
         row, named = 1, False
         try:
-            with Utf8Stream(self.path, self.encoding) as stream, io.BufferedReader(stream, LINE_BYTES) as file:
+            with TextFile(self.path, self.encoding) as file:
                 while lines := _lines(file):
                     read = {row + i: _parsed(line) for i, line in enumerate(lines) if line.strip()}
                     names = list(dict.fromkeys(name for parsed in read.values() for name in parsed or ()))
@@ -39,16 +38,13 @@ class JsonEvents:
                         check_header(self.path, names, columns, "select columns with --person, --time and --map")
                         named = True
                     row += len(lines)
-                    yield table_of(read, columns, stream.share_read)
-        except (pa.ArrowInvalid, OSError):
+                    yield table_of(read, columns, file.share_read)
+        except (pa.ArrowInvalid, OSError, UnicodeError):
             where = f"{self.path} cannot be read from about line {row} on"
-            raise ReplayError(where, "check that it is complete") from None
-
-    def lines(self, rows: Collection[int]) -> dict[int, int]:
-        return {row: row for row in rows}
+            raise ReplayError(where, f"check that it is complete, and in {self.encoding}") from None
 
 
-def json_object(text: str | bytes) -> dict[str, Any]:
+def json_object(text: str) -> dict[str, Any]:
     """Raises ValueError if the text is no object."""
     row = json.loads(text)
     if not isinstance(row, dict):
@@ -65,26 +61,18 @@ def cell(value: Any) -> str:
     return "" if value is None else value if isinstance(value, str) else json.dumps(value)
 
 
-def _lines(file: io.BufferedIOBase) -> list[bytes]:
+def _lines(file: TextFile) -> list[str]:
     """The lines of the next batch; none at the end."""
-    lines, size = [], 0
-    while size < BATCH_BYTES and (line := _line(file)):
+    lines, size = list[str](), 0
+    while size < BATCH_SIZE and (line := file.readline(LINE_SIZE)):
         lines.append(line)
         size += len(line)
+        while len(line) == LINE_SIZE and not line.endswith(("\n", "\r")):
+            line, lines[-1] = file.readline(LINE_SIZE), "too long, and no object"
     return lines
 
 
-def _line(file: io.BufferedIOBase) -> bytes:
-    """The next line; of one that is too long a part, which is no object."""
-    line = file.readline(LINE_BYTES)
-    if len(line) == LINE_BYTES and not line.endswith(b"\n"):
-        while (more := file.readline(LINE_BYTES)) and not more.endswith(b"\n"):
-            pass
-        return b"too long"
-    return line
-
-
-def _parsed(line: bytes) -> dict[str, Any] | None:
+def _parsed(line: str) -> dict[str, Any] | None:
     try:
         return json_object(line)
     except (ValueError, RecursionError):
@@ -97,7 +85,9 @@ def table_of(read: Mapping[int, Mapping[str, Any] | None], columns: ColumnMappin
     for number, parsed in read.items():
         with suppress(ValueError, RecursionError):
             if parsed is not None:
-                rows[number] = [cell(parsed.get(name)) for name in columns.names]
+                row = [cell(parsed.get(name)) for name in columns.names]
+                "".join(row).encode()  # raises ValueError if there is half a character, as JSON can have
+                rows[number] = row
     texts = zip(*rows.values(), strict=True) if rows else [()] * len(columns.names)
     cells = {name: as_text(pa.array(some, pa.string())) for name, some in zip(columns.names, texts, strict=True)}
     return Batch(np.fromiter(rows, dtype=np.int64), cells, [number for number in read if number not in rows], share)

@@ -14,7 +14,7 @@ import numpy as np
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.csv_events import CsvEvents
 from producers.files.json_events import JsonEvents
-from producers.files.text_stream import SAMPLE_BYTES, check_encoding, is_decodable
+from producers.files.text_files import SAMPLE, check_encoding, is_decodable
 from producers.files.typed_events import ARROW, TypedEvents
 from protocols.errors import ReplayError
 
@@ -61,14 +61,12 @@ class EventFiles:
 
     def places(self, rows: Iterable[int]) -> dict[int, tuple[Path, int]]:
         """The file of each row and its line there, as an editor counts."""
-        by_file: dict[int, list[int]] = {}
-        for row in rows:
-            by_file.setdefault(row // ROWS_PER_FILE, []).append(row % ROWS_PER_FILE)
-        return {
-            i * ROWS_PER_FILE + row: (self._files[i].path, line)
-            for i, some in by_file.items()
-            for row, line in self._files[i].lines(some).items()
-        }
+        found, sought = dict[int, tuple[Path, int]](), set(rows)
+        for i, file in enumerate(self._files):
+            own = {row % ROWS_PER_FILE for row in sought if row // ROWS_PER_FILE == i}
+            lines = file.lines(own) if isinstance(file, CsvEvents) else {row: row for row in own}
+            found |= {i * ROWS_PER_FILE + row: (file.path, line) for row, line in lines.items()}
+        return found
 
     def describe(self, row: int) -> str:
         """Where a row is, in words."""
@@ -88,9 +86,9 @@ class EventFiles:
             size = path.stat().st_size
             digest.update(repr(size).encode())
             with path.open("rb") as file:
-                digest.update(file.read(SAMPLE_BYTES))
-                file.seek(max(0, size - SAMPLE_BYTES))
-                digest.update(file.read(SAMPLE_BYTES))
+                digest.update(file.read(SAMPLE))
+                file.seek(max(0, size - SAMPLE))
+                digest.update(file.read(SAMPLE))
         digest.update(repr(options).encode())
         return digest.hexdigest()[:32]
 

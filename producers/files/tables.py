@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -10,18 +9,16 @@ import pyarrow as pa
 import pyarrow.csv
 
 from producers.files.batch import as_text
-from producers.files.text_stream import SAMPLE_BYTES, Utf8Stream
+from producers.files.text_files import SAMPLE, TextFile
 from protocols.errors import ReplayError
 
-ABOUT = b"# "
+ABOUT = "# "
 """Begins the lines above a table that say what it is."""
-
-
 TableSource: TypeAlias = Path | Mapping[str, Any] | pa.Table
 """A file, columns by name, or anything that Arrow takes for a table, such as a data frame."""
 
 
-def shown(source: TableSource) -> str:
+def table_name(source: TableSource) -> str:
     """What errors call a table."""
     return str(source) if isinstance(source, Path) else "the table"
 
@@ -49,19 +46,19 @@ def in_memory(source: TableSource) -> pa.Table:
 
 def _read_csv(path: Path, delimiters: str) -> pa.Table:
     try:
-        with Utf8Stream(path, "utf-8-sig", "strict") as stream:
-            lines = stream.read(SAMPLE_BYTES).splitlines()
-        above = len(list(takewhile(lambda line: line.startswith(ABOUT), lines)))
-        head = b"".join(lines[above : above + 1])
-        separated = pyarrow.csv.ParseOptions(delimiter=max(delimiters, key=head.decode().count))
-        names = pyarrow.csv.read_csv(pa.BufferReader(head + b"\n"), parse_options=separated).column_names
-        with Utf8Stream(path, "utf-8-sig", "strict") as stream:
-            table = pyarrow.csv.read_csv(
-                pa.PythonFile(stream, mode="r"),
-                pyarrow.csv.ReadOptions(use_threads=False, skip_rows=above),  # with more, faulty rows have no numbers
-                separated,
-                pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
-            )
+        with TextFile(path, errors="strict") as file:
+            head = file.readline(SAMPLE)
+            while head.startswith(ABOUT):
+                head = file.readline(SAMPLE)
+            content = (head + file.read()).encode()
+        separated = pyarrow.csv.ParseOptions(delimiter=max(delimiters, key=head.count))
+        names = pyarrow.csv.read_csv(pa.py_buffer(head.encode()), parse_options=separated).column_names
+        table = pyarrow.csv.read_csv(
+            pa.py_buffer(content),
+            pyarrow.csv.ReadOptions(use_threads=False),  # with more, faulty rows have no numbers
+            separated,
+            pyarrow.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False),
+        )
     except (OSError, UnicodeError, pa.ArrowInvalid) as error:
         raise ReplayError(
             f"{path} cannot be read as CSV{_fault(error)}",

@@ -7,9 +7,7 @@ Times without a zone are what a clock on the wall showed. When clocks are put fo
 they are put back they repeat some: the first are no times, the others are two.
 """
 
-import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
 from zoneinfo import ZoneInfo
@@ -33,9 +31,6 @@ _SHAPES = (
     (r"^\d{1,19}$", pa.int64()),
 )
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))  # below this size: microseconds in a unit
-
-
-_OFFSET = re.compile(r"Z|([+-])(\d{2})(?::?(\d{2}))?")
 SECOND = 10**6
 WALL = ZoneInfo("UTC")
 """In this zone, a local time is the number that the clock on the wall shows."""
@@ -50,57 +45,55 @@ class Repeated(StrEnum):
     REFUSE = "refuse"  # neither: it is a fault
 
 
-@dataclass(frozen=True)
-class Times:
-    """Each cell's time, or BAD."""
-
-    first: Moments
-    second: Moments
-    """The same as `first`, except of local times that the clock repeats."""
-    skipped: Mask
-    """Which are bad because the clock skips them."""
-
-    @property
-    def repeated(self) -> Mask:
-        return np.asarray(self.second != self.first)
-
-    def in_order(self, before: int) -> Moments:
-        """Of repeated times, those nearer to the time of the row before; BAD if no time was known before.
-
-        `before` is the time before the first row, or BAD. So rows may be out of order by up to half of what clocks are
-        put back.
-
-        >>> rows = pa.array([f"2026-10-25 {time}" for time in ("01:59", "02:10", "02:50", "02:00", "02:59", "02:20")])
-        >>> times = read_times(rows, ZoneInfo("Europe/Paris")).in_order(int(BAD)) // 60_000_000
-        >>> (times - times[0]).tolist()
-        [0, 11, 51, 61, 60, 81]
-        """
-        time = self.first.copy()
-        known = np.maximum.accumulate(np.where(time != BAD, np.arange(len(time)), -1))
-        for row in np.flatnonzero(self.repeated).tolist():
-            place = known[row - 1] if row else -1
-            near = time[place] if place >= 0 else before
-            later = abs(self.second[row] - near) < abs(self.first[row] - near) if near != BAD else None
-            time[row] = BAD if later is None else self.second[row] if later else self.first[row]
-        return time
-
-
 def read_times(
-    column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = (), offsets: pa.Array | None = None
-) -> Times:
-    """Times without a zone are ahead of UTC by `offsets`, such as +02:00, or where these are empty, in `zone`."""
-    time, local = _parsed(column, formats)
+    column: pa.Array,
+    zone: ZoneInfo | None,
+    formats: Sequence[str] = (),
+    offsets: pa.Array | None = None,
+    meant: Repeated = Repeated.REFUSE,
+    before: int = int(BAD),
+) -> tuple[Moments, Mask, Mask]:
+    """Each cell's time, or BAD; which of them are bad because the clock skips them; and which ones it repeats.
+
+    Times without a zone are ahead of UTC by `offsets`, such as +02:00, or where these are empty, in `zone`. `before` is
+    the time before the first row, or BAD. By order, a repeated time is bad if no time was known before, and rows may be
+    out of order by up to half of what clocks are put back.
+
+    >>> rows = pa.array([f"2026-10-25 {time}" for time in ("01:59", "02:10", "02:50", "02:00", "02:59", "02:20")])
+    >>> time, _, repeated = read_times(rows, ZoneInfo("Europe/Paris"), meant=Repeated.ORDER)
+    >>> ((time - time[0]) // 60_000_000).tolist(), repeated.tolist()
+    ([0, 11, 51, 61, 60, 81], [False, True, True, True, True, True])
+    """
+    first, local = _parsed(column, formats)
     if offsets is not None:
         ahead = _offsets(offsets)
-        told = local & (ahead != BAD) & (time != BAD)
-        time, local = np.where(told, time - ahead, time), local & ~told
+        told = local & (ahead != BAD) & (first != BAD)
+        first, local = np.where(told, first - ahead, first), local & ~told
     if not local.any():
-        return Times(time, time, np.zeros(len(time), dtype=bool))
-    first, second = time.copy(), time.copy()
-    first[local], second[local] = _instants(time[local], zone)
-    skipped = (second - first > 0) & (second - first < SECOND)  # just before and just after what is left out
-    first[skipped] = second[skipped] = BAD
-    return Times(first, second, skipped)
+        none = np.zeros(len(first), dtype=bool)
+        return first, none, none
+    time, second = first.copy(), first.copy()
+    time[local], second[local] = _instants(first[local], zone)
+    apart = second - time
+    skipped, repeated = (apart > 0) & (apart < SECOND), apart >= SECOND  # just before and after what is left out
+    time[skipped] = BAD
+    if meant is Repeated.ORDER:
+        _choose_nearest(time, second, repeated, before)
+    elif meant is not Repeated.FIRST:
+        time[repeated] = second[repeated] if meant is Repeated.SECOND else BAD
+    return time, skipped, repeated
+
+
+def _choose_nearest(time: Moments, second: Moments, repeated: Mask, before: int) -> None:
+    """Of repeated times, those that are nearer to the time of the row before."""
+    known = np.maximum.accumulate(np.where(time != BAD, np.arange(len(time)), -1))
+    for row in np.flatnonzero(repeated).tolist():
+        place = known[row - 1] if row else -1
+        near = time[place] if place >= 0 else before
+        if near == BAD:
+            time[row] = BAD
+        elif abs(second[row] - near) < abs(time[row] - near):
+            time[row] = second[row]
 
 
 def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()) -> Moments:
@@ -116,7 +109,7 @@ def moments(column: pa.Array, zone: ZoneInfo | None, formats: Sequence[str] = ()
     >>> int(moments(pa.array(["31/12/2025 23:59"]), ZoneInfo("UTC"), ["%d/%m/%Y %H:%M"])[0])
     1767225540000000
     """
-    return read_times(column, zone, formats).first
+    return read_times(column, zone, formats, meant=Repeated.FIRST)[0]
 
 
 def _parsed(column: pa.Array, formats: Sequence[str]) -> tuple[Moments, Mask]:
@@ -157,14 +150,8 @@ def _instants(wall: Moments, zone: ZoneInfo | None) -> tuple[Moments, Moments]:
 
 def _offsets(column: pa.Array) -> Moments:
     """How far local time is ahead of UTC, by cells such as +02:00 and Z; BAD where a cell is something else."""
-    encoded = column.dictionary_encode()
-    known = []
-    for cell in encoded.dictionary.to_pylist():
-        found = _OFFSET.fullmatch(cell)
-        sign, hours, minutes = found.groups("0") if found else ("", "0", "0")
-        ahead = (int(hours) * 3600 + int(minutes) * 60) * SECOND
-        known.append(int(BAD) if found is None else -ahead if sign == "-" else ahead)
-    return np.asarray(np.array(known, dtype=np.int64)[encoded.indices.to_numpy(zero_copy_only=False)])
+    began = moments(pc.binary_join_element_wise("1970-01-01T00:00:00.000000000", column, ""), None)
+    return np.where(began == BAD, BAD, -began)
 
 
 def without_zone(column: pa.Array) -> int:

@@ -1,6 +1,6 @@
 """Parquet and Arrow files, read in batches."""
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -38,9 +38,6 @@ class TypedEvents:
             raise ReplayError(
                 f"{self.path} cannot be read as {form} from about row {row} on", "check that it is complete"
             ) from None
-
-    def lines(self, rows: Collection[int]) -> dict[int, int]:
-        return {row: row for row in rows}
 
 
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]

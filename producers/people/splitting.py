@@ -6,8 +6,9 @@ which windows have as many people of each value as was published:
 
     share of a combination among the people of an arc  ~  its share of all people * e^(multipliers + potentials)
 
-with the multipliers of the windows that count the arc, and the potential of the day where it ends less that of the day
-where it begins, for which as many of each combination arrive as leave. All are found on the convex dual.
+with the multipliers of the windows that count the arc, alone and with those of their length, and the potential of the
+day where it ends less that of the day where it begins, for which as many of each combination arrive as leave. All are
+found on the convex dual.
 """
 
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from protocols.errors import ScenarioError
 
 MOST_COMBINATIONS = 100
 MOST_STEPS = 3000
+SLACK_ALONE, SLACK_TOGETHER = 2.0, 0.2  # by how much windows may be missed, in squares of errors over the largest
 ABSENT = -1
 
 
@@ -78,15 +80,20 @@ class ByValue:
     people: Floats
     error: Floats
 
-    @property
-    def slack(self) -> Floats:
-        """By how much a window may be missed for each unit of its multiplier.
+    def followed(self, start: Whole, end: Whole) -> tuple[Floats, Floats, Floats]:
+        """What flows by value follow: by which arcs it is counted, its people, and by how much it may be missed.
 
-        With the square of its error, as in a posterior distribution, independence would count like a sample of all
-        people, and values that do go with presence would be missed by several errors. With half as much slack as here,
-        noise of single arcs is followed; with twice as much, shares of all people are drawn to independence.
+        These are all windows, and those of each length together: how often people with a value come, and for how long,
+        is much the same on all days, so it counts for more than what single windows say. Otherwise either their noise
+        would be followed, or values that go with presence would be drawn to independence, which would count like a
+        sample of all people if windows were missed as in a posterior distribution, by the squares of their errors.
         """
-        return np.asarray(self.error**2 / 2 / max(float(self.error.max()), 1))
+        lengths = self.bounds[:, 1] - self.bounds[:, 0]
+        alone, together = np.eye(len(lengths)), (lengths == np.unique(lengths)[:, None]).astype(np.float64)
+        rows = np.concatenate([alone, together])
+        slack = np.concatenate([alone * SLACK_ALONE, together * SLACK_TOGETHER]) @ self.error**2
+        counted = met(start, end, self.bounds).astype(np.float64)
+        return rows @ counted, rows @ self.people, slack / max(float(self.error.max()), 1)
 
     @property
     def log_shares(self) -> Floats:
@@ -124,13 +131,12 @@ class _Dual:
         self.given = flows[self.start, self.end].astype(np.float64)
         days = np.eye(self.size)[:, 1:-1]
         values = [np.eye(asked.people.shape[1])[choices[:, place]] for place, asked in enumerate(attributes)]
-        # Rows: windows of each attribute, or days. Columns: which combinations share a multiplier.
-        self.rows = [met(self.start, self.end, asked.bounds).astype(np.float64) for asked in attributes]
-        self.rows.append((days[self.end] - days[self.start]).T)
-        self.columns = [*values, np.eye(len(choices))]
+        # Rows: what each attribute follows, or days. Columns: which combinations share a multiplier.
         nothing = np.zeros((len(days.T), len(choices)))
-        self.people = [*(asked.people for asked in attributes), nothing]
-        self.slack = [*(asked.slack for asked in attributes), nothing]
+        followed = [asked.followed(self.start, self.end) for asked in attributes]
+        followed.append(((days[self.end] - days[self.start]).T, nothing, nothing))
+        self.rows, self.people, self.slack = zip(*followed, strict=True)
+        self.columns = [*values, np.eye(len(choices))]
         self.log_shares = sum(
             (own @ asked.log_shares for own, asked in zip(values, attributes, strict=True)), np.zeros(len(choices))
         )

@@ -4,7 +4,6 @@ Both have a fixed number of bytes per row, in the memo store and on the wire, an
 """
 
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ class Symbols:
 
     @property
     def dtype(self) -> np.dtype[np.unsignedinteger[Any]]:
-        return np.dtype(smallest_unsigned(self.count))
+        return smallest_unsigned(self.count)
 
     @property
     def bits(self) -> int:
@@ -56,10 +55,7 @@ class PackedBits:
     """
 
     count: int
-
-    @property
-    def dtype(self) -> np.dtype[np.uint8]:
-        return np.dtype(np.uint8)
+    dtype = np.dtype(np.uint8)
 
     @property
     def bits(self) -> int:
@@ -93,13 +89,9 @@ class PackedBits:
 Layout = Symbols | PackedBits
 
 
-@cache
-def smallest_unsigned(count: int) -> type[np.unsignedinteger[Any]]:
+def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger[Any]]:
     """The smallest unsigned type that holds 0 .. count-1."""
-    for dtype in (np.uint8, np.uint16, np.uint32):
-        if count - 1 <= np.iinfo(dtype).max:
-            return dtype
-    return np.uint64
+    return np.min_scalar_type(count - 1)
 
 
 BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)

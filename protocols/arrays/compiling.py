@@ -13,7 +13,8 @@ import fcntl
 import logging
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -28,14 +29,14 @@ _array: Any = cgutils.create_struct_proxy
 def compiled(loop: Loop) -> Loop:
     """The loop, compiled when it is first called with arguments of some types."""
     try:
-        lock = _CompilingLock(f"{loop.__module__}.{loop.__name__}")
+        lock = _locks() / f"{loop.__module__}.{loop.__name__}.lock"
         dispatcher: Any = numba.njit(nogil=True, cache=True)(loop)
     except (RuntimeError, OSError):  # no place for a cache, as in a read-only container
         return cast(Loop, numba.njit(nogil=True)(loop))
     compile_for = dispatcher.compile
 
     def compile_alone(signature: Any) -> Any:
-        with lock, event.install_listener("numba:compile", _first):
+        with _alone(lock), event.install_listener("numba:compile", _first):
             return compile_for(signature)
 
     dispatcher.compile = compile_alone
@@ -59,31 +60,20 @@ def _locks() -> Path:
     return directory
 
 
-class _CompilingLock:
-    """A lock for one thread of one process. In one process there is one for all loops, as numba compiles one at a time.
+_threads = threading.RLock()
+"""numba compiles one loop of a process at a time, and inside it those that it calls."""
 
-    Re-entrant: a loop may call itself. One that calls another takes the other's as well; no two call each other.
-    """
 
-    _threads = threading.RLock()
-
-    def __init__(self, loop: str) -> None:
-        self._file = _locks() / f"{loop}.lock"
-        self._depth = 0
-        self._lock = -1
-
-    def __enter__(self) -> None:
-        self._threads.acquire()
-        if self._depth == 0:
-            self._lock = os.open(self._file, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-            fcntl.flock(self._lock, fcntl.LOCK_EX)
-        self._depth += 1
-
-    def __exit__(self, *_: object) -> None:
-        self._depth -= 1
-        if self._depth == 0:
-            os.close(self._lock)
-        self._threads.release()
+@contextmanager
+def _alone(file: Path) -> Iterator[None]:
+    """One thread of one process at a time. No loop calls itself: it would wait for its own lock."""
+    with _threads:
+        lock = os.open(file, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
 
 class _First(event.Listener):

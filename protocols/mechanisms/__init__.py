@@ -2,9 +2,9 @@
 
 from protocols.mechanisms.catalogue import NAMES, RECORDS, fitting
 from protocols.mechanisms.channels import MatrixChannel, SupportChannel
-from protocols.mechanisms.encodings import Direct, Encoding, bit_flip
+from protocols.mechanisms.encodings import Direct, Encoding, Unary, bit_flip
 from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Hashed
+from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.mechanism import Calibration, Channel
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.displacement import PlanarRound, moved

@@ -176,14 +176,3 @@ class MatrixChannel:
     def joint(self, frequencies: Floats) -> Floats:
         """The chance that one report supports both i and j: it supports one value."""
         return np.diag(self.support(frequencies))
-
-
-def variance_at_zero(channel: object) -> float:
-    """The mean of a channel's variance at frequency 0, by which mechanisms are compared.
-
-    >>> from protocols.mechanisms.rounds import grr
-    >>> round(variance_at_zero(SupportChannel(10, grr(10, 1.0), exclusive=True)), 3)
-    3.63
-    """
-    assert isinstance(channel, SupportChannel), "only affine channels are compared"
-    return float(channel.variance(np.zeros(channel.k)).mean())

@@ -22,7 +22,7 @@ from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, co
 from protocols.mechanisms.channels import Among, Together
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round, width_law
 from protocols.randomness.keystream import Draws
-from protocols.randomness.sampling import Rows, Table, eight_bits
+from protocols.randomness.sampling import Table, eight_bits
 
 Tables = tuple[Words, ...]  # the integers of samplers, which a survey's fingerprint covers
 FakeKind = Literal["zero", "bare", "noisy"]
@@ -33,18 +33,19 @@ one."""
 class Encoding(ABC):
     """What an encoding does. `traits` are what a device keeps for life (its hash, its buckets), or None.
 
-    What is not abstract holds for encodings whose memo has the layout of the answer, that have no lifelong traits, and
-    whose answers are not told apart by how many values they support.
+    What is not abstract holds for encodings that have no lifelong traits, and whose answers are not told apart by how
+    many values they support.
     """
 
+    kind: str
+    """Its name, as devices read it, and those of its own parameters."""
+    parameters: tuple[str, ...] = ()
     k: int
     several: int = 1
     """Of how many elements a device draws the one that it answers about: the size to which its set is padded."""
     exclusive = False
     lifelong = False
     """Whether devices have traits."""
-    memoisable = True
-    """Whether answers can be memos: a trait that is new in every answer would be kept for life."""
 
     @property
     def trait_count(self) -> int:
@@ -72,13 +73,18 @@ class Encoding(ABC):
         return f"L = {self.several}" if self.several > 1 else ""
 
     @property
-    @abstractmethod
     def terms(self) -> dict[str, int | str]:
-        """Its kind and its own parameter, as devices read them."""
+        """Its kind and its own parameters, as devices read them."""
+        return {"kind": self.kind, **{name: getattr(self, name) for name in self.parameters}}
+
+    @property
+    @abstractmethod
+    def inner(self) -> "Plain":
+        """By which cells are memoised and perturbed: most encodings are their own."""
 
     @property
     def memo(self) -> Layout:
-        return self.answer
+        return self.inner.answer
 
     @property
     @abstractmethod
@@ -104,37 +110,11 @@ class Encoding(ABC):
         """The integers that `traits` draws with."""
         return ()
 
-    @abstractmethod
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
-        """The integers that `memoise` draws with, or `hide` with fakes of this kind."""
-
-    @abstractmethod
-    def report_tables(self, noise: Round) -> Tables:
-        """The integers that `perturb` draws with."""
-
     def traits(self, draws: Draws) -> Traits:
         return None
 
     def cells(self, values: Values, traits: Traits) -> Values:
         return values
-
-    @abstractmethod
-    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        """Round 1: cells encoded, with noise."""
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        """Round 1 of the truth where the attribute is the device's own, and of a fake elsewhere (PROTOCOLS 4).
-
-        `fakes` is the distribution of fake values; None for zero vectors. A hash or buckets would show which attribute
-        is sampled.
-        """
-        raise TypeError("this encoding has no fakes; use smp or spl")
-
-    @abstractmethod
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        """Round 2."""
 
     def finish(self, column: Column, traits: Traits) -> Column:
         return column
@@ -146,28 +126,26 @@ class Encoding(ABC):
     def reordered_traits(self, traits: Traits, order: Whole) -> Traits:
         return traits
 
-    @abstractmethod
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts: ...
+    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
+        """How many answers of each group support each value."""
+        counted = count_bits if isinstance(self.answer, PackedBits) else count_symbols
+        return counted(answers, groups, size, self.k)
 
     @property
     def widths(self) -> int:
-        """How many cells `count_widths` has: k + 1, or 0 where every answer supports one value."""
-        return 0
+        """How many cells `count_widths` has: 0 where every answer supports one value, or nearly all as many."""
+        return self.k + 1
 
     def count_widths(self, answers: Column) -> Counts:
         """How many answers support 0, 1 .. k values."""
-        return np.zeros(0, dtype=np.int64)
+        return count_ones(answers, self.k)
 
     def width_laws(self, flip: Flip, own: float) -> Floats:
         """The chances that an honest answer supports 0, 1 .. k values, in rows: the law of a survey is a mixture.
 
         One row where the law does not depend on the value. With chance `own`, the answer is about a value at all.
         """
-        return np.zeros((0, self.k + 1))
-
-    @abstractmethod
-    def memo_differs(self, first: Flip) -> float:
-        """The chance that the memos of two values of a device differ, after this round."""
+        return width_law(self.k, self.most, own * (self.most / self.k), flip)[None, :]
 
     def answers_by_value(self, noise: Round) -> Floats | None:
         """If every answer shows a trait of its own: the chance of each answer, by the value; else None."""
@@ -180,23 +158,75 @@ class Encoding(ABC):
         """
         return None
 
-    @abstractmethod
     def forged(self, targets: Places) -> tuple[float, float]:
         """How many of some values an answer supports: at most, and on average over all answers that are possible."""
+        return float(min(len(targets), self.most)), len(targets) / (self.k if self.exclusive else 2)
+
+
+class Plain(Encoding):
+    """One without traits."""
+
+    @property
+    def inner(self) -> "Plain":
+        return self
+
+    @abstractmethod
+    def memo_tables(self, noise: Round, bare: Floats | None = None) -> Tables:
+        """The integers that `memoise` draws with, or where bare fakes have this distribution, `Direct.hide`."""
+
+    def report_tables(self, noise: Round) -> Tables:
+        """The integers that `perturb` draws with."""
+        return self.memo_tables(noise)
+
+    @abstractmethod
+    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
+        """Round 1: cells encoded, with noise."""
+
+    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
+        """Round 2: of symbols like round 1."""
+        return self.memoise(memo, noise, draws)
+
+
+class ByHash(Encoding):
+    """A value is hashed to one of g symbols by one of a public family of hashes; an answer is `hash * g + symbol`.
+
+    Any two values are sent together by exactly 1/g of the family, so a wrong value is supported with probability 1/g.
+    """
+
+    g: int
+    parameters = ("g",)
+
+    @property
+    @abstractmethod
+    def digits(self) -> int:
+        """Of base g, in which hashes are written."""
+
+    @property
+    def family(self) -> int:
+        return int(self.g**self.digits)
+
+    @property
+    def detail(self) -> str:
+        return f"g = {self.g}"
+
+    @property
+    def answer(self) -> Symbols:
+        return Symbols(self.family * self.g)
+
+    def seen(self, flip: Flip) -> Flip:
+        return Flip(flip.p, 1 / self.g)
 
 
 @dataclass(frozen=True)
-class Direct(Encoding):
+class Direct(Plain):
     """The value is the symbol."""
 
     k: int
     several: int = field(default=1, kw_only=True)
+    kind = "direct"
     exclusive = True
     most = 1
-
-    @property
-    def terms(self) -> dict[str, int | str]:
-        return {"kind": "direct"}
+    widths = 0
 
     @property
     def answer(self) -> Symbols:
@@ -204,67 +234,40 @@ class Direct(Encoding):
 
     def best_likelihoods(self, noise: Round) -> float:
         if isinstance(noise, MatrixRound):
-            return float(noise.matrix.max(axis=0).sum())
+            return noise.best_guesses
         return self.k * noise.p
 
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+    def memo_tables(self, noise: Round, bare: Floats | None = None) -> Tables:
         if isinstance(noise, MatrixRound):
-            return (_rows(noise).integers,)
-        drawn = None if fakes is None else tuple(fakes.tolist())
-        if drawn is not None and kind == "noisy":
-            return _shifts(self.k, noise.p, noise.q).integers, _table(drawn).integers
-        return (_shifts(self.k, noise.p, noise.q, drawn).integers,)
-
-    def report_tables(self, noise: Round) -> Tables:
-        return self.memo_tables(noise)
+            return (noise.table,)
+        return (_shifts(self.k, noise.p, noise.q, None if bare is None else tuple(bare.tolist())).integers,)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         if isinstance(noise, MatrixRound):
-            return _rows(noise).sample(cells, draws).astype(self.memo.dtype, copy=False)
+            return noise.sample(cells, draws).astype(self.memo.dtype, copy=False)
         # Noise is a shift: by 0 with p, by each other amount with q. So one table serves all values.
         return self._shifted(cells, _shifts(self.k, noise.p, noise.q).sample(draws))
 
     def _shifted(self, cells: Values, shifts: Column) -> Column:
         return np.asarray((cells.astype(np.int64) + shifts) % self.k, dtype=shifts.dtype)
 
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        """A bare fake is a shift of 0 by the fake value; a noisy one is shifted like a true value."""
-        if fakes is None or isinstance(noise, MatrixRound):
-            raise ValueError("a direct encoding fakes with values, under noise that is the same for all of them")
-        if kind == "noisy":
-            return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
+    def hide(self, cells: Values, own: Mask, bare: Floats, noise: Flip, draws: Draws) -> Column:
+        """Round 1 of the device's own attribute; elsewhere a bare fake, which is a shift of 0 by the fake value."""
         exempt = np.zeros(len(own), dtype=np.int64), ~own
-        table = _shifts(self.k, noise.p, noise.q, tuple(fakes.tolist()))
+        table = _shifts(self.k, noise.p, noise.q, tuple(bare.tolist()))
         return self._shifted(cells * own, table.sample(draws, exempt=exempt))
-
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        return self.memoise(memo, noise, draws)
-
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
-        return count_symbols(answers, groups, size, self.k)
-
-    def memo_differs(self, first: Flip) -> float:
-        return 1 - (2 * first.p * first.q + (self.k - 2) * first.q**2)
 
     def reordered(self, memo: Column, order: Whole) -> Column:
         return order[memo].astype(memo.dtype)
 
-    def forged(self, targets: Places) -> tuple[float, float]:
-        return 1.0, len(targets) / self.k
-
 
 @dataclass(frozen=True)
-class Unary(Encoding):
+class Unary(Plain):
     """The value is the one bit set among k."""
 
     k: int
     several: int = field(default=1, kw_only=True)
-
-    @property
-    def terms(self) -> dict[str, int | str]:
-        return {"kind": "unary"}
+    kind = "unary"
 
     @property
     def answer(self) -> PackedBits:
@@ -276,10 +279,9 @@ class Unary(Encoding):
         silent = (1 - flip.q) ** self.k  # the chance that no bit is set if none is set in the truth
         return flip.p / flip.q * (1 - silent) + (1 - flip.p) / (1 - flip.q) * silent
 
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+    def memo_tables(self, noise: Round, bare: Floats | None = None) -> Tables:
         flip = bit_flip(noise)
-        drawn = () if fakes is None else (_table(tuple(fakes.tolist())).integers,)
-        return (eight_bits(flip.q, flip.p).integers, *drawn)
+        return (eight_bits(flip.q, flip.p).integers,)
 
     def report_tables(self, noise: Round) -> Tables:
         flip = bit_flip(noise)
@@ -287,17 +289,10 @@ class Unary(Encoding):
         return (eight_bits(flip.q).integers, *ones)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        return self._one_hot(cells, cells < self.k, noise, draws)
-
-    def hide(
-        self, cells: Values, own: Mask, kind: FakeKind, fakes: Floats | None, noise: Round, draws: Draws
-    ) -> Column:
-        """A fake is the vector of no value, or of a drawn one; either is perturbed like a true one."""
-        if kind == "zero":
-            return self._one_hot(cells, own, noise, draws)
-        if kind == "bare" or fakes is None:
-            raise ValueError("a fake of bits is perturbed like a true answer")
-        return self.memoise(_with_fakes(cells, own, fakes, draws), noise, draws)
+        """Every bit is 1 with probability q, except the cell's own, which is 1 with p; the cell k has none."""
+        flip = bit_flip(noise)
+        exempt = cells, cells < self.k
+        return eight_bits(flip.q, flip.p).sample(draws, self.answer.bytes, exempt, self.answer.spare)
 
     def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
         flip = bit_flip(noise)
@@ -306,39 +301,9 @@ class Unary(Encoding):
             flips ^= memo & (flips ^ ~eight_bits(flip.p).sample(draws.fork(1), self.answer.bytes))
         return memo ^ flips
 
-    def _one_hot(self, cells: Values, there: Mask, noise: Round, draws: Draws) -> Column:
-        """Every bit is 1 with probability q, except the cell's own (where `there`), which is 1 with p."""
-        flip = bit_flip(noise)
-        return eight_bits(flip.q, flip.p).sample(draws, self.answer.bytes, (cells, there), self.answer.spare)
-
-    @property
-    def widths(self) -> int:
-        return self.k + 1
-
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
-        return count_bits(answers, groups, size, self.k)
-
-    def count_widths(self, answers: Column) -> Counts:
-        return count_ones(answers, self.k)
-
-    def width_laws(self, flip: Flip, own: float) -> Floats:
-        return width_law(self.k, self.k, own, flip)[None, :]
-
-    def memo_differs(self, first: Flip) -> float:
-        own, other = drawn_alike(first)
-        return 1 - own**2 * other ** (self.k - 2)
-
     def reordered(self, memo: Column, order: Whole) -> Column:
         # `take` keeps each row together in memory; an index turns the table, and packing then takes four times as long
         return self.answer.pack(self.answer.unpack(memo).take(np.argsort(order), axis=1))
-
-    def forged(self, targets: Places) -> tuple[float, float]:
-        return float(len(targets)), len(targets) / 2
-
-
-def drawn_alike(first: Flip) -> tuple[float, float]:
-    """The chance that two memos have the same bit: one that one of both values sets, and one that neither does."""
-    return first.p * first.q + (1 - first.p) * (1 - first.q), first.q**2 + (1 - first.q) ** 2
 
 
 def bit_flip(noise: Round) -> Flip:
@@ -348,11 +313,6 @@ def bit_flip(noise: Round) -> Flip:
     return noise
 
 
-def _with_fakes(cells: Values, own: Mask, fakes: Floats, draws: Draws) -> Values:
-    """The device's own cell where the attribute is its own, elsewhere a drawn one."""
-    return np.where(own, cells, _table(tuple(fakes.tolist())).sample(draws.fork(2)))
-
-
 @lru_cache(maxsize=256)
 def _shifts(k: int, p: float, q: float, fakes: tuple[float, ...] | None = None) -> Table:
     truth = [p] + [q] * (k - 1)
@@ -360,10 +320,5 @@ def _shifts(k: int, p: float, q: float, fakes: tuple[float, ...] | None = None) 
 
 
 @lru_cache(maxsize=256)
-def _table(probabilities: tuple[float, ...]) -> Table:
+def table_of(probabilities: tuple[float, ...]) -> Table:
     return Table(probabilities)
-
-
-@lru_cache(maxsize=64)
-def _rows(blur: MatrixRound) -> Rows:
-    return Rows(blur.matrix)

@@ -22,32 +22,14 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Mask, Places, Values, Whole
-from protocols.arrays.columns import Symbols
 from protocols.mechanisms.channels import Among, Together
-from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, bit_flip
+from protocols.mechanisms.encodings import ByHash, Direct, Plain, Tables, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import uniform
 
 MOST_AT_ONCE = 1 << 20
 NEAR = 0.25
-
-
-def supports_of(answers: Column, g: int, digits: int, k: int) -> Counts:
-    """How many of some answers `hash * g + symbol` support each value 0 .. k - 1; ValueError if one is none.
-
-    >>> supports_of(np.array([0 * 2 + 0, 1 * 2 + 1], dtype=np.uint8), 2, 1, 2).tolist()
-    [1, 2]
-    """
-    supports = np.zeros(k, dtype=np.int64)
-    for start in range(0, len(answers), MOST_AT_ONCE):
-        part = answers[start : start + MOST_AT_ONCE]
-        sums = (_transformed(part, g, digits)[:k] + len(part)) / g
-        nearest = np.rint(sums)
-        if np.abs(sums - nearest).max() > NEAR:
-            raise ArithmeticError("supports are not near whole numbers: the Fourier transform is not exact enough")
-        supports += nearest.astype(np.int64)
-    return supports
 
 
 def _transformed(answers: Column, g: int, digits: int) -> Floats:
@@ -70,12 +52,11 @@ def _transformed(answers: Column, g: int, digits: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class FreshHash(Encoding):
+class FreshHash(ByHash, Plain):
     """A value is hashed to one of g symbols, g a prime, by a hash that is drawn for the report (PROTOCOLS 2, OLH).
 
     A value is its number in digits of base g, a hash is as many digits, and it sends the value to their inner product
-    modulo g. Any two values are sent together by exactly 1/g of all hashes, so a wrong value is supported with
-    probability exactly 1/g. An answer is the symbol `hash * g + y`.
+    modulo g.
 
     >>> FreshHash(1_000_000, 3).digits, FreshHash(1_000_000, 3).answer.bits
     (13, 23)
@@ -83,7 +64,8 @@ class FreshHash(Encoding):
 
     k: int
     g: int
-    memoisable = False
+    kind = "fresh"
+    widths = 0
 
     @cached_property
     def digits(self) -> int:
@@ -92,22 +74,6 @@ class FreshHash(Encoding):
         while self.g**digits < self.k:
             digits += 1
         return digits
-
-    @property
-    def family(self) -> int:
-        return int(self.g**self.digits)
-
-    @property
-    def detail(self) -> str:
-        return f"g = {self.g}"
-
-    @property
-    def terms(self) -> dict[str, int | str]:
-        return {"kind": "fresh", "g": self.g}
-
-    @property
-    def answer(self) -> Symbols:
-        return Symbols(self.family * self.g)
 
     def hashed(self, hashes: Whole, values: Values) -> Whole:
         """Where hashes send values; arrays of any shapes that fit one another.
@@ -121,42 +87,34 @@ class FreshHash(Encoding):
             sums += x.astype(np.int64) * v
         return np.asarray(sums % self.g)
 
-    def seen(self, flip: Flip) -> Flip:
-        return Flip(flip.p, 1 / self.g)
-
     def together(self, flip: Flip) -> Together:
         """Two values are supported together by 1/g^2 of the answers, and by p/g if the truth is on the line of both.
 
         The line of u and w has the values u + c (w - u), digit by digit. A hash that sends two of its values together
         sends all of them together.
         """
-        alone, more = self._pair(flip)
+        alone = 1 / self.g**2
 
         def joint(values: Floats, places: Places) -> Floats:
             u, w = np.meshgrid(places, places, indexing="ij")
             on_line = sum(self._share(values, self._on_line(u, w, c)) for c in range(self.g))
-            return np.asarray(alone + more * on_line)
+            return np.asarray(alone + (flip.p / self.g - alone) * on_line)
 
         return joint
 
     def among(self, flip: Flip) -> Among:
-        """Over a group: how much of all values lies on the lines of any two of its members.
+        """Over a group: the mean square of how many members an answer supports, less the mean.
 
-        It follows from how often a hash sends a value and two members together: all hashes if the three are one,
-        1/g of them if they are on a line, 1/g^2 if they are not.
+        An answer with the hash x and the symbol y has a chance that is linear in the share of values that x sends to y.
+        Pairs of members are sent together by all hashes if they are one, and by 1/g of them if not.
         """
-        alone, more = self._pair(flip)
 
         def total(values: Floats, group: Mask) -> float:
-            size = int(group.sum())
-            pairs = size * (size - 1)
-            if self.g == 2 or pairs == 0:  # nothing else is on a line of two values
-                return pairs * alone + more * 2 * (size - 1) * float(values[group].sum())
-            inside, mass = float(values[group].sum()), float(values.sum())
-            one, line, plane = (self.family / divisor - 1 for divisor in (1, self.g, self.g**2))  # hashes but 0
-            rest = inside * one + (size * mass - inside) * line + pairs * mass * plane
-            found = (self.g - 1) * self._sent_together(values, group)
-            return pairs * alone + more * (found - rest) / (line - plane)
+            size, inside, mass = int(group.sum()), float(values[group].sum()), float(values.sum())
+            least = mass * flip.q + (1 - mass) / self.g  # the chance of a symbol to which no value is sent
+            together = (mass * size**2 + (self.g - 1) * self._sent_together(values, group)) / self.family
+            seen = self.seen(flip)
+            return least * size * (1 + (size - 1) / self.g) + flip.gain * together - seen.q * size - seen.gain * inside
 
         return total
 
@@ -170,11 +128,8 @@ class FreshHash(Encoding):
         reached = self.g - lacking / self.family
         return float(reached * flip.p + (self.g - reached) * flip.q)
 
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
+    def memo_tables(self, noise: Round, bare: Floats | None = None) -> Tables:
         return uniform(self.g).integers, *Direct(self.g).memo_tables(noise)
-
-    def report_tables(self, noise: Round) -> Tables:
-        raise TypeError(NO_MEMO)
 
     def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
         """The only round: a hash, digit by digit, and the noise on the symbol that it sends the value to."""
@@ -184,18 +139,26 @@ class FreshHash(Encoding):
         symbols = Direct(self.g).memoise(self.hashed(hashes, cells), noise, draws)
         return (hashes * self.g + symbols).astype(self.answer.dtype)
 
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        raise TypeError(NO_MEMO)
-
     def supports(self, answers: Column) -> Counts:
-        """How many of some answers support each value. It takes as long for a million of them as for one."""
-        return supports_of(answers, self.g, self.digits, self.k)
+        """How many of some answers support each value; ValueError if one is none.
+
+        It takes as long for a million of them as for one.
+
+        >>> FreshHash(2, 2).supports(np.array([0 * 2 + 0, 1 * 2 + 1], dtype=np.uint8)).tolist()
+        [1, 2]
+        """
+        supports = np.zeros(self.k, dtype=np.int64)
+        for start in range(0, len(answers), MOST_AT_ONCE):
+            part = answers[start : start + MOST_AT_ONCE]
+            sums = (_transformed(part, self.g, self.digits)[: self.k] + len(part)) / self.g
+            nearest = np.rint(sums)
+            if np.abs(sums - nearest).max() > NEAR:
+                raise ArithmeticError("supports are not near whole numbers: the Fourier transform is not exact enough")
+            supports += nearest.astype(np.int64)
+        return supports
 
     def count(self, answers: Column, groups: Whole, size: int) -> Counts:
         return np.stack([self.supports(answers[groups == group]) for group in range(size)])
-
-    def memo_differs(self, first: Flip) -> float:
-        raise TypeError(NO_MEMO)
 
     def answers_by_value(self, noise: Round) -> Floats:
         flip, (hashes, symbols) = bit_flip(noise), np.divmod(np.arange(self.answer.count), self.g)
@@ -220,10 +183,6 @@ class FreshHash(Encoding):
 
     def forged(self, targets: Places) -> tuple[float, float]:
         return float(len(targets)), len(targets) / self.g
-
-    def _pair(self, flip: Flip) -> tuple[float, float]:
-        """How often two values are supported together, and how much more often if the truth is on their line."""
-        return 1 / self.g**2, flip.p / self.g - 1 / self.g**2
 
     def _on_line(self, u: Whole, w: Whole, c: int | Whole) -> Whole:
         point, power = np.zeros_like(u), 1
@@ -257,4 +216,3 @@ class FreshHash(Encoding):
 
 HASHES_AT_ONCE = 1 << 14
 FEW_ANSWERS, FEW_CELLS = 1024, 1 << 17
-NO_MEMO = "a hash that is new in every report leaves nothing to memoise"

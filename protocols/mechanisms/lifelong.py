@@ -4,7 +4,6 @@ Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
 Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
 """
 
-from abc import abstractmethod
 from dataclasses import dataclass
 from functools import cached_property
 from math import comb
@@ -12,56 +11,26 @@ from math import comb
 import numpy as np
 
 from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
-from protocols.arrays.columns import Layout, PackedBits, Symbols, count_bits, count_ones, count_symbols
+from protocols.arrays.columns import PackedBits, count_symbols
 from protocols.mechanisms.channels import Together, independent
-from protocols.mechanisms.encodings import Direct, Encoding, FakeKind, Tables, Unary, bit_flip, drawn_alike
-from protocols.mechanisms.rounds import Flip, Round, width_law
+from protocols.mechanisms.encodings import ByHash, Direct, Encoding, Tables, Unary, bit_flip
+from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
 
 
-class Lifelong(Encoding):
-    """What both share: a cell is memoised and perturbed by an encoding without traits, `inner`."""
-
-    lifelong = True
-
-    @property
-    @abstractmethod
-    def inner(self) -> Direct | Unary: ...
-
-    @property
-    def memo(self) -> Layout:
-        return self.inner.answer
-
-    @property
-    def widths(self) -> int:
-        return self.k + 1
-
-    def memo_tables(self, noise: Round, kind: FakeKind | None = None, fakes: Floats | None = None) -> Tables:
-        return self.inner.memo_tables(noise, kind, fakes)
-
-    def report_tables(self, noise: Round) -> Tables:
-        return self.inner.report_tables(noise)
-
-    def memoise(self, cells: Values, noise: Round, draws: Draws) -> Column:
-        return self.inner.memoise(cells, noise, draws)
-
-    def perturb(self, memo: Column, noise: Round, draws: Draws) -> Column:
-        return self.inner.perturb(memo, noise, draws)
-
-
 @dataclass(frozen=True)
-class Hashed(Lifelong):
+class Hashed(ByHash):
     """A value is hashed to one of g symbols by a hash the device keeps for life (PROTOCOLS 5, LOLOHA).
 
     The public family is an orthogonal array: hash number x, read as digits over the prime field of g, maps value i to
-    the inner product of x with the i-th projective point. Any two values are sent together by exactly 1/g of the
-    family, so a wrong value is supported with probability exactly 1/g, with no more than 256 hashes. An answer is the
-    symbol `hash * g + y`.
+    the inner product of x with the i-th projective point. There are no more than 256 hashes.
     """
 
     k: int
     g: int
+    kind = "hashed"
+    lifelong = True
 
     @property
     def inner(self) -> Direct:
@@ -81,24 +50,8 @@ class Hashed(Lifelong):
         return next(m for m in range(8, 0, -1) if self.g**m <= 256)
 
     @property
-    def family(self) -> int:
-        return int(self.g**self.digits)
-
-    @property
     def states(self) -> int:
         return min(self.g, self.k)
-
-    @property
-    def detail(self) -> str:
-        return f"g = {self.g}"
-
-    @property
-    def terms(self) -> dict[str, int | str]:
-        return {"kind": "hashed", "g": self.g}
-
-    @property
-    def answer(self) -> Symbols:
-        return Symbols(self.family * self.g)
 
     @cached_property
     def sent(self) -> Whole:
@@ -107,9 +60,6 @@ class Hashed(Lifelong):
         leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
         points = every[leading == 1][: self.k]
         return np.asarray(every @ points.T % self.g, dtype=np.int64)
-
-    def seen(self, flip: Flip) -> Flip:
-        return Flip(flip.p, 1 / self.g)
 
     def together(self, flip: Flip) -> Together:
         """Two values are supported together when a hash sends both to the answer: averaged over the family.
@@ -166,9 +116,6 @@ class Hashed(Lifelong):
         laws = [np.bincount(self.width_of, chances[:, value].ravel(), self.k + 1) for value in range(self.k)]
         return np.unique(np.round(laws, 15), axis=0)
 
-    def memo_differs(self, first: Flip) -> float:
-        return (1 - 1 / self.g) * self.inner.memo_differs(first)
-
     def forged(self, targets: Places) -> tuple[float, float]:
         sent = self.sent[:, targets]
         best = max((sent == symbol).sum(axis=1).max() for symbol in range(self.g))
@@ -176,7 +123,7 @@ class Hashed(Lifelong):
 
 
 @dataclass(frozen=True)
-class Buckets(Lifelong):
+class Buckets(Encoding):
     """A device answers for d of the k values, the same d for life (PROTOCOLS 5, dBitFlipPM).
 
     What is memoised is which of its d values it has, or none of them: d + 1 cells. The answer is a vector of k bits in
@@ -185,6 +132,9 @@ class Buckets(Lifelong):
 
     k: int
     d: int
+    kind = "buckets"
+    lifelong = True
+    parameters = ("d",)
 
     @property
     def inner(self) -> Unary:
@@ -205,10 +155,6 @@ class Buckets(Lifelong):
     @property
     def detail(self) -> str:
         return f"d = {self.d}"
-
-    @property
-    def terms(self) -> dict[str, int | str]:
-        return {"kind": "buckets", "d": self.d}
 
     @property
     def answer(self) -> PackedBits:
@@ -256,25 +202,9 @@ class Buckets(Lifelong):
         np.put_along_axis(bits, np.asarray(traits), self.inner.answer.unpack(column), axis=1)
         return self.answer.pack(bits)
 
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
-        return count_bits(answers, groups, size, self.k)
-
-    def count_widths(self, answers: Column) -> Counts:
-        return count_ones(answers, self.k)
-
-    def width_laws(self, flip: Flip, own: float) -> Floats:
-        return width_law(self.k, self.d, own * self.d / self.k, flip)[None, :]
-
     @property
     def sent(self) -> Whole:
         raise TypeError("there are too many sets of buckets to go through")
-
-    def memo_differs(self, first: Flip) -> float:
-        (own, other), ways = drawn_alike(first), comb(self.k, self.d)
-        neither = comb(self.k - 2, self.d) / ways
-        both = comb(self.k - 2, self.d - 2) / ways if self.d > 1 else 0.0
-        alike = both * own**2 * other ** max(0, self.d - 2) + (1 - both - neither) * own * other ** (self.d - 1)
-        return 1 - neither - alike
 
     def forged(self, targets: Places) -> tuple[float, float]:
         return float(min(len(targets), self.d)), len(targets) / 2 * self.d / self.k

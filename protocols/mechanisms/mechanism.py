@@ -38,10 +38,6 @@ class Mechanism:
     second: Round | None = None
 
     @property
-    def k(self) -> int:
-        return self.encoding.k
-
-    @property
     def one_report(self) -> Round:
         """Both rounds as one."""
         if self.second is None:
@@ -59,11 +55,11 @@ class Mechanism:
 
     def memoise(self, cells: Values, draws: Draws) -> Column:
         """Round 1 over cells."""
-        return self.encoding.memoise(cells, self.first, draws)
+        return self.encoding.inner.memoise(cells, self.first, draws)
 
     def report(self, memo: Column, draws: Draws) -> Column:
         """Round 2 over memos; without one, the memo is the report."""
-        return memo if self.second is None else self.encoding.perturb(memo, self.second, draws)
+        return memo if self.second is None else self.encoding.inner.perturb(memo, self.second, draws)
 
     def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
         """The channel of one report; `share` and `fake` as in SupportChannel."""
@@ -84,7 +80,7 @@ class Mechanism:
         together, among = encoding.together(noise), encoding.among(noise)
         seen, several = encoding.seen(noise), encoding.several
         slots = several if encoding.exclusive and encoding.lifelong else 0
-        return SupportChannel(self.k, seen, encoding.exclusive, share, fake, together, among, several, slots)
+        return SupportChannel(encoding.k, seen, encoding.exclusive, share, fake, together, among, several, slots)
 
 
 Builder = Callable[[int, Budget, int | None], Mechanism]

@@ -18,22 +18,14 @@ MAX_VALUES = 1 << 16
 """How many values a mechanism takes, unless its record says another number."""
 
 
-@dataclass(frozen=True)
-class Chooser:
-    """A name that a survey may write instead of a mechanism: of those it may choose, the smallest variance wins."""
-
-    name: str
-    summary: str
-
-
-AUTO = Chooser(
-    "auto",
-    "of the direct and the unary mechanism that fit, the one with the smaller error among those that link no reports "
-    "in a crowd of `devices` and, under rs+rfd, do not show which attribute is true; above 65,536 values olh",
-)
-ADP = Chooser("adp", "auto by its name in the literature; under rs+fd it may choose oue-z")
-ALLOMFREE = Chooser("allomfree", "auto by its name in the literature")
-CHOOSERS = {chooser.name: chooser for chooser in (AUTO, ADP, ALLOMFREE)}
+AUTO = "auto"
+CHOOSERS = {
+    AUTO: "of the direct and the unary mechanism that fit, the one with the smaller error among those that link no "
+    "reports in a crowd of `devices` and, under rs+rfd, do not show which attribute is true; above 65,536 values olh",
+    "adp": "auto by its name in the literature; under rs+fd it may choose oue-z",
+    "allomfree": "auto by its name in the literature",
+}
+"""Names that a survey may write instead of a mechanism: of those it may choose, the smallest variance wins."""
 
 EVERY_CHOOSER: Mapping[str, tuple[Use, ...]] = dict.fromkeys(CHOOSERS, USES)
 """Every chooser may choose the mechanism, wherever it fits."""

@@ -16,8 +16,10 @@ from math import inf, log, log1p
 
 import numpy as np
 
-from protocols.arrays.aliases import Floats
+from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.mechanisms.portable import exp, expm1
+from protocols.randomness.keystream import Draws
+from protocols.randomness.sampling import invert, row_cuts
 
 IMPOSSIBLE = -100.0  # ln of a probability that 64 random bits never draw; taken as 0, which avoids denormal numbers
 
@@ -60,6 +62,20 @@ class MatrixRound:
             return self.known_logs
         with np.errstate(divide="ignore"):
             return np.log(self.matrix)
+
+    @cached_property
+    def table(self) -> Words:
+        """The integers that it draws with: one row, or one for each input."""
+        return row_cuts(self.matrix)
+
+    def sample(self, inputs: Whole, draws: Draws) -> Column:
+        """The output of each input."""
+        return invert(self.table, inputs, draws.blocks(1).view("<u8")[:, 0])
+
+    @property
+    def best_guesses(self) -> float:
+        """The sum over all outputs of the largest chance that any input gives them."""
+        return float(self.matrix.max(axis=0).sum())
 
     @cached_property
     def rising(self) -> bool:

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Counts, Floats, Places, Traits, Values, Whole
-from protocols.arrays.columns import Symbols, count_symbols
-from protocols.mechanisms.encodings import Direct, Tables, bit_flip
-from protocols.mechanisms.lifelong import Lifelong
+from protocols.arrays.aliases import Column, Floats, Traits, Values, Whole
+from protocols.arrays.columns import Symbols
+from protocols.mechanisms.encodings import Direct, Encoding, Tables, bit_flip
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below
@@ -32,7 +31,7 @@ def above(numbers: int, slots: int) -> Floats:
 
 
 @dataclass(frozen=True)
-class Threshold(Lifelong):
+class Threshold(Encoding):
     """A number is the set of the slots that it is above, as a padded set has it: k is twice the slots.
 
     Element i says that the number is above slot i, element i + k/2 that it is not. A device answers about one slot.
@@ -45,6 +44,8 @@ class Threshold(Lifelong):
     k: int
     numbers: int
     several: int
+    kind = "threshold"
+    lifelong = True
     exclusive = True
     most = 1
     widths = 0
@@ -64,7 +65,7 @@ class Threshold(Lifelong):
 
     @property
     def terms(self) -> dict[str, int | str]:
-        return {"kind": "threshold", "slots": self.several}
+        return {"kind": self.kind, "slots": self.several}
 
     @property
     def answer(self) -> Symbols:
@@ -90,16 +91,6 @@ class Threshold(Lifelong):
         slot = np.asarray(traits) // (self.numbers - 1)
         return np.asarray(slot + (1 - column.astype(np.int64)) * self.several, dtype=self.answer.dtype)
 
-    def count(self, answers: Column, groups: Whole, size: int) -> Counts:
-        return count_symbols(answers, groups, size, self.k)
-
-    def memo_differs(self, first: Flip) -> float:
-        """Of two numbers that are drawn evenly and differ, a threshold is between them as often as they are apart."""
-        return (self.numbers + 1) / (3 * (self.numbers - 1)) * self.inner.memo_differs(first)
-
     @property
     def sent(self) -> Whole:
         raise TypeError("answers do not show the threshold")
-
-    def forged(self, targets: Places) -> tuple[float, float]:
-        return 1.0, len(targets) / self.k

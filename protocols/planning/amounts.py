@@ -9,7 +9,7 @@ from protocols.errors import SurveyError
 from protocols.mechanisms.channels import SupportChannel
 from protocols.question import Question
 from protocols.scheme import Scheme
-from protocols.survey.thresholds import check_thresholds
+from protocols.survey.thresholds import Thresholds, check_thresholds
 
 MOST_VALUES = 1024  # of which all pairs are gone through
 
@@ -29,9 +29,9 @@ def mean_errors(scheme: Scheme, question: Question, devices: int) -> dict[str, f
     channel, reports = question.channel, devices * scheme.answering_share(question)
     if question.role != "amount" or not isinstance(channel, SupportChannel) or question.k > MOST_VALUES:
         return {}
-    if question.numeric:
-        first, last = (sum(question.sources[0].numbers[end]) / 2 for end in (0, -1))
-        return {question.label: (last - first) / (2 * channel.parts * channel.gain) / sqrt(reports)}
+    if isinstance(question.attribute, Thresholds):
+        low, high = map(question.attribute.numbers_at, (0, 1))
+        return {question.label: (high - low) / (2 * channel.parts * channel.gain) / sqrt(reports)}
     middles, even = np.array(question.attribute.numbers).mean(axis=1), np.full(question.k, 1 / question.k)
     supports = channel.support(even)
     spread = (channel.joint(even) - np.outer(supports, supports)) / channel.gain**2

@@ -39,25 +39,12 @@ class GuaranteePlan(PlanModel):
 def guarantee_plan(scheme: Scheme) -> GuaranteePlan:
     """The guarantees of a compiled survey."""
     survey, promise = scheme.survey, scheme.guarantees
-    repeats, free = survey.longitudinal, promise.without_cap
+    repeats, text = survey.longitudinal, budgets_in_words(survey)
     return GuaranteePlan(
-        declared=_declared(scheme),
-        per_report=promise.per_report,
-        per_window=promise.per_window,
+        declared=f"{text}, guarantee: {survey.guarantee}" if scheme.questions[0].faked else text,
         constant={t: promise.constant(t) for t in LINKED},
-        for_ever=promise.for_ever,
-        per_additional_value=promise.per_additional_value,
-        renaming=promise.renaming,
-        renaming_without_cap=free.renaming if free.values != promise.values else None,
         cells=dict(zip([q.name for q in scheme.questions], promise.values, strict=True)) if repeats else None,
-        any={t: promise.any(t) for t in ANY},
-        any_without_cap={t: free.any(t) for t in ANY} if survey.memo_cap == 1 else None,
         neighbours_per_report=promise.between_neighbours(1),
         neighbours_for_ever=promise.between_neighbours(inf) if repeats else {},
-        places=promise.of_places(ANY),
+        **promise.figures(ANY),
     )
-
-
-def _declared(scheme: Scheme) -> str:
-    text = budgets_in_words(scheme.survey)
-    return f"{text}, guarantee: {scheme.survey.guarantee}" if scheme.questions[0].faked else text

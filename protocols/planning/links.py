@@ -15,11 +15,9 @@ import numpy as np
 
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.catalogue import build
-from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.planning.precision import PlanModel
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
-from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey import DAY, NEVER, CalendarVisits, Survey, Visits
 from protocols.survey.model import MAX_EPS
@@ -85,7 +83,10 @@ def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> Crowd
     """What links the reports of a survey among `devices`; with alternatives, also what wider budgets would."""
     memoised = scheme.survey.longitudinal
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
-    alone = reports if len(reports) == len(scheme.questions) else evidence_alone(scheme)
+    alone = reports
+    if len(reports) < len(scheme.questions):  # what each attribute contributes, where a report answers all of them
+        traits = [Fraction(trait_values(q) * scheme.survey.one_in) for q in scheme.questions]
+        alone = [Evidence((q,), each, memoised) for q, each in zip(scheme.questions, traits, strict=True)]
     names = [question.name for question in scheme.questions]
     first = {_terms(one): one for one in reversed(alone)}  # of attributes that are asked alike
     link = {terms: _link(one, devices) for terms, one in first.items()}
@@ -115,13 +116,6 @@ def _terms(one: Evidence) -> tuple[Hashable, ...]:
     return *asked, shares, question.share, question.drawn, one.traits, one.memoised
 
 
-def evidence_alone(scheme: Scheme) -> list[Evidence]:
-    """What each attribute contributes, where a report answers all of them."""
-    survey = scheme.survey
-    traits = [Fraction(trait_values(q) * survey.one_in) for q in scheme.questions]
-    return [Evidence((q,), each, survey.longitudinal) for q, each in zip(scheme.questions, traits, strict=True)]
-
-
 def _link(one: Evidence, devices: int) -> LinkPlan:
     return LinkPlan(
         answer_bits=one.answer_bits,
@@ -141,22 +135,15 @@ def _wider(one: Evidence, devices: int) -> list[WiderPlan]:
         return found
     if isinstance(question.mechanism.first, MatrixRound) and question.k > CURVED:
         return found
-    for ratio in RATIOS:
-        budget = replace(question.budget, inf=ratio * question.budget.one)
+    budgets = {ratio: replace(question.budget, inf=ratio * question.budget.one) for ratio in RATIOS}
+    for ratio, budget in ((ratio, budget) for ratio, budget in budgets.items() if budget.inf <= MAX_EPS):
         with suppress(InfeasibleError):
-            other = replace(one, questions=(_with_budget(question, budget),))
+            mechanism = build(question.mechanism.name, question.k, budget, question.attribute.parameter)
+            other = replace(one, questions=(replace(question, mechanism=mechanism, budget=budget),))
             found.append(
                 WiderPlan(ratio=ratio, eps_inf=budget.inf, bits=other.bits, first_guess=other.first_guess(devices))
             )
     return found
-
-
-def _with_budget(question: Question, budget: Budget) -> Question:
-    """The same mechanism at another budget, with the same parameter."""
-    if budget.inf > MAX_EPS:
-        raise InfeasibleError(f"eps_inf = {budget.inf:g} protects nothing", f"choose at most {MAX_EPS:g}")
-    mechanism = build(question.mechanism.name, question.k, budget, question.attribute.parameter)
-    return replace(question, mechanism=mechanism, budget=budget)
 
 
 def told_bits(visits: Visits, survey: Survey) -> tuple[float, float]:

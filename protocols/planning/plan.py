@@ -11,7 +11,7 @@ import numpy as np
 
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
-from protocols.mechanisms.channels import SupportChannel, variance_at_zero
+from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.places.displacement import moved
 from protocols.mechanisms.places.fitting import is_tight
 from protocols.mechanisms.places.rounds import PlanarChannel
@@ -183,7 +183,7 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
     affine = channel if isinstance(channel, SupportChannel) else None
     placed = isinstance(channel, PlanarChannel)
     rivals = {
-        label: variance_at_zero(rival.channel)
+        label: rival.variance
         for label, rival in ({} if placed or not alternatives else scheme.alternatives(question)).items()
         if isinstance(rival.channel, SupportChannel)
     }

@@ -224,7 +224,9 @@ def shares_plan(scheme: Scheme, devices: int, error: float, wanted: Mapping[str,
         return None
     errors = {question.name: wanted.get(question.name, error) for question in asked}
     left = sum(float(question.drawn) for question in asked)
-    needed = {q.name: _even_variance(q) * scheme.survey.one_in / errors[q.name] ** 2 / left for q in asked}
+    needed = {
+        q.name: mean_variance(q.channel, 1 / q.k) * scheme.survey.one_in / errors[q.name] ** 2 / left for q in asked
+    }
     total = sum(needed.values())
     return SharesPlan(
         questions=tuple(
@@ -242,7 +244,3 @@ def shares_plan(scheme: Scheme, devices: int, error: float, wanted: Mapping[str,
         ),
         devices_needed=ceil(total),
     )
-
-
-def _even_variance(question: Question) -> float:
-    return mean_variance(question.channel, 1 / question.k)

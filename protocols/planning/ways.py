@@ -38,7 +38,16 @@ class WayPlan(PlanModel):
 
 def ways(scheme: Scheme, devices: int) -> tuple[WayPlan, ...]:
     """The survey's own way and the others; those that its mechanisms or budgets do not allow are left out."""
-    return tuple(_way(one, devices, declared=one is scheme) for one in _schemes(scheme))
+    return tuple(
+        WayPlan(
+            terms=budgets_in_words(one.survey),
+            declared=one is scheme,
+            any={t: one.guarantees.any(t) for t in PERIODS},
+            errors={q.name: standard_error(one, q, devices, 0.0) for q in one.questions if not q.attribute.placed},
+            nowcasts=nowcast_errors(one, devices, DRIFT),
+        )
+        for one in _schemes(scheme)
+    )
 
 
 def budgets_in_words(survey: Survey) -> str:
@@ -88,13 +97,3 @@ def _as_used(attribute: Attribute, use: Use) -> Attribute:
     other = name.removeprefix("l-") if use == "one-shot" else f"l-{name}"
     known = other in RECORDS and RECORDS[other].fits(use)
     return attribute.model_copy(update={"mechanism": other if known else "auto", "parameter": None})
-
-
-def _way(scheme: Scheme, devices: int, declared: bool) -> WayPlan:
-    return WayPlan(
-        terms=budgets_in_words(scheme.survey),
-        declared=declared,
-        any={t: scheme.guarantees.any(t) for t in PERIODS},
-        errors={q.name: standard_error(scheme, q, devices, 0.0) for q in scheme.questions if not q.attribute.placed},
-        nowcasts=nowcast_errors(scheme, devices, DRIFT),
-    )

@@ -155,7 +155,7 @@ def memo_trackability(mechanism: Mechanism, t: float) -> float | None:
         max(_odds(share, _ratio(second.p, second.q, t)), _odds(share, _ratio(1 - second.p, 1 - second.q, t)))
         for share in (first.p, first.q)
     )
-    least_own = memo.count == mechanism.k  # of buckets a device may hold none with its value
+    least_own = memo.count == mechanism.encoding.k  # of buckets a device may hold none with its value
     return max(own + (memo.count - 1) * other, -inf if least_own else memo.count * other) + log(several)
 
 

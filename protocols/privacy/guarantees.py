@@ -4,7 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import ceil, inf
+from typing import Any
 
+from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
@@ -42,19 +44,16 @@ class Guarantees:
 
         With one_in they are the reports of t consecutive periods, as everywhere here.
         """
-        t = self._answers(t)
-        if not self._fresh:
-            losses = [loss(question.mechanism, t) for question in self.questions]
-        elif t == inf:
+        if self._fresh and t == inf:
             return stated("constant", inf, inf)
-        else:
-            losses = [t * loss(question.mechanism) for question in self.questions]
+        losses = self.per_attribute(t)
         if self._hides:
-            one = attribute_losses(self.questions, t, self._fresh)
-            return stated("constant", tuple_loss(self.questions, t, self._fresh), max(one))
-        memo_of_places = not self._fresh and t != inf
-        bound = any(_bits_of_sets(q) or (memo_of_places and q.attribute.placed) for q in self.questions)
-        return stated("constant", self._over_tuples(losses), max(losses), exact=not bound)
+            return stated("constant", tuple_loss(self.questions, self._answers(t), self._fresh), max(losses))
+        # Of bits of sets and of memos of places there are bounds: two sets lose less than two elements do.
+        bits_of_sets = any(q.sets and not q.mechanism.encoding.exclusive for q in self.questions)
+        memo_of_places = not self._fresh and t != inf and any(q.attribute.placed for q in self.questions)
+        exact = not bits_of_sets and not memo_of_places
+        return stated("constant", self._over_tuples(losses), max(losses), exact)
 
     @property
     def renaming(self) -> Loss | None:
@@ -87,6 +86,21 @@ class Guarantees:
         losses = [figure for figure, _ in found]
         exact = all(exact for _, exact in found) and (cap is None or cap >= t) and not self._sets
         return stated("any", self._over_tuples(losses), max(losses), exact)
+
+    def figures(self, linked: Sequence[int]) -> dict[str, Any]:
+        """What plans and results state, for so many linked reports; without the cap where that makes a difference."""
+        free = self.without_cap
+        return {
+            "per_report": self.per_report,
+            "per_window": self.per_window,
+            "for_ever": self.for_ever,
+            "per_additional_value": self.per_additional_value,
+            "renaming": self.renaming,
+            "renaming_without_cap": free.renaming if free.values != self.values else None,
+            "any": {t: self.any(t) for t in linked},
+            "any_without_cap": {t: free.any(t) for t in linked} if self.survey.memo_cap == 1 else None,
+            "places": self.of_places(linked),
+        }
 
     @cached_property
     def without_cap(self) -> "Guarantees":
@@ -129,20 +143,14 @@ class Guarantees:
 
     def per_attribute(self, t: float) -> tuple[float, ...]:
         """For each attribute the loss where only it differs, after t linked reports of constant values."""
-        t = self._answers(t)
         if self._hides:
-            return tuple(attribute_losses(self.questions, t, self._fresh))
-        if self._fresh:
-            return tuple(t * loss(question.mechanism) for question in self.questions)
-        return tuple(loss(question.mechanism, t) for question in self.questions)
+            return tuple(attribute_losses(self.questions, self._answers(t), self._fresh))
+        return tuple(self._linked(loss, question, t) for question in self.questions)
 
     def between_neighbours(self, t: float) -> dict[str, float]:
         """For ordered mechanisms: what one unit of distance costs, after t linked reports of constant values."""
-        t = self._answers(t)
         ordered = [q for q in self.questions if isinstance(q.mechanism.first, MatrixRound) and not q.attribute.placed]
-        if self._fresh:
-            return {question.name: t * neighbour_loss(question.mechanism) for question in ordered}
-        return {question.name: neighbour_loss(question.mechanism, t) for question in ordered}
+        return {question.name: self._linked(neighbour_loss, question, t) for question in ordered}
 
     def of_places(self, linked: Sequence[int] = (10, 100)) -> dict[str, tuple[PlaceLoss, ...]]:
         """By attribute: what is revealed about two positions, by how far they are apart.
@@ -188,6 +196,11 @@ class Guarantees:
             protected=one <= NOT_PROTECTED,
         )
 
+    def _linked(self, of: Callable[[Mechanism, float], float], question: Question, t: float) -> float:
+        """The loss of t linked reports: of one memo, or that of fresh ones, which adds up."""
+        answers = self._answers(t)
+        return answers * of(question.mechanism, 1) if self._fresh else of(question.mechanism, answers)
+
     def _answers(self, t: float) -> float:
         """How many of t reports can be answers: with one_in, t are those of consecutive periods (PROTOCOLS 3)."""
         return t if t == inf else ceil(t / self.survey.one_in)
@@ -209,11 +222,6 @@ class Guarantees:
     def _over_tuples(self) -> Callable[[Sequence[float]], float]:
         """Losses of attributes that are all answered add up; of a sampled one the largest counts."""
         return sum if self.survey.solution == "spl" else max
-
-
-def _bits_of_sets(question: Question) -> bool:
-    """Whether a loss is that of two elements, which is more than any two sets lose."""
-    return question.sets and not question.mechanism.encoding.exclusive
 
 
 def _distances(attribute: Attribute) -> list[float]:

@@ -20,6 +20,7 @@ How much the sampled attribute may spend depends on the guarantee:
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from math import exp, expm1, inf, log, log1p
 
@@ -130,13 +131,9 @@ def attribute_losses(questions: Sequence[Question], t: float, fresh: bool, value
         highs.append(high * count * repeats)
         lows.append(low * count * repeats)
         losses.append(loss(question.mechanism, reports) * count * repeats)
-    return [_diluted(high, spent, _log_sum(lows[:i] + lows[i + 1 :]))
-            for i, (high, spent) in enumerate(zip(highs, losses, strict=True))]  # fmt: skip
-
-
-def _diluted(high: float, spent: float, rest: float) -> float:
-    """ln of (high + rest) / (high e^-spent + rest), from logarithms."""
-    return float(np.logaddexp(high, rest) - np.logaddexp(high - spent, rest))
+    rests = [_log_sum(lows[:i] + lows[i + 1 :]) for i in range(len(lows))]
+    return [float(np.logaddexp(high, rest) - np.logaddexp(high - spent, rest))
+            for high, spent, rest in zip(highs, losses, rests, strict=True)]  # fmt: skip
 
 
 def _log_sum(logs: list[float]) -> float:
@@ -162,30 +159,16 @@ def calibrated(declared: Budgets, ask: Ask) -> Budgets:
 
     The memos come first: what they lose depends on round 1 only, whereas a report's fakes went through both rounds.
     """
-    forever, one = declared
-
-    def excess_for_ever(e: float) -> float:
-        return max(attribute_losses(ask((e, None)), 1, fresh=False)) - forever
-
-    high = 2 * forever
-    while excess_for_ever(high) < 0:
-        high *= 2
-    spent = round_down(root(excess_for_ever, forever, high))
-    if one is None:
-        return spent, None
-
-    def excess_of_one_report(e: float) -> float:
-        return max(attribute_losses(ask((spent, e)), 1, fresh=False)) - one
-
-    return spent, round_down(root(excess_of_one_report, one / 2, spent))
-
-
-def root(function: Callable[[float], float], low: float, high: float) -> float:
-    """The argument between `low` and `high`, at which `function` has opposite signs, where it is zero.
-
-    >>> round(root(lambda x: x * x - 2, 0, 2), 12)
-    1.414213562373
-    """
     from scipy.optimize import brentq  # takes over a second to import
 
-    return float(brentq(function, low, high, xtol=1e-16, rtol=1e-15))
+    forever, one = declared
+
+    def lost(budgets: Budgets) -> float:
+        return max(attribute_losses(ask(budgets), 1, fresh=False))
+
+    high = 2 * forever
+    while lost((high, None)) < forever:
+        high *= 2
+    root = partial(brentq, xtol=1e-16, rtol=1e-15)
+    spent = round_down(root(lambda e: lost((e, None)) - forever, forever, high))
+    return spent, None if one is None else round_down(root(lambda e: lost((spent, e)) - one, one / 2, spent))

@@ -120,10 +120,10 @@ def loss_of_values(mechanism: Mechanism, count: int) -> float:
     if isinstance(mechanism.first, PlaceRound):  # few cells are as far from others as the widest two: a bound
         return count * loss(mechanism, inf)
     if isinstance(mechanism.first, MatrixRound):
-        ends = np.repeat(np.arange(mechanism.k), 2)  # each value once in either history
+        ends = np.repeat(np.arange(mechanism.encoding.k), 2)  # each value once in either history
         return neighbour_loss(mechanism, inf) * float(ends[-count:].sum() - ends[:count].sum())
     memo = mechanism.encoding.memo
-    if isinstance(memo, PackedBits) and memo.count < mechanism.k and count > memo.count:
+    if isinstance(memo, PackedBits) and memo.count < mechanism.encoding.k and count > memo.count:
         return memo.count * bit_odds(mechanism, inf).loss
     return loss(mechanism, inf) if count == 1 else count * element_loss(mechanism, inf)
 

@@ -19,13 +19,13 @@ so a device computed alone and the same device computed among a million give the
 import hmac
 import secrets
 from dataclasses import dataclass, field, replace
-from hashlib import sha256
 from math import gcd
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.lib.stride_tricks import sliding_window_view
 
+from hearsay_device.draws import parts
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
 from protocols.errors import SettingsError
 
@@ -36,16 +36,6 @@ NEIGHBOURS = 8
 """Devices whose words share blocks: as many as a block has words of 16 bits."""
 LANE = 1 << 24  # block numbers per lane: independent draws of one purpose use different lanes
 WHOLE, SHARED, FURTHER = range(3)  # the lanes of `blocks`, `words` and `further`
-
-
-def parts(*texts: str) -> bytes:
-    """Texts without ambiguity: of each its length in UTF-8 (4 bytes, little-endian), and its bytes."""
-    return b"".join(len(text).to_bytes(4, "little") + text for text in map(str.encode, texts))
-
-
-def text_id(*texts: str) -> str:
-    """What several texts are named by."""
-    return sha256(parts(*texts)).hexdigest()
 
 
 def later_key(key: bytes, steps: int) -> bytes:

@@ -6,13 +6,13 @@ draw, and the probabilities are exact to 2^-64.
 """
 
 from collections.abc import Sequence
-from fractions import Fraction
 from functools import lru_cache
 from hashlib import sha256
-from itertools import accumulate, pairwise
+from itertools import pairwise
 
 import numpy as np
 
+from hearsay_device.draws import SLOTS, bytes_of_bits, cuts, whole_numbers
 from protocols.arrays.aliases import Column, Floats, Mask, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.randomness.keystream import Draws
@@ -21,8 +21,6 @@ Probabilities = Sequence[float] | Floats
 Exempt = tuple[Whole, Mask]
 """For each row a cell, and whether it is there: then the row's symbol `cell // 8` is of the kind `1 + cell % 8`."""
 
-SLOTS = 1 << 16
-WORD = 1 << 64
 AT_ONCE = 1 << 18  # symbols that are drawn together: their words stay in a core's cache
 
 
@@ -37,7 +35,7 @@ class Table:
     """
 
     def __init__(self, *distributions: Probabilities) -> None:
-        weights = [_whole_numbers(probabilities) for probabilities in distributions]
+        weights = [whole_numbers(list(probabilities)) for probabilities in distributions]
         totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
         owned = [
             np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
@@ -45,13 +43,13 @@ class Table:
         self.symbols = len(weights[0])
         self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
         self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
-        kept, cuts = [], []
+        kept, left_over = [], []
         for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
             self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
             kept.append(np.bincount(self._slots[kind, : self.filled], minlength=self.symbols))
             left = zip(each, kept[kind].tolist(), strict=True)
-            cuts.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
-        self._owned, self._cuts = np.stack(kept), np.stack(cuts)
+            left_over.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
+        self._owned, self._cuts = np.stack(kept), np.stack(left_over)
 
     @property
     def integers(self) -> Words:
@@ -92,30 +90,6 @@ class Table:
             symbols[rows, places] = invert(self._cuts, kinds, draws.further(rows, places))
         return symbols
 
-    def exact(self, kind: int = 0) -> list[Fraction]:
-        """The probabilities of this table, exactly."""
-        owned, cuts = self._owned[kind], [0, *(int(cut) for cut in self._cuts[kind]), WORD]
-        left = Fraction(SLOTS - self.filled, SLOTS)
-        return [
-            Fraction(int(owned[i]), SLOTS) + left * Fraction(cuts[i + 1] - cuts[i], WORD) for i in range(self.symbols)
-        ]
-
-
-class Rows:
-    """One distribution per input symbol: a channel matrix, sampled by inverting each row's cumulative sum."""
-
-    def __init__(self, matrix: Floats) -> None:
-        self._cuts = np.stack([_cuts(_whole_numbers(row)) for row in matrix])
-
-    @property
-    def integers(self) -> Words:
-        """What symbols are drawn with: each row's cuts."""
-        return self._cuts
-
-    def sample(self, rows: Whole, draws: Draws) -> Column:
-        """One symbol for each row of `draws`, from the distribution of the symbol in `rows`."""
-        return invert(self._cuts, rows, draws.blocks(1).view("<u8")[:, 0])
-
 
 @lru_cache(maxsize=64)
 def uniform(count: int) -> Table:
@@ -126,8 +100,12 @@ def uniform(count: int) -> Table:
 @lru_cache(maxsize=64)
 def eight_bits(q: float, p: float | None = None) -> Table:
     """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
-    own = [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8)] if p is not None else []
-    return Table(*(_independent(bits) for bits in [[q] * 8, *own]))
+    return Table(*bytes_of_bits(q, p))
+
+
+def row_cuts(matrix: Floats) -> Words:
+    """Of one distribution per input symbol: where [0, 2^64) is cut for each."""
+    return np.stack([_cuts(whole_numbers(row)) for row in matrix])
 
 
 def invert(cuts: Words, rows: Whole, words: Words) -> Column:
@@ -166,25 +144,5 @@ def below(count: int, words: Words) -> Whole:
     return (((words >> half) * factor + low) >> half).astype(np.int64)
 
 
-def _independent(bits: Sequence[float]) -> list[float]:
-    """The distribution of a byte whose bits are 1 with these probabilities."""
-    found = [Fraction(1)]
-    for one in map(Fraction, bits):
-        found = [rest * (1 - one) for rest in found] + [rest * one for rest in found]
-    return [float(chance) for chance in found]
-
-
-def _whole_numbers(floats: Probabilities) -> list[int]:
-    """The same proportions in whole numbers, exactly: a float is an integer over a power of two."""
-    ratios = [float(x).as_integer_ratio() for x in floats]
-    scale = max(denominator for _, denominator in ratios)
-    return [numerator * (scale // denominator) for numerator, denominator in ratios]
-
-
 def _cuts(weights: Sequence[int]) -> Words:
-    """Where [0, 2^64) is cut so that piece i has weights[i] of it (the last piece ends at 2^64)."""
-    total = sum(weights)
-    if total == 0:
-        return np.zeros(len(weights) - 1, dtype=np.uint64)
-    nearest = ((2 * running * WORD + total) // (2 * total) for running in accumulate(weights[:-1]))
-    return np.array([min(WORD - 1, cut) for cut in nearest], dtype=np.uint64)
+    return np.array(cuts(weights), dtype=np.uint64)

@@ -105,12 +105,12 @@ class Choosing:
             linking = sum(report.links(self._crowd) for report in reports)
         if self.use == "rs+rfd" and self._auto:
             shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
-        return linking, shown, total_variance(questions)
+        return linking, shown, sum(question.variance for question in questions)
 
     @property
     def _auto(self) -> bool:
         """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
-        return any(attribute.mechanism == AUTO.name for attribute in self._asked)
+        return any(attribute.mechanism == AUTO for attribute in self._asked)
 
     @property
     def _crowd(self) -> int | None:
@@ -242,11 +242,6 @@ class Choosing:
             return self._survey.eps, None
         assert self._survey.eps_inf is not None
         return self._survey.eps_inf, self._survey.eps_1
-
-
-def total_variance(questions: tuple[Question, ...]) -> float:
-    """Of all affine channels; a matrix is never one of several options."""
-    return sum(question.variance for question in questions)
 
 
 def _ask_for_set(attribute: Attribute, several: int, record: MechanismRecord, budget: Budget) -> Question:

@@ -8,18 +8,17 @@ All probabilities are derived here; no caller computes a p or a q.
 """
 
 import json
-import struct
 from collections.abc import Sequence
 from functools import cached_property
 from hashlib import sha256
 
+from hearsay_device.draws import bits_of, hashed
 from protocols.errors import InfeasibleError, SurveyError
 from protocols.mechanisms.record import Use
 from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise, presence_noise
 from protocols.question import Question
-from protocols.randomness.keystream import text_id
 from protocols.randomness.sampling import Table, digest, uniform
 from protocols.scheme.choosing import Choosing
 from protocols.survey.model import Survey
@@ -95,24 +94,24 @@ class Scheme:
     @cached_property
     def memo_ids(self) -> dict[str, str]:
         """By the name of a question, what its memos are keyed by: the question, or with fakes the whole tuple."""
-        whole = text_id("tuple", *sorted(question.id for question in self.questions))
+        whole = hashed("tuple", *sorted(question.id for question in self.questions))
         hides = self.survey.solution in ("rs+fd", "rs+rfd")
         return {question.name: whole if hides else question.id for question in self.questions}
 
     @cached_property
     def sampled_id(self) -> str:
         """What the draw of a device's question is keyed by: all questions, and their shares."""
-        return text_id("sampled", *self._asked_and_shares)
+        return hashed("sampled", *self._asked_and_shares)
 
     @cached_property
     def turn_id(self) -> str:
         """What the draw of a device's turn is keyed by."""
-        return text_id("turn", str(self.survey.one_in), *self._asked_and_shares)
+        return hashed("turn", str(self.survey.one_in), *self._asked_and_shares)
 
     @property
     def _asked_and_shares(self) -> list[str]:
         shares = self.survey.shares or ()
-        written = [struct.pack(">d", share).hex() for share in shares] or [""] * len(self.questions)
+        written = [bits_of(share) for share in shares] or [""] * len(self.questions)
         return sorted(f"{question.id} {share}" for question, share in zip(self.questions, written, strict=True))
 
     @property

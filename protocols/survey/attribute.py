@@ -15,7 +15,7 @@ from pydantic import (
 from protocols.mechanisms.catalogue import NAMES, RECORDS
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.survey.grid import Grid, Reach
-from protocols.survey.names import Name, Part
+from protocols.survey.names import Name, Strict
 from protocols.survey.roles import check_role, dwell_times
 
 MOST_VALUES = max(record.max_values for record in RECORDS.values())
@@ -44,7 +44,7 @@ MechanismName = Annotated[
 PARAMETERS = "; ".join(f"{name}: {record.parameter}" for name, record in RECORDS.items() if record.parameter)
 
 
-class Span(Part):
+class Span(Strict):
     """An ordered range of whole numbers, cut into steps."""
 
     first: int = 0
@@ -69,7 +69,7 @@ class Span(Part):
         return tuple(str(s) if self.step == 1 else f"{s}-{min(s + self.step - 1, self.last)}" for s in starts)
 
 
-class Attribute(Part):
+class Attribute(Strict):
     """One attribute: its name, its possible values, and how answers are protected."""
 
     name: str = Field(pattern=r"^[a-z][a-z0-9_]{0,62}$")
@@ -242,14 +242,14 @@ LONGEST_SEASON = 2000
 LONGEST_NOWCAST_SEASON = 24
 
 
-class NowcastPlan(Part):
+class NowcastPlan(Strict):
     """How shares are estimated with the help of earlier periods. They are made from published results: no terms."""
 
     seasons: tuple[Annotated[int, Field(ge=2, le=LONGEST_NOWCAST_SEASON)], ...] | None = Field(None, max_length=1)
     drift: float | None = Field(None, gt=0, le=100)
 
 
-class ForecastPlan(Part):
+class ForecastPlan(Strict):
     """Forecasts to publish after every period. They are made from published results, so they are no terms."""
 
     ahead: int = Field(ge=1, le=MOST_AHEAD)

@@ -13,6 +13,7 @@ computes with the offsets in the terms.
 """
 
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta, timezone
 from difflib import get_close_matches
@@ -27,7 +28,7 @@ from pydantic import Field, model_validator
 
 from protocols.arrays.aliases import Whole
 from protocols.survey.attribute import refuse_twice
-from protocols.survey.names import Part
+from protocols.survey.names import Strict
 
 YEARS = 20
 """How far from a survey's start the offsets reach. A survey with a time zone is over then."""
@@ -39,7 +40,7 @@ Second = Annotated[int, Field(ge=-(1 << 36), lt=1 << 36)]
 Offset = Annotated[int, Field(gt=-DAY_SECONDS, lt=DAY_SECONDS)]
 
 
-class TimeZone(Part):
+class TimeZone(Strict):
     """A time zone around the life of a survey. In a survey file its name is enough."""
 
     name: str = Field(pattern=f"^{_NAME.pattern}$")
@@ -63,32 +64,21 @@ def resolve(name: str, start: datetime) -> TimeZone:
     [('2025-12-30T23:00:00+00:00', 3600), ('2026-03-29T01:00:00+00:00', 7200), ('2026-10-25T01:00:00+00:00', 3600)]
     """
     zone = _lookup(name)
-    first, until = start.astimezone(UTC) - DAY, (start + YEARS * 365.25 * DAY).astimezone(UTC)
-    offsets = [(int(first.timestamp()), _offset(zone, first))]
-    before = first
-    while before < until:
-        after = min(before + DAY, until)
-        if _offset(zone, after) != offsets[-1][1]:
-            changed = _change(zone, before, after)
-            offsets.append((int(changed.timestamp()), _offset(zone, changed)))
-        before = after
-    return TimeZone(name=name, offsets=tuple(offsets), until=int(until.timestamp()))
 
+    def offset(second: int) -> int:
+        """In whole seconds, as all zones have been since 1972."""
+        ahead = datetime.fromtimestamp(second, zone).utcoffset()
+        assert ahead is not None
+        return round(ahead.total_seconds())
 
-def _change(zone: ZoneInfo, before: datetime, after: datetime) -> datetime:
-    """The first second after `before` with the offset of `after`; there is one change between them."""
-    new = _offset(zone, after)
-    while after - before > timedelta(seconds=1):
-        middle = before + (after - before) // timedelta(seconds=2) * timedelta(seconds=1)
-        before, after = (before, middle) if _offset(zone, middle) == new else (middle, after)
-    return after
-
-
-def _offset(zone: ZoneInfo, moment: datetime) -> int:
-    """In whole seconds, as all zones have been since 1972."""
-    ahead = moment.astimezone(zone).utcoffset()
-    assert ahead is not None
-    return round(ahead.total_seconds())
+    first, until = int((start - DAY).timestamp()), int((start + YEARS * 365.25 * DAY).timestamp())
+    offsets = [(first, offset(first))]
+    for before in range(first, until, DAY_SECONDS):
+        new = offset(min(before + DAY_SECONDS, until))
+        if new != offsets[-1][1]:  # there is one change in a day
+            seconds = range(before, before + DAY_SECONDS)
+            offsets.append((before + bisect_left(seconds, True, key=lambda second: offset(second) == new), new))
+    return TimeZone(name=name, offsets=tuple(offsets), until=until)
 
 
 def _lookup(name: str) -> ZoneInfo:
@@ -291,7 +281,7 @@ def usual_units(period: timedelta) -> list[Unit]:
     return [*(unit for unit in usual if period < timedelta(days=SHORTER[unit])), "ever"]
 
 
-class Visitors(Part):
+class Visitors(Strict):
     """Calendar visitors: the units in which unique devices are counted, by flags that a report has instead of a gap."""
 
     units: tuple[Unit, ...] = Field(min_length=1, max_length=5)

@@ -16,14 +16,14 @@ from protocols.survey.attribute import (
     Share,
     refuse_twice,
 )
-from protocols.survey.names import Part
+from protocols.survey.names import Strict
 
 TIMES: Final = "*"
 """Between the names of two attributes, of two values, and of a group and a value."""
 MAX_ROLLED_UP = 1 << 24  # groups of pairs times pairs
 
 
-class Cross(Part):
+class Cross(Strict):
     """Two attributes to ask together."""
 
     of: tuple[str, str]

@@ -1,7 +1,6 @@
 """Grids: places as the cells of a rectangle in metres, and how much of them is protected."""
 
 import re
-import struct
 from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Annotated, Any, Literal, Self
@@ -9,9 +8,10 @@ from typing import Annotated, Any, Literal, Self
 import numpy as np
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
+from hearsay_device.draws import bits_of
 from protocols.arrays.aliases import Floats, Whole
 from protocols.mechanisms.places.area import Area
-from protocols.survey.names import Part
+from protocols.survey.names import Strict
 from protocols.survey.projection import TransverseMercator, known_projection
 
 RUN = r"^x(0|[1-9][0-9]{0,4})(-[1-9][0-9]{0,4})?y(0|[1-9][0-9]{0,4})$"
@@ -25,11 +25,9 @@ def numbers_of(runs: Iterable[str], columns: int, rows: int) -> tuple[int, ...]:
     """
     found: list[int] = []
     for run in runs:
-        match = re.fullmatch(RUN, run)
-        if match is None:
-            raise ValueError(f"{run!r} is no cell; write x3y4, or for neighbours in a row x3-7y4")
-        first, row = int(match[1]), int(match[3])
-        last = first if match[2] is None else int(match[2][1:])
+        across, _, up = run.removeprefix("x").partition("y")
+        ends = [int(end) for end in across.split("-")]
+        first, last, row = ends[0], ends[-1], int(up)
         if not (first <= last < columns and row < rows):
             raise ValueError(f"{run!r} is not on a grid of {columns} x {rows} cells")
         found += range(row * columns + first, row * columns + last + 1)
@@ -83,14 +81,14 @@ Length = Annotated[
 ]
 
 
-class Reach(Part):
+class Reach(Strict):
     """How well places are protected: two positions within `radius` are told apart by `level` at most."""
 
     level: float = Field(ge=0.001, le=100)
     radius: Length
 
 
-class Grid(Part):
+class Grid(Strict):
     """A rectangle of square cells, in metres."""
 
     crs: str = Field(LOCAL, pattern=r"^[A-Za-z0-9:._ -]{1,60}$")
@@ -146,7 +144,7 @@ class Grid(Part):
     @property
     def written(self) -> str:
         """All its numbers, for the ids of questions; those in metres or degrees as the digits of their doubles."""
-        metres = [struct.pack(">d", number).hex() for number in (*(self.at or ()), *self.origin, self.cell)]
+        metres = [bits_of(number) for number in (*(self.at or ()), *self.origin, self.cell)]
         return " ".join([self.crs, *metres, str(self.columns), str(self.rows)])
 
     @cached_property

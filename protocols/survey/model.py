@@ -28,7 +28,7 @@ from protocols.survey.calendar import (
 )
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
-from protocols.survey.names import Duration, Part, Text, format_duration
+from protocols.survey.names import Duration, Strict, Text, format_duration
 from protocols.survey.sets import check_set, padded
 from protocols.survey.thresholds import check_thresholds, thresholds
 from protocols.survey.visits import Visits, visits_of
@@ -69,7 +69,7 @@ OUTAGE = timedelta(days=7)
 """How long no worker may run before reports of a `clock: wall` survey are refused as too far ahead."""
 
 
-class Central(Part):
+class Central(Strict):
     """What is published so that readers of results learn little about one device (PROTOCOLS 11)."""
 
     delta: float = Field(1e-8, gt=0, le=1e-3)
@@ -77,7 +77,7 @@ class Central(Part):
     per: Duration = timedelta(weeks=1)
 
 
-class Survey(Part):
+class Survey(Strict):
     """The terms of one collection."""
 
     id: str = Field(pattern=ID_PATTERN)
@@ -265,7 +265,9 @@ class Survey(Part):
     @property
     def asked(self) -> tuple[Attribute, ...]:
         """What questions are about: each attribute, then each cross."""
-        return (*map(_alone, self.attributes), *(crossed(cross, *map(self._named, cross.of)) for cross in self.crosses))
+        named = {attribute.name: attribute for attribute in self.attributes}
+        crosses = (crossed(cross, *(named[name] for name in cross.of)) for cross in self.crosses)
+        return (*map(_alone, self.attributes), *crosses)
 
     @property
     def shares(self) -> tuple[float, ...] | None:
@@ -369,9 +371,6 @@ class Survey(Part):
         if name not in names:
             raise SurveyError(f"survey {self.id!r} has no attribute {name!r}", f"it has {', '.join(names)}")
         return names.index(name)
-
-    def _named(self, name: str) -> Attribute:
-        return next(attribute for attribute in self.attributes if attribute.name == name)
 
     def _repr_html_(self) -> str:
         budgets = {name: getattr(self, name) for name in ("eps_inf", "eps_1", "eps") if getattr(self, name) is not None}

@@ -59,10 +59,6 @@ class Strict(Told):
     model_config = ConfigDict(allow_inf_nan=False)
 
 
-class Part(Strict):
-    """A part of a survey."""
-
-
 def as_text(value: Any) -> Any:
     """A number as text; a boolean is refused, because how it was written is unknown.
 

@@ -9,24 +9,15 @@ below a millimetre; distances on the plane differ from those on the ellipsoid by
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from math import atanh, radians, sinh, sqrt
+from math import atanh, radians, sinh
 
 import numpy as np
 
+from hearsay_device.attributes import ALPHA, ECCENTRICITY, MERIDIAN
 from protocols.arrays.aliases import Floats
 
-EQUATOR = 6378137.0
-FLATTENING = 1 / 298.257223563
-_N = FLATTENING / (2 - FLATTENING)
-_MERIDIAN = EQUATOR / (1 + _N) * (1 + _N**2 / 4 + _N**4 / 64)
-_E = sqrt(FLATTENING * (2 - FLATTENING))
-_ALPHA = (
-    _N / 2 - 2 * _N**2 / 3 + 5 * _N**3 / 16 + 41 * _N**4 / 180,
-    13 * _N**2 / 48 - 3 * _N**3 / 5 + 557 * _N**4 / 1440,
-    61 * _N**3 / 240 - 103 * _N**4 / 140,
-    49561 * _N**4 / 161280,
-)
-_BETA = (
+_N = 1 / 298.257223563 / (2 - 1 / 298.257223563)
+_BETA = (  # back: the series of the way there is `ALPHA`, which devices have as numbers
     _N / 2 - 2 * _N**2 / 3 + 37 * _N**3 / 96 - _N**4 / 360,
     _N**2 / 48 + _N**3 / 15 - 437 * _N**4 / 1440,
     17 * _N**3 / 480 - 37 * _N**4 / 840,
@@ -55,18 +46,18 @@ class TransverseMercator:
         """Metres east and north."""
         away = np.radians((np.asarray(longitude, dtype=np.float64) - self.longitude + 540) % 360 - 180)
         sine = np.sin(np.radians(np.asarray(latitude, dtype=np.float64)))
-        t = np.sinh(np.arctanh(sine) - _E * np.arctanh(_E * sine))
+        t = np.sinh(np.arctanh(sine) - ECCENTRICITY * np.arctanh(ECCENTRICITY * sine))
         xi, eta = np.arctan2(t, np.cos(away)), np.arctanh(np.sin(away) / np.sqrt(1 + t * t))
         up, across = xi.copy(), eta.copy()
-        for j, alpha in enumerate(_ALPHA, 1):
+        for j, alpha in enumerate(ALPHA, 1):
             up = up + alpha * np.sin(2 * j * xi) * np.cosh(2 * j * eta)
             across = across + alpha * np.cos(2 * j * xi) * np.sinh(2 * j * eta)
-        size = self.scale * _MERIDIAN
+        size = self.scale * MERIDIAN
         return self.east + size * across, self.north + size * (up - self._start)
 
     def degrees(self, x: Floats | float, y: Floats | float) -> tuple[Floats, Floats]:
         """Latitude and longitude."""
-        size = self.scale * _MERIDIAN
+        size = self.scale * MERIDIAN
         up = (np.asarray(y, dtype=np.float64) - self.north) / size + self._start
         across = (np.asarray(x, dtype=np.float64) - self.east) / size
         xi, eta = up.copy(), across.copy()
@@ -76,7 +67,7 @@ class TransverseMercator:
         t = np.sin(xi) / np.hypot(np.sinh(eta), np.cos(xi))
         sine = np.sin(np.arctan(t))
         for _ in range(6):  # each step gains more than two digits
-            sine = np.tanh(np.arcsinh(t) + _E * np.arctanh(_E * sine))
+            sine = np.tanh(np.arcsinh(t) + ECCENTRICITY * np.arctanh(ECCENTRICITY * sine))
         away = np.degrees(np.arctan2(np.sinh(eta), np.cos(xi)))
         return np.degrees(np.arcsin(sine)), (away + self.longitude + 540) % 360 - 180
 
@@ -84,8 +75,8 @@ class TransverseMercator:
     def _start(self) -> float:
         """How far the point 0, 0 is from the equator along its meridian, in units of the projection."""
         sine = float(np.sin(radians(self.latitude)))
-        xi = float(np.arctan(sinh(atanh(sine) - _E * atanh(_E * sine))))
-        return xi + sum(alpha * float(np.sin(2 * j * xi)) for j, alpha in enumerate(_ALPHA, 1))
+        xi = float(np.arctan(sinh(atanh(sine) - ECCENTRICITY * atanh(ECCENTRICITY * sine))))
+        return xi + sum(alpha * float(np.sin(2 * j * xi)) for j, alpha in enumerate(ALPHA, 1))
 
 
 def known_projection(crs: str) -> TransverseMercator | None:

@@ -35,7 +35,7 @@ def json_schema() -> dict[str, Any]:
 def reference() -> str:
     """docs/survey-reference.md: the text beside this file, with tables of what models and the catalogue say."""
     models = (Survey, Attribute, Cross, Visitors, Central, ForecastPlan, NowcastPlan, Span, Grid, Reach)
-    mechanisms = [f"| `{chooser.name}` | always | {chooser.summary} |" for chooser in CHOOSERS.values()]
+    mechanisms = [f"| `{name}` | always | {summary} |" for name, summary in CHOOSERS.items()]
     mechanisms += [f"| `{record.name}` | {fits(record)} | {record.summary} |" for record in RECORDS.values()]
     tables = {model.__name__: "\n".join(_table(model)) for model in models}
     text = resources.files("protocols.survey_text").joinpath("reference.txt").read_text("utf-8")

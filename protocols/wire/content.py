@@ -52,12 +52,8 @@ class Reject:
 def partition_of(tokens: Tokens, partitions: int) -> Whole:
     """The partition of each token: the token modulo their number, so that all copies of a token meet one counter.
 
-    >>> partition_of(np.array([7, 8], dtype=np.uint64), 4).tolist()
-    [3, 0]
     >>> partition_of(np.array([7, 8], dtype=np.uint64), 3).tolist()
     [1, 2]
     """
     count = np.uint64(partitions)
-    if partitions & (partitions - 1) == 0:
-        return (tokens & (count - np.uint64(1))).view(np.int64)
     return (tokens - tokens // count * count).view(np.int64)  # numpy's division is fast, its remainder is not

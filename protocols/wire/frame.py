@@ -72,12 +72,8 @@ def join_frames(frames: Sequence[Frame]) -> Frame:
 
 def most_rows(scheme: Scheme) -> int:
     """How many reports of a survey one record has at most."""
-    form = min(scheme.forms, key=lambda form: _row_bytes(scheme, form))
-    return min(MAX_ROWS, MAX_RECORD_BYTES // _row_bytes(scheme, form))
-
-
-def _row_bytes(scheme: Scheme, form: tuple[str, ...]) -> int:
-    return sum(layout.bytes for layout in _layouts(scheme, form).values())
+    least = min(sum(layout.bytes for layout in _layouts(scheme, form).values()) for form in scheme.forms)
+    return min(MAX_ROWS, MAX_RECORD_BYTES // least)
 
 
 def encode_frame(frame: Frame, scheme: Scheme) -> bytes:

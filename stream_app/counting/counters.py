@@ -10,7 +10,7 @@ take memory, however long the horizon is. Reports are also counted by width, how
 forged ones are noticed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -79,37 +79,24 @@ def sizes(scheme: Scheme) -> dict[str, Size]:
 
 
 def add(parts: Iterable[Statistics], size: Size) -> Statistics:
-    """The sum of some statistics of one attribute."""
+    """The sum of some statistics of one attribute. No answer waits any longer."""
     listed = list(parts)
     gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
     n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), size.k), dtype=np.int64)
     widths = np.zeros(size.widths, dtype=np.int64)
-    if size.fresh is not None:
-        for part in listed:
-            n[np.searchsorted(gaps, part.gaps)] += part.n
-        return Statistics(gaps, n, _add_gathered(listed, gaps, size.fresh))
+    waiting: list[list[Column]] = [[] for _ in gaps]
     for part in listed:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
-        N[rows] += part.N
-        widths += part.widths
-    return Statistics(gaps, n, N, widths)
-
-
-def _add_gathered(parts: Sequence[Statistics], gaps: NDArray[np.uint16], encoding: FreshHash) -> Whole:
-    """The supports of all answers of some parts, by gap and value: none waits any longer."""
-    supports = np.zeros((len(gaps), encoding.k), dtype=np.int64)
-    waiting: list[list[Column]] = [[] for _ in gaps]
-    for part in parts:
-        rows = np.searchsorted(gaps, part.gaps)
         if part.N.shape[1]:
-            supports[rows] += part.N
+            N[rows] += part.N
+        widths += part.widths
         for row, answers in zip(rows, np.split(part.waiting, np.cumsum(part.waits)[:-1]), strict=False):
             waiting[row].append(answers)
     for row, found in enumerate(waiting):
-        if sum(map(len, found)):
-            supports[row] += encoding.supports(np.concatenate(found))
-    return supports
+        if size.fresh is not None and any(len(answers) for answers in found):
+            N[row] += size.fresh.supports(np.concatenate(found))
+    return Statistics(gaps, n, N, widths)
 
 
 def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:

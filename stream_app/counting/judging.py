@@ -64,25 +64,11 @@ class Judged:
     bad: dict[Reason, Frame]
 
 
-def decode(
-    record: Record, lookup: Lookup, clock_key: bytes, certain_before: int | None = None
-) -> Clock | Frame | ReportRow | Reject | None:
+def decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | ReportRow | Reject:
     """What a record is, or why it does not count. Never raises, whatever the bytes.
 
     A single report stays a row: many of them make one frame in much less time than a frame each takes.
-
-    `lookup` has every survey that was published before the records with offsets below `certain_before` were written;
-    None stands for all records. A record from there on whose survey it does not have is not refused, but postponed
-    (None): it is judged when the survey registry has been read further.
     """
-    decoded = _decode(record, lookup, clock_key)
-    is_certain = certain_before is None or record.offset < certain_before
-    if not is_certain and isinstance(decoded, Reject) and decoded.reason is Reason.UNKNOWN_SURVEY:
-        return None
-    return decoded
-
-
-def _decode(record: Record, lookup: Lookup, clock_key: bytes) -> Clock | Frame | ReportRow | Reject:
     value = record.value or b""
     if record.content_type == FRAME:
         return decode_frame(value, lookup)

@@ -110,9 +110,6 @@ class OpenPeriods:
             del self._surveys[survey]
         return closed
 
-    def forget(self, survey: str) -> None:
-        self._surveys.pop(survey, None)
-
     def note_read(self, size: int) -> None:
         """Note that so much of the log was read, of whatever survey."""
         self._read += size + RECORD_COST

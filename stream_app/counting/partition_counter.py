@@ -31,15 +31,12 @@ from stream_app.counting.partials import Progress, message
 from stream_app.counting.recovery import known_scheme, recover
 from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects
 from stream_app.log.codec import VALUE_BYTES, of_this_release
-from stream_app.log.flushes import Flush, Output, Write, state_key
+from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss, Skipped, Why
+from stream_app.log.quarantines import NONE_FAIL, Errors
 from stream_app.log.recovery import Records
 
-PLAIN = (
-    "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
-    "recover` lets workers go on"
-)
 DEFAULT_SAVING = Saving()
 UNKNOWN = ""  # the survey of a record that could not be read
 
@@ -54,25 +51,23 @@ class Changes:
     closed_through: int | None = None
 
 
-@dataclass(frozen=True)
-class Applied:
-    """What some records did. A record that had to be postponed was not applied, nor any record after it."""
-
-    changes: list[Changes]
-    postponed: int | None = None  # its offset
-
-
 class PartitionCounter(LogReader):
     """The counter of one input partition. Feed it every record in order, flush now and then.
 
     `records` are the state records that earlier flushes left in the store, stale ones included; the log begins at
     `log_start`. Read on at `next_offset`; `missing` is what the log no longer has, perhaps reports of these `surveys`.
     `check_tokens=False` counts repeats too: for senders that are known never to repeat. No record of a survey that is
-    written has more than `limit` bytes; `saving` says when a counter is written.
+    written has more than `limit` bytes; `saving` says when a counter is written. Surveys that are `failing` are
+    quarantined.
     """
 
     STATE = "count"
     POSITION = Position
+    _position: Position
+    PLAIN = (
+        "the reports topic must be plain: no compaction, and retained for longer than a period stays open; `hearsay "
+        "recover` lets workers go on"
+    )
     NOTHING_LACKS = frozenset({Why.MARKER, Why.TOO_LARGE, Why.UNDECODABLE})  # the latter two are refused, and kept so
 
     def __init__(
@@ -87,16 +82,16 @@ class PartitionCounter(LogReader):
         surveys: Iterable[str] = (),
         limit: int = VALUE_BYTES,
         saving: Saving = DEFAULT_SAVING,
+        failing: Errors = NONE_FAIL,
     ) -> None:
         with of_this_release(f"the state of partition {partition} of the reports"):
-            recovered = recover(partition, records, lookup, log_start, surveys)
-        super().__init__(recovered)
-        self.partition = partition
+            state, periods, start, missing = recover(partition, records, lookup, log_start, surveys, failing)
+        super().__init__(partition, state, start, missing)
         self._partitions = partitions
         self._lookup = lookup
         self._clock_key = clock_key
-        self._periods = OpenPeriods(partition, recovered.state, check_tokens, limit, saving)
-        position = self._position = recovered.position
+        self._periods = OpenPeriods(partition, periods, check_tokens, limit, saving)
+        position = self._position
         # What the position contains of surveys that are read again because they were quarantined.
         self._behind = {
             survey: quarantine.offset
@@ -133,31 +128,31 @@ class PartitionCounter(LogReader):
 
     def apply(self, record: Record | Skipped) -> Changes:
         """Count one record. One that was applied before changes nothing; a missing one is an error."""
-        changes = self.apply_all([record]).changes
+        changes = self.apply_all([record])
         return changes[0] if changes else Changes()
 
-    def apply_all(self, records: Sequence[Record | Skipped], certain_before: int | None = None) -> Applied:
+    def apply_all(self, records: Sequence[Record | Skipped], certain: bool = True) -> list[Changes]:
         """Count records with the same result as one by one, but much faster; several may share one `Changes`.
 
         Offsets that were skipped stand among them, in sequence: what their batch may have held is refused.
 
-        It stops before a record that has to be postponed (`certain_before` as for `decode`), and before a gap in the
-        offsets: apply the rest from `next_offset` on. A gap before the first record to apply is an error.
+        It stops before a gap in the offsets, and before a record of an unknown survey unless it is `certain` that every
+        survey is known that was published before these records were written: apply the rest from `next_offset` on. A
+        gap before the first record to apply is an error.
         """
         decoded_records: list[DecodedRecord] = []
-        postponed = None
         for record in records:
             first = record.first if isinstance(record, Skipped) else record.offset
             if decoded_records and first > self.next_offset:
                 break
             if isinstance(record, Skipped):
-                decoded_records += self._skip(record)
+                if (left := self.skip(record)) is not None and (refused := refused_skip(left)) is not None:
+                    decoded_records.append(refused)
                 continue
-            if not self._is_next(record.offset, f"partition {self.partition} goes", PLAIN):
+            if not self._is_next(record.offset):
                 continue
-            decoded = decode(record, self._lookup, self._clock_key, certain_before)
-            if decoded is None:
-                postponed = record.offset
+            decoded = decode(record, self._lookup, self._clock_key)
+            if not certain and isinstance(decoded, Reject) and decoded.reason is Reason.UNKNOWN_SURVEY:
                 break
             decoded_records.append((record, decoded))
             self._periods.note_read(len(record.value or b""))
@@ -165,7 +160,7 @@ class PartitionCounter(LogReader):
         in_batches = batches(
             decoded_records, self._contained, lambda one: one.period <= self.closed_through(one.survey)
         )
-        return Applied([changes for batch in in_batches for changes in self._apply(batch)], postponed)
+        return [changes for batch in in_batches for changes in self._apply(batch)]
 
     def flush(self, provisional: bool = True, everything: bool = False) -> Flush:
         """What is to be written now; with `provisional`, what open periods have counted so far as well.
@@ -183,7 +178,8 @@ class PartitionCounter(LogReader):
                 tokens += seen
                 counters += counted
         self.pending_bytes = 0
-        return self._flush(tokens, counters, [self._position_record()], shown)
+        self._update_position()
+        return self._flush(tokens, counters, (), shown)
 
     def _shown(self, survey: str, everything: bool) -> list[Output]:
         """What the merge lacks of a survey that is not closed."""
@@ -200,10 +196,9 @@ class PartitionCounter(LogReader):
     def _rejects_of(self, survey: str) -> Counter[str]:
         return self._position.rejects.get(survey, Counter[str]()) + self._periods.rejects(survey)
 
-    def _position_record(self) -> Write:
-        """The position now. It lists through which offset the counter of each open period must be."""
+    def _update_position(self) -> None:
+        """List through which offset the counter of each open period must be."""
         position, read = self._position, self._read
-        position.offset, position.mark = max(self._contained, read), self.mark
         before = position.open
         position.open = {key: listed for key, listed in before.items() if position.is_quarantined(key[0])}
         for key, period in self._periods.all.items():
@@ -214,26 +209,10 @@ class PartitionCounter(LogReader):
             if not position.is_quarantined(survey):
                 own = None if read >= self._contained else max(contained, read)
                 position.quarantines[survey] = replace(position.quarantines[survey], offset=own)
-        return Write(state_key("count", self.partition, "position"), position.encode())
-
-    def _forget(self, survey: str, position: bytes) -> None:
-        self._position.restore(survey, Position.decode(position))
-        self._unsent.discard(survey)
-        self._periods.forget(survey)
-
-    def _skip(self, skipped: Skipped) -> list[DecodedRecord]:
-        """Go on after the offsets that were skipped, unless that was done before."""
-        if skipped.last < self.next_offset:
-            return []
-        left = replace(skipped, first=max(skipped.first, self.next_offset))
-        self._is_next(left.first if self.may_skip(left) else left.last + 1, f"partition {self.partition} goes", PLAIN)
-        self._advance_to(left.last, left.epoch)
-        refused = refused_skip(left)
-        return [] if refused is None else [refused]
 
     def _apply(self, batch: Sequence[DecodedRecord]) -> list[Changes]:
         survey = batch[0][1].survey or UNKNOWN
-        if not self._is_quarantined(survey):
+        if not self._position.is_quarantined(survey):
             with self._caring_for(survey):
                 together = self._count_together(batch) if len(batch) > 1 else None
                 return [together] if together else [self._apply_one(record, decoded) for record, decoded in batch]

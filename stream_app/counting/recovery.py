@@ -15,26 +15,32 @@ from stream_app.counting.state import Listed, OpenPeriod, Period, Position
 from stream_app.log.codec import unpack
 from stream_app.log.flushes import Write
 from stream_app.log.marks import Loss
-from stream_app.log.quarantines import NEVER_QUARANTINED
-from stream_app.log.recovery import Records, Recovered, StateRecords, resume_after
+from stream_app.log.quarantines import NEVER_QUARANTINED, Errors
+from stream_app.log.recovery import Records, StateRecords, resume_after
 
 
 def recover(
-    partition: int, records: Records, lookup: Lookup, log_start: int = 0, surveys: Iterable[str] = ()
-) -> Recovered[Position, dict[Period, OpenPeriod]]:
-    """The state of one partition from its records, of any age and in any order.
+    partition: int,
+    records: Records,
+    lookup: Lookup,
+    log_start: int,
+    surveys: Iterable[str],
+    failing: Errors,
+) -> tuple[StateRecords[Position], dict[Period, OpenPeriod], int, str]:
+    """The state of one partition from its records, of any age and in any order: read on after which offset, and what
+    is missing.
 
-    The log begins at its offset `log_start`. If it lacks records, reports of the `surveys` may be among them.
+    The log begins at its offset `log_start`. If it lacks records, reports of the `surveys` may be among them. Surveys
+    that are `failing` are quarantined.
     """
-    state = StateRecords("count", partition, records, Position)
+    state = StateRecords("count", partition, records, Position, failing)
     position, log_start = state.position, state.log_start(log_start)
     if state.is_accepted_now:
         position.lose(position.surveys(surveys), state.lost)
     for survey, _ in position.open:
         state.of_surveys.setdefault(survey, {})
-    recovered, failed = state.recover_each(lambda survey, group: _recover_survey(survey, group, position, lookup))
-    counters = {key: counter for periods, _ in recovered.values() for key, counter in periods.items()}
-    stale = tuple(write for _, unused in recovered.values() for write in unused)
+    recovered = state.recover_each(lambda survey, group: _recover_survey(survey, group, position, lookup))
+    counters = {key: counter for periods in recovered.values() for key, counter in periods.items()}
     held = {key: counter.offset for key, counter in counters.items()}
     listed = {key: one.due for key, one in position.open.items() if not position.is_quarantined(key[0])}
     behind = [position.offset_of(survey) for survey in position.quarantines if not position.is_quarantined(survey)]
@@ -50,7 +56,7 @@ def recover(
             f"them are in the state; reports among them are not counted, of these periods: {', '.join(affected)}"
         )
         start = log_start - 1
-    return Recovered(position, counters, start, stale, missing, failed)
+    return state, counters, start, missing
 
 
 def _recover_survey(

@@ -96,14 +96,6 @@ class Position(LogPosition):
     losing: dict[str, int] = field(default_factory=dict)  # by survey: lost since its clock last moved
     open: dict[Period, Listed] = field(default_factory=dict)
 
-    def restore(self, survey: str, flushed: Self) -> None:
-        for of_surveys in ("clocks", "rejects", "lates", "lost", "losing"):
-            ours, theirs = getattr(self, of_surveys), getattr(flushed, of_surveys)
-            ours.pop(survey, None)
-            ours.update({name: value for name, value in theirs.items() if name == survey})
-        others = {key: listed for key, listed in self.open.items() if key[0] != survey}
-        self.open = others | {key: listed for key, listed in flushed.open.items() if key[0] == survey}
-
     def surveys(self, others: Iterable[str] = ()) -> set[str]:
         """The surveys of which something is known, and these others."""
         return {*others, *self.clocks, *(survey for survey, _ in self.open)}

@@ -3,11 +3,10 @@
 from stream_app.faust_app.app import run_worker, wait_for_topics
 from stream_app.faust_app.broker.acceptance import (
     QuarantinedSurvey,
-    accept,
     check_cluster,
     quarantined_surveys,
-    resume_surveys,
     stuck_partitions,
+    write_state,
 )
 from stream_app.faust_app.monitoring import REGISTRY, Health, note_forecasts, note_verdict
 from stream_app.faust_app.partitions.tasks import WorkerOptions

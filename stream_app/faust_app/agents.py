@@ -12,13 +12,14 @@ from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.log.marks import LogFault, Skipped
+from stream_app.log.quarantines import Errors
 from stream_app.merging.merger import Merger
 
 
 class Counting(PartitionTasks[PartitionCounter]):
     """Gives reports and clock records to the counters of their partitions."""
 
-    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> PartitionCounter:
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> PartitionCounter:
         options = self._options
         return PartitionCounter(
             partition,
@@ -29,6 +30,7 @@ class Counting(PartitionTasks[PartitionCounter]):
             log_start,
             options.check_tokens,
             [survey.id for survey in self._surveys],
+            failing=failing,
         )
 
     async def apply(self, task: PartitionTask[PartitionCounter], received: Sequence[EpochRecord]) -> bool:
@@ -41,12 +43,12 @@ class Counting(PartitionTasks[PartitionCounter]):
             for record in received
         ]
         clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
-        if clocks and not await self._may_close(task, received[clocks[-1]].offset):
-            records = records[: clocks[0]]
-        closed = False
+        if clocks and not await self._watch.has_partitions(self.topic, self._options.topics.partitions):
+            task.halt(LogFault.of_partitions(self._options.topics.partitions))
+            records = records[: clocks[0]]  # reports may be in partitions that nobody counts
+        closed, certain = False, False
         while records:
-            applied = task.reader.apply_all(records, self._surveys.certain_before(task.tp))
-            for changes in applied.changes:
+            for changes in task.reader.apply_all(records, certain):
                 scheme = self._surveys.lookup(changes.survey)
                 if scheme is None or scheme.presence is None:
                     task.outcomes.update(outcomes_of(changes))
@@ -54,38 +56,32 @@ class Counting(PartitionTasks[PartitionCounter]):
                     task.is_private = True
                 closed |= changes.closed_through is not None
             note_passed_over(task.reader, self._surveys.lookup)
-            if applied.postponed is not None:
-                known_end = self.end(task.tp) + task.reader.mark.shift
-                await self._surveys.make_certain(task.tp, applied.postponed, known_end)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
+            if records:  # of a survey that was perhaps published before they were written
+                await self._surveys.catch_up()
+                certain = True
         return closed
-
-    async def _may_close(self, task: PartitionTask[PartitionCounter], offset: int) -> bool:
-        """Whether a clock record may close periods: not if reports may be in partitions that nobody counts."""
-        wanted = self._options.topics.partitions
-        if await self._watch.has_partitions(wanted, task.tp, offset, self.end(task.tp)):
-            return True
-        task.halt(LogFault.of_partitions(wanted))
-        return False
 
 
 class Merging(PartitionTasks[Merger]):
     """Gives partials to the merge of their surveys."""
 
-    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> Merger:
-        options = self._options
-        keyring = Keyring(options.presence_key)
-        return Merger(partition, options.topics.partitions, self._surveys.lookup, keyring, records.items(), log_start)
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> Merger:
+        partitions, keyring = self._options.topics.partitions, Keyring(self._options.presence_key)
+        lookup, found = self._surveys.lookup, records.items()
+        return Merger(partition, partitions, lookup, keyring, found, log_start, failing=failing)
 
     async def apply(self, task: PartitionTask[Merger], received: Sequence[EpochRecord]) -> bool:
         """Merge partials. Returns whether to flush now: one of them made a period final."""
         made: list[Period] = []
+        certain = False
         for record in received:
             if isinstance(record, SkippedRecords):
                 task.reader.skip(task.skipped(record))
                 continue
-            if (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
-                await self._surveys.make_certain(task.tp, record.offset, self.end(task.tp))
+            if not certain and (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
+                await self._surveys.catch_up()
+                certain = True
             scheme = self._surveys.lookup((record.key or b"").decode())
             task.is_private |= scheme is not None and scheme.presence is not None
             offset = record.offset + task.reader.mark.shift

@@ -32,7 +32,6 @@ from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
-from stream_app.merging.merger import Merger
 
 ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
@@ -52,42 +51,11 @@ REQUEST_BYTES = 8 * RECORD_BYTES
 FETCHED_RECORDS = 2000
 """How many records are unpacked at once: as objects, small ones take up many times their bytes."""
 BEAT_SECONDS = 1.0
-REPEAT_AFTER = timedelta(seconds=5)
-"""When to send a clock record again if a partition has not acknowledged it; repeats are harmless. The next one waits
-twice as long, and so on ..."""
-REPEAT_AT_LEAST = timedelta(minutes=5)
-"""... up to this: a survey that is quarantined acknowledges none."""
+REPEAT_AFTER = timedelta(minutes=1)
+"""When to send a clock record again if a partition has not acknowledged it. A survey that is quarantined does not."""
 RETRY_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
-
-
-class WallClock:
-    """The wall clock of surveys with `clock: wall`: their merge owner closes each period at its end plus grace."""
-
-    def __init__(self, surveys: Surveys, merging: PartitionTasks[Merger], topics: Topics, writer: Writer) -> None:
-        self._surveys = surveys
-        self._merging = merging
-        self._topics = topics
-        self._writer = writer
-        self._sent: dict[str, tuple[int, datetime, timedelta]] = {}  # what, when, and how long to wait for an answer
-
-    async def tick(self, now: datetime) -> None:
-        """Close the periods that are due and not yet closed in every partition."""
-        for survey in self._surveys:
-            if survey.clock != "wall":
-                continue
-            task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
-            if task is None:
-                continue
-            closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
-            due = last_due(survey, now)
-            sent, at, wait = self._sent.get(survey.id, (NEVER, now, REPEAT_AFTER))
-            if due > closed and (due > sent or now - at >= wait):
-                wait = REPEAT_AFTER if due > sent else min(2 * wait, REPEAT_AT_LEAST)
-                self._sent[survey.id] = due, now, wait
-                await self._writer.close(Clock(survey.id, due))
-                log.info("clock record sent", survey=survey.id, through=due)
 
 
 class StreamApp:
@@ -99,12 +67,12 @@ class StreamApp:
         app = self.faust_app = FaustApp(topics.prefix, _settings(options), self._start)
         watch = self._watch = LogWatch(options.kafka)
         surveys = self._surveys = Surveys(options.kafka, topics.surveys, watch)
-        writer = Writer(app, topics, options.clock_key)
+        writer = self._writer = Writer(app, topics, options.clock_key)
         counted = StateTable(options.kafka, watch, COUNTING_TABLE, topics.counting_changelog)
         merged = StateTable(options.kafka, watch, MERGING_TABLE, topics.merging_changelog)
         self._counting = Counting(app, topics.reports, counted, writer, watch, options, surveys)
         self._merging = Merging(app, topics.partials, merged, writer, watch, options, surveys)
-        self._clock = WallClock(surveys, self._merging, topics, writer)
+        self._sent: dict[str, tuple[int, datetime]] = {}  # by survey: the period of its last clock record, and when
         self._assigned_at = 0.0
         self._progress = -1
         self._released_at = 0
@@ -123,7 +91,7 @@ class StreamApp:
     async def _start(self) -> None:
         """Start what recovery needs: the surveys. Faust starts its own tasks after this."""
         self._health.ready = self._is_ready
-        self._health.merging = lambda: frozenset(merger.owner for merger in self._merging.readers)
+        self._health.merging = lambda: frozenset(task.tp.partition for task in self._merging)
         self.faust_app.add_future(self._keep_beating())
         self.faust_app.add_future(self._surveys.follow())
         self.faust_app.add_future(
@@ -172,8 +140,20 @@ class StreamApp:
                 release_memory()
 
     async def _tick(self) -> None:
+        """Close the periods of surveys with `clock: wall` that are due: their merge owner does so."""
         with fatal("closing periods by the wall clock"):
-            await self._clock.tick(datetime.now(UTC))
+            now = datetime.now(UTC)
+            for survey in self._surveys:
+                task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
+                if survey.clock != "wall" or task is None:
+                    continue
+                closed = task.reader.status(survey.id).closed_everywhere(self._topics.partitions)
+                due = last_due(survey, now)
+                sent, at = self._sent.get(survey.id, (NEVER, now))
+                if due > closed and (due > sent or now - at >= REPEAT_AFTER):
+                    self._sent[survey.id] = due, now
+                    await self._writer.close(Clock(survey.id, due))
+                    log.info("clock record sent", survey=survey.id, through=due)
 
     async def _assigned(self, *args: Any, **kwargs: Any) -> None:
         self._assigned_at = time.monotonic()

@@ -17,7 +17,7 @@ from protocols.wire import Lookup
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.counting.state import Period
 from stream_app.log.log_reader import LogReader
-from stream_app.log.marks import LogFault, total
+from stream_app.log.marks import LogFault
 
 STUCK_SECONDS = 120.0
 """A worker that has done nothing for so long does not live. Compiling loops at the first start may take a minute."""
@@ -119,7 +119,8 @@ class StateCollector(Collector):
         for counter in (one.reader for one in states if isinstance(one.reader, PartitionCounter)):
             for survey, losses in list(counter.lost.items()):
                 scheme = self._lookup(survey)
-                lost[survey,] += total(losses) if scheme is None or scheme.presence is None else bool(losses)
+                most = sum(loss.reports for loss in losses)
+                lost[survey,] += most if scheme is None or scheme.presence is None else bool(losses)
             for (survey, _), period in list(counter.open_periods.items()):
                 if period.scheme.presence is None:
                     open_periods[survey,] += 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -26,8 +26,6 @@ NO_SURVEY = ""
 
 log = structlog.get_logger(__name__)
 
-Refused = Callable[[Flush, str, Exception], Flush]
-
 
 def owner_of(survey: str, merge_partitions: int) -> int:
     """The partition of the partials topic in which a survey is merged.
@@ -46,24 +44,16 @@ class Writer:
         self._topics = topics
         self._clock_key = clock_key
 
-    async def write(self, flush: Flush, table: StateTable, refused: Refused) -> Exception | None:
+    async def write(self, flush: Flush, table: StateTable) -> dict[str, Exception]:
         """Write a flush: each stage is confirmed before the next begins. Raises if a write fails.
 
-        If a broker refuses a record of a survey as too large, `refused` says what is to be written instead of the
-        flush. If it refuses the position, that is returned, and what comes after the position is not written.
+        If a broker refuses records as too large, it ends with their stage. Returns of which surveys they are, NO_SURVEY
+        for the position.
         """
-        for place in range(len(flush.stages)):
-            stage = flush.stages[place]
-            too_large = await self._write_stage(stage, table)
-            unwritten = too_large.pop(NO_SURVEY, None)
-            for survey, error in too_large.items():
-                flush = refused(flush, survey, error)
-            instead = [item for item in flush.stages[place] if item not in stage] if too_large else []
-            if instead:  # what replaces a record of this stage must be written as well
-                unwritten = (await self._write_stage(instead, table)).get(NO_SURVEY)
-            if unwritten is not None:
-                return unwritten
-        return None
+        for stage in flush.stages:
+            if too_large := await self._write_stage(stage, table):
+                return too_large
+        return {}
 
     async def _write_stage(self, stage: Sequence[Write | Output], table: StateTable) -> dict[str, Exception]:
         """Write the records of a stage. Returns the surveys of those that are too large for the broker.

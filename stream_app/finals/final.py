@@ -49,6 +49,7 @@ AGREED = "agreed visitors"  # attributes have no spaces in their names
 FINAL_TYPE = "application/vnd.hearsay.final+arrow"
 STATUS_TYPE = "application/vnd.hearsay.status+json"
 LISTS = ("gaps", "n", "supports", "widths")  # the columns with several numbers for each question
+NOTHING = np.zeros(0, dtype=np.int64)
 
 
 class FinalKey(NamedTuple):
@@ -110,7 +111,8 @@ class Final:
             rows = [_Row(name, found.N.shape[1], *found.arrays) for name, found in self.counts.items()]
         if self.units:
             about["units"] = json.dumps({unit: found.head for unit, found in self.units.items()})
-            rows += [_sum_row(unit, name, N) for unit, found in self.units.items() for name, N in found.N.items()]
+            sums = [(f"{unit} {name}", N) for unit, found in self.units.items() for name, N in found.N.items()]
+            rows += [_Row(named, len(N), NOTHING, NOTHING, N, NOTHING) for named, N in sums]
         columns = [
             pa.array([row.question for row in rows], pa.string()),
             pa.array([row.values for row in rows], pa.uint32()),
@@ -171,9 +173,9 @@ class _Row(NamedTuple):
 
 
 def _release_rows(release: Release) -> list[_Row]:
-    nothing, gaps = np.zeros(0, dtype=np.int64), release.axis.astype(np.uint16)
-    rows = [_Row(name, len(release.N[name]), gaps, n, release.N[name], nothing) for name, n in release.n.items()]
-    return [*rows, _Row(AGREED, len(release.agreed.left), gaps, release.agreed.cells, release.agreed.left, nothing)]
+    gaps, agreed = release.axis.astype(np.uint16), release.agreed
+    rows = [_Row(name, len(release.N[name]), gaps, n, release.N[name], NOTHING) for name, n in release.n.items()]
+    return [*rows, _Row(AGREED, len(agreed.left), gaps, agreed.cells, agreed.left, NOTHING)]
 
 
 def _release(rows: Iterable[_Row]) -> Release:
@@ -181,11 +183,6 @@ def _release(rows: Iterable[_Row]) -> Release:
     agreed = found.pop(AGREED)
     n, N = {name: row.n for name, row in found.items()}, {name: row.supports for name, row in found.items()}
     return Release(n, N, Agreed(agreed.n, agreed.supports), agreed.gaps)
-
-
-def _sum_row(unit: str, name: str, N: Array) -> _Row:
-    nothing = np.zeros(0, dtype=np.int64)
-    return _Row(f"{unit} {name}", len(N), nothing, nothing, N, nothing)
 
 
 def _supports(rows: Iterable[_Row], unit: str) -> dict[str, Array]:

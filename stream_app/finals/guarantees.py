@@ -54,18 +54,7 @@ class CentralGuarantees(PublishedGuarantees):
 @lru_cache(maxsize=64)
 def published_guarantees(scheme: Scheme) -> PublishedGuarantees:
     """The guarantees of a survey, as published with each of its results."""
-    held, free = scheme.guarantees, scheme.guarantees.without_cap
-    return PublishedGuarantees(
-        per_report=held.per_report,
-        per_window=held.per_window,
-        for_ever=held.for_ever,
-        per_additional_value=held.per_additional_value,
-        renaming=held.renaming,
-        renaming_without_cap=free.renaming if free.values != held.values else None,
-        any={t: held.any(t) for t in LINKED},
-        any_without_cap={t: free.any(t) for t in LINKED} if scheme.survey.memo_cap == 1 else None,
-        places=held.of_places(LINKED),
-    )
+    return PublishedGuarantees(**scheme.guarantees.figures(LINKED))
 
 
 def guarantees_without_figure(scheme: Scheme, why: str) -> PublishedGuarantees:

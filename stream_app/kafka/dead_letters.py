@@ -53,25 +53,18 @@ def noted(letters: Sequence[str]) -> bytes:
     return json.dumps(letters).encode()
 
 
-class DeadLetters:
-    """The dead letters of a cluster. After an iteration, `resubmitted` has the keys of those that were sent again."""
+def dead_letters(kafka: KafkaSettings, topics: Topics, resubmitted: set[str]) -> Iterator[DeadLetter]:
+    """Every dead letter of a cluster once, the letters of a partition in the order of their offsets.
 
-    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
-        self._kafka = kafka
-        self._topic = topics.deadletters
-        self.resubmitted: set[str] = set()
-
-    def __iter__(self) -> Iterator[DeadLetter]:
-        """Every dead letter once, the letters of a partition in the order of their offsets.
-
-        A crash of a worker repeats letters, and never leaves one out before a later one of its partition. Only where
-        the topic takes less than workers send, a letter that was cut for it may come after later ones.
-        """
-        return letters_in(read_topic(self._kafka, self._topic), self.resubmitted)
+    The keys of those that were sent again are added to `resubmitted`. A crash of a worker repeats letters, and never
+    leaves one out before a later one of its partition. Only where the topic takes less than workers send, a letter that
+    was cut for it may come after later ones.
+    """
+    return letters_in(read_topic(kafka, topics.deadletters), resubmitted)
 
 
 def letters_in(records: Iterable[Any], resubmitted: set[str]) -> Iterator[DeadLetter]:
-    """Every dead letter in records once. The keys of those that were sent again are added to `resubmitted`.
+    """The same, of records that were read.
 
     A letter has the content type that its sender gave: one that looks like a note is a letter nevertheless.
     """

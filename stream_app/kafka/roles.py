@@ -7,7 +7,7 @@ is run by an administrator of the cluster, or topics are made by an operator suc
 What a cluster allows this user to do is compared with what its role needs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
@@ -79,7 +79,13 @@ def _topics(names: Iterable[str], *operations: Operation) -> tuple[Right, ...]:
 
 def check_rights(kafka: KafkaSettings, role: Role) -> None:
     """Raise NotAllowed, with all of them, if this user lacks rights of a role. A topic that is missing lacks none."""
-    missing = list(_missing(allowed(kafka, role), role))
+    found = allowed(kafka, role)
+    missing = [
+        f"{operation} {right.resource} {right.name}"
+        for right in role.rights
+        for operation in right.operations
+        if (given := found.get(right)) is not None and operation not in given
+    ]
     if missing:
         raise not_allowed(kafka, *missing)
 
@@ -111,11 +117,3 @@ def _operations(described: Mapping[str, Any]) -> set[Operation] | None:
     """The operations in an answer of kafka-python, which spells them DESCRIBE_CONFIGS."""
     named = {name.title().replace("_", "") for name in described.get("authorized_operations") or ()}
     return {operation for operation in get_args(Operation) if operation in named} if named else None
-
-
-def _missing(found: Mapping[Right, set[Operation] | None], role: Role) -> Iterator[str]:
-    for right in role.rights:
-        given = found.get(right)
-        for operation in right.operations:
-            if given is not None and operation not in given:
-                yield f"{operation} {right.resource} {right.name}"

@@ -32,7 +32,6 @@ from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.local.log import SAME_BACKUP, Cut, LocalLog
 from stream_app.local.store import LocalStore
 from stream_app.log.flushes import PARTIALS, Output, Write, state_key
-from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance
 from stream_app.merging.merger import Merger
 
@@ -114,7 +113,6 @@ class EmbeddedApp:
         """Append a record and count it. It is durable after the next `flush`."""
         counter = self._counters[partition]
         counter.apply(self._logs[partition].append(content_type, value))
-        _check(counter)
         self._closes |= content_type == CLOCK
         if counter.pending_bytes > FLUSH_BYTES:
             self.publish()
@@ -160,16 +158,12 @@ class EmbeddedApp:
 
     def _write(self) -> None:
         for counter in self._counters:
-            flush = counter.flush(everything=True)
-            _check(counter)
-            for item in flush:
+            for item in counter.flush(everything=True):
                 if isinstance(item, Output) and item.topic == PARTIALS:
                     self._merger.apply(self._merger.next_offset, item.value)
                 else:
                     self.store.write([item])
-        flush = self._merger.flush(everything=True)
-        _check(self._merger)
-        self.store.write(flush)
+        self.store.write(self._merger.flush(everything=True))
 
     def closed_through(self, survey: str) -> int:
         """The last period of a survey that is closed in every partition; -1 if none is."""
@@ -210,7 +204,13 @@ class EmbeddedApp:
         return kept
 
     def _catch_up(self, directory: Path) -> None:
-        """Count the records of the log that the state does not contain."""
+        """Count the records of the log that the state does not contain.
+
+        What went wrong with a survey is raised: here somebody is waiting for the result, and none is quarantined.
+        """
+        failed = [error for counter in self._counters for error in counter.failed.values()]
+        for error in (*failed, *self._merger.failed.values()):
+            raise error
         for log, counter in zip(self._logs, self._counters, strict=True):
             if log.confirmed_checksum != counter.mark.epoch:
                 raise LogError(
@@ -220,15 +220,7 @@ class EmbeddedApp:
                 )
             counter.apply_all(log.unread)
             log.unread.clear()
-            _check(counter)
-        _check(self._merger)
         self.publish()
-
-
-def _check(reader: LogReader) -> None:
-    """Raise what went wrong with a survey: here somebody is waiting for the result, and no survey is quarantined."""
-    if reader.failed:
-        raise reader.failed[0].error
 
 
 def _reports_in(cut: Cut, lookup: Lookup, clock_key: bytes) -> int:

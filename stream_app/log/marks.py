@@ -165,10 +165,6 @@ def added(losses: Iterable[Loss]) -> tuple[Loss, ...]:
     return tuple(Loss(*periods, reports) for periods, reports in sorted(sums.items()))
 
 
-def total(losses: Iterable[Loss]) -> int:
-    return sum(loss.reports for loss in losses)
-
-
 def since(losses: Iterable[Loss], period: int) -> list[Loss]:
     """The losses that may concern this period or a later one."""
     return [loss for loss in losses if loss.last >= period]

@@ -1,12 +1,14 @@
 """Surveys that are quarantined: what went wrong with one survey must not stop the others.
 
 A survey is quarantined when something fails that concerns only this survey: a record that is too large, a state record
-that cannot be read, an error while its reports are counted or its results are made. From then on its records are passed
-over, and its state stays as it was last written. An operator lets it go on (`hearsay recover --survey`): then the log
-is read again from where its state stands. A restart alone does not try again.
+that cannot be read, an error while its reports are counted or its results are made. What is in memory is given up
+then, and the state is recovered from what was written, as after a crash, but with the survey quarantined: its records
+are passed over, and its state stays as it was last written. An operator lets it go on (`hearsay recover --survey`):
+then the log is read again from where its state stands. A restart alone does not try again.
 """
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from protocols.errors import AnotherRelease, HearsayError, StateError
 from stream_app.log.codec import pack
@@ -29,10 +31,6 @@ class Quarantine:
     offset: int | None
     why: str = ""
 
-    def resumed(self) -> "Quarantine":
-        """It goes on: the log is read again from its offset."""
-        return replace(self, why="")
-
     def again(self, offset: int, error: Exception) -> "Quarantine":
         """It is quarantined once more, by an error; the position is at `offset`."""
         why = error.message if isinstance(error, HearsayError) else f"{type(error).__name__}: {error}"
@@ -40,16 +38,14 @@ class Quarantine:
 
 
 Quarantines = dict[str, Quarantine]  # by survey
+Errors = Mapping[str, Exception]  # by survey
 NEVER_QUARANTINED = Quarantine(0, None)
+NONE_FAIL: Errors = {}
 
 
-@dataclass(frozen=True)
-class SurveyFailed:
-    """News for the operator: a survey was just quarantined."""
-
-    survey: str
-    quarantine: Quarantine
-    error: Exception
+def is_of_one_survey(survey: str, error: Exception) -> bool:
+    """Whether an error concerns this survey alone: not too little memory, for instance, nor one of no named survey."""
+    return bool(survey) and not isinstance(error, NOT_OF_ONE_SURVEY)
 
 
 def resumption(times: int) -> bytes:

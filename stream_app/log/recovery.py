@@ -6,7 +6,7 @@ can be combined, because each has the offset it contains. A survey whose records
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, Self, TypeVar
 
 from stream_app.log.codec import Head, unpack
@@ -14,10 +14,10 @@ from stream_app.log.flushes import Write, state_key
 from stream_app.log.marks import Acceptance, Mark
 from stream_app.log.quarantines import (
     NEVER_QUARANTINED,
-    NOT_OF_ONE_SURVEY,
+    Errors,
     Quarantine,
     Quarantines,
-    SurveyFailed,
+    is_of_one_survey,
     survey_of,
 )
 
@@ -54,10 +54,6 @@ class LogPosition(ABC):
         quarantines = {survey: Quarantine(**quarantine) for survey, quarantine in head["quarantines"].items()}
         return head["offset"], Mark(**head["mark"]), quarantines
 
-    @abstractmethod
-    def restore(self, survey: str, flushed: Self) -> None:
-        """Set a survey back to what an earlier position has of it."""
-
     def offset_of(self, survey: str) -> int:
         """Through which offset the state contains a survey."""
         quarantine = self.quarantines.get(survey, NEVER_QUARANTINED)
@@ -78,32 +74,23 @@ class LogPosition(ABC):
         """Let a survey go on, if there is a resumption of it."""
         quarantine = self.quarantines.get(survey, NEVER_QUARANTINED)
         if resumption is not None and quarantine.why and quarantine.times <= unpack(resumption)[0]["times"]:
-            self.quarantines[survey] = quarantine.resumed()
+            self.quarantines[survey] = replace(quarantine, why="")
 
 
 P = TypeVar("P", bound=LogPosition)
 S = TypeVar("S")
 
 
-@dataclass(frozen=True)
-class Recovered(Generic[P, S]):
-    """A recovered state: read on after `start`, delete the `stale` records; `missing` describes what is lost.
+class StateRecords(Generic[P]):
+    """The records of a state ("count" or "merge") of one partition: its position, and those of each survey.
 
-    `failed` are surveys that are quarantined, because their records cannot be used.
+    `failed` are surveys that are quarantined from now on: these, and those that fail here. Records that are `stale` are
+    to be deleted.
     """
 
-    position: P
-    state: S
-    start: int
-    stale: tuple[Write, ...]
-    missing: str
-    failed: tuple[SurveyFailed, ...]
-
-
-class StateRecords(Generic[P]):
-    """The records of a state ("count" or "merge") of one partition: its position, and those of each survey."""
-
-    def __init__(self, state: str, partition: int, records: Records, position: type[P]) -> None:
+    def __init__(self, state: str, partition: int, records: Records, position: type[P], failing: Errors) -> None:
+        self.failed = dict(failing)
+        self.stale: list[Write] = []
         found = dict(records)
         written = found.pop(state_key(state, partition, "position"), None)
         self.position = position() if written is None else position.decode(written)
@@ -122,27 +109,23 @@ class StateRecords(Generic[P]):
         """Where a log begins in offsets of the state, if it begins at this offset of its own."""
         return max(begin + self.position.mark.shift, self.position.mark.floor)
 
-    def recover_each(
-        self, recover: Callable[[str, Mapping[bytes, bytes]], S]
-    ) -> tuple[dict[str, S], tuple[SurveyFailed, ...]]:
-        """The state of each survey that is not quarantined, and those that are from now on."""
+    def recover_each(self, recover: Callable[[str, Mapping[bytes, bytes]], tuple[S, list[Write]]]) -> dict[str, S]:
+        """The state of each survey that is not quarantined. `recover` gives it, and the records that are stale."""
         recovered: dict[str, S] = {}
-        failed: list[SurveyFailed] = []
         for survey, group in self.of_surveys.items():
-            if self.position.is_quarantined(survey):
+            if self.position.is_quarantined(survey) or survey in self.failed:
                 continue
             try:
-                recovered[survey] = recover(survey, group)
-            except NOT_OF_ONE_SURVEY:
-                raise
+                recovered[survey], stale = recover(survey, group)
+                self.stale += stale
             except Exception as error:
-                if not survey:
+                if not is_of_one_survey(survey, error):
                     raise
-                before = self.position.quarantines.get(survey, NEVER_QUARANTINED)
-                quarantine = before.again(self.position.offset_of(survey), error)
-                self.position.quarantines[survey] = quarantine
-                failed.append(SurveyFailed(survey, quarantine, error))
-        return recovered, tuple(failed)
+                self.failed[survey] = error
+        for survey, why in self.failed.items():
+            before = self.position.quarantines.get(survey, NEVER_QUARANTINED)
+            self.position.quarantines[survey] = before.again(self.position.offset_of(survey), why)
+        return recovered
 
 
 def resume_after(offset: int, listed: Mapping[Any, int], held: Mapping[Any, int]) -> int:

@@ -17,10 +17,10 @@ from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
 from stream_app.finals.reducing import open_reports, reduced
 from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
-from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write, state_key
+from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.log.log_reader import LogReader
-from stream_app.log.marks import NO_EPOCH, Skipped, since
-from stream_app.log.quarantines import check_size
+from stream_app.log.marks import NO_EPOCH, since
+from stream_app.log.quarantines import NONE_FAIL, Errors, check_size
 from stream_app.log.recovery import NOTHING, Records
 from stream_app.merging.recovery import recover_merge
 from stream_app.merging.state import MergePosition, SurveyStatus
@@ -28,18 +28,18 @@ from stream_app.merging.survey import HeldPart, MergedSurvey
 
 OPEN_AT_ONCE = 32
 """Of how many surveys a flush has what is open: nothing else happens while it is made."""
-PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
 
 class Merger(LogReader):
     """Merges one partition of the partials topic: apply every partial in order, flush from time to time.
 
-    `records` and `log_start` as for PartitionCounter. `keyring` derives the noise on presence. No final has more than
-    `limit` bytes.
+    `records`, `log_start` and `failing` as for PartitionCounter. `keyring` derives the noise on presence.
     """
 
     STATE = "merge"
     POSITION = MergePosition
+    _position: MergePosition
+    PLAIN = "only workers may write to the partials topic, and it must not be compacted"
 
     def __init__(
         self,
@@ -49,28 +49,21 @@ class Merger(LogReader):
         keyring: Keyring,
         records: Records = (),
         log_start: int = 0,
-        limit: int = VALUE_BYTES,
+        failing: Errors = NONE_FAIL,
     ) -> None:
         with of_this_release(f"the merge state of partition {owner} of the partials"):
-            recovered = recover_merge(owner, records, log_start)
-        super().__init__(recovered)
-        self.owner = owner
+            state, self._surveys, start, missing = recover_merge(owner, records, log_start, failing)
+        super().__init__(owner, state, start, missing)
         self._partitions = partitions
         self._lookup = lookup
         self._keyring = keyring
-        self._limit = limit
-        self._saved = dict(recovered.position.surveys)  # the offset that the record of each survey contains
-        self._surveys = recovered.state
-        self._published = self._published_through()  # as of the last flush
-        # Surveys whose status may be out of date, the one that waits longest first; and those whose record is.
+        self._saved = self._position.surveys  # the offset that the record of each survey contains
+        # Surveys whose status may be out of date, the one that waits longest first.
         self._changed = dict.fromkeys(self._surveys)
-        self._unsaved = {survey for survey, merged in self._surveys.items() if merged.changed}
-        # The last status of each survey. A repetition would show that there is a report, where a minimum hides it.
-        self._told: dict[str, Status] = {}
 
     @property
     def is_pressing(self) -> bool:
-        return super().is_pressing or bool(self._unsaved or self._changed)
+        return super().is_pressing or bool(self._changed or self._unsaved())
 
     def status(self, survey: str) -> SurveyStatus:
         """The status of a survey. The wall clock repeats a clock record until every partition confirms it here."""
@@ -82,16 +75,17 @@ class Merger(LogReader):
 
         `key` is the survey, in case that the partial cannot be read.
         """
-        if not self._is_next(offset, "the partials go", PLAIN):
+        if not self._is_next(offset):
             return []
         self._advance_to(offset, epoch)
         survey = key.decode("utf-8", "replace")
-        with self._caring_for(survey):
-            partial = decode_partial(value)
-            survey = partial.survey
-        if not self._is_quarantined(survey):
+        if not self._position.is_quarantined(survey):
             with self._caring_for(survey):
-                return self._merge(offset, partial)
+                partial = decode_partial(value)
+            survey = partial.survey
+            if not self._position.is_quarantined(survey):
+                with self._caring_for(survey):
+                    return self._merge(offset, partial)
         self._saved[survey] = max(offset, self._saved.get(survey, NOTHING))  # it is read again once the survey goes on
         self.passed_over[survey] += 1
         return []
@@ -99,22 +93,15 @@ class Merger(LogReader):
     def _merge(self, offset: int, partial: Partial) -> list[Period]:
         survey, acceptances = partial.survey, self.mark.acceptances
         if survey not in self._surveys:
-            self._surveys[survey] = MergedSurvey(self.owner, survey, SurveyStatus(acceptances=acceptances))
+            self._surveys[survey] = MergedSurvey(self.partition, survey, SurveyStatus(acceptances=acceptances))
         merged = self._surveys[survey]
         status = merged.status
         new, status.offset = offset > status.offset, max(offset, status.offset)
-        if new:
-            self._unsaved.add(survey)
+        merged.unsaved |= new
         if isinstance(partial, Part):
             self._gather(offset, partial, merged)
             return []
         return self._advance(partial, merged) if new else []
-
-    def skip(self, skipped: Skipped) -> None:
-        """Go on after offsets that hold no partial, unless that was done before."""
-        if skipped.last >= self.next_offset:
-            self._is_next(self.next_offset if self.may_skip(skipped) else skipped.last + 1, "the partials go", PLAIN)
-            self._advance_to(skipped.last, skipped.epoch)
 
     def flush(self, live: bool = True, everything: bool = False) -> Flush:
         """Everything that changed since the last flush; with `live`, also what is open.
@@ -128,36 +115,30 @@ class Merger(LogReader):
         statuses: list[Output] = []
         waiting = list(self._changed) if live else []
         current = set(waiting if everything else waiting[:OPEN_AT_ONCE])
-        for survey in sorted(self._unsaved | current):
+        for survey in sorted(current.union(self._unsaved())):
             with self._caring_for(survey):
-                before, frozen, written = self._survey_writes(survey) if survey in self._unsaved else ([], [], [])
-                deleted = self._surveys[survey].take_outdated()
-                status, of_periods = self.open(survey) if survey in current else (None, [])
-                if status is not None and status != self._told.get(survey, Status(survey=survey)):
-                    self._told[survey] = status
-                    statuses.append(status.message)
-                counted += of_periods
-                first += before
-                finals += frozen
-                surveys += written
-                self._deletions += deleted
+                merged = self._surveys[survey]
+                if merged.unsaved:  # one that is being read again is not as far yet as it was
+                    self._saved[survey] = max(merged.status.offset, self._saved.get(survey, NOTHING))
+                    parts, frozen, written = merged.take_unsaved()
+                    for write in parts:
+                        check_size(survey, "a part", write.value or b"", RECORD_BYTES)
+                    first += parts
+                    finals += frozen
+                    surveys.append(written)
+                self._deletions += merged.take_outdated()
+                if survey in current:
+                    status, of_periods = self.open(survey)
+                    if status is not None and status != (merged.told or Status(survey=survey)):
+                        merged.told = status
+                        statuses.append(status.message)
+                    counted += of_periods
         for survey in current:
             self._changed.pop(survey, None)
-        self._published = self._published_through()
-        return self._flush(first, finals, [*surveys, self._position_record()], statuses, counted)
+        return self._flush(first, finals, counted, statuses, surveys)
 
-    def _survey_writes(self, survey: str) -> tuple[list[Write], list[Write], list[Write]]:
-        """Records of a survey that are not written yet: parts, finals, and its status."""
-        parts, finals, status = self._surveys[survey].take_unsaved()
-        for write in parts:
-            check_size(survey, "a part", write.value or b"", RECORD_BYTES)
-        return parts, finals, [status]
-
-    def _forget(self, survey: str, position: bytes) -> None:
-        self._surveys.pop(survey, None)
-        self._changed.pop(survey, None)
-        self._told.pop(survey, None)
-        self._unsaved.discard(survey)
+    def _unsaved(self) -> list[str]:
+        return [survey for survey, merged in self._surveys.items() if merged.unsaved]
 
     def open(self, survey: str) -> tuple[Status | None, list[Output]]:
         """The status of a survey, and the counts of its open periods as far as they may be published.
@@ -197,7 +178,7 @@ class Merger(LogReader):
                 self._changed[part.survey] = None
             merged.parts[key] = HeldPart(offset, part)
             listed[key] = max(offset, listed.get(key, NOTHING))
-            self._unsaved.add(part.survey)
+            merged.unsaved = True
 
     def _advance(self, progress: Progress, merged: MergedSurvey) -> list[Period]:
         survey, status = progress.survey, merged.status
@@ -228,26 +209,13 @@ class Merger(LogReader):
         for period in periods:
             status.through = period
             status.begun = True
-            after = self._published.get(merged.survey, NEVER)
-            value = merged.freeze(scheme, period, after, self._keyring)
-            check_size(merged.survey, f"the final of period {period}", value, self._limit)
+            value = merged.freeze(scheme, period, self._keyring)
+            check_size(merged.survey, f"the final of period {period}", value, VALUE_BYTES)
             self._outputs.append(message(FINALS, merged.survey, period, value))
             self._deletions += merged.drop_parts(period)
             yield merged.survey, period
         status.through = max(status.through, closed)
         status.given_up = since(status.given_up, scheme.survey.lost_since(status.through))  # in windows
-
-    def _published_through(self) -> dict[str, int]:
-        """The last period with a final, of each survey that has one."""
-        return {survey: merged.status.through for survey, merged in self._surveys.items() if merged.status.begun}
-
-    def _position_record(self) -> Write:
-        """The position, which lists how far the record of each survey has come."""
-        for survey in self._unsaved:  # one that is being read again is not as far yet as it was
-            self._saved[survey] = max(self._surveys[survey].status.offset, self._saved.get(survey, NOTHING))
-        self._unsaved.clear()
-        position = MergePosition(max(self._contained, self._read), self.mark, self._quarantines, self._saved)
-        return Write(state_key("merge", self.owner, "position"), position.encode())
 
 
 def _first_periods(scheme: Scheme, merged: MergedSurvey, closed: int) -> range:

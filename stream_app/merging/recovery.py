@@ -4,23 +4,21 @@ from collections.abc import Mapping
 
 from protocols.errors import StateError
 from stream_app.log.flushes import Write
-from stream_app.log.quarantines import NEVER_QUARANTINED
-from stream_app.log.recovery import NOTHING, Records, Recovered, StateRecords, resume_after
+from stream_app.log.quarantines import NEVER_QUARANTINED, Errors
+from stream_app.log.recovery import NOTHING, Records, StateRecords, resume_after
 from stream_app.merging.state import MergePosition, SurveyStatus
 from stream_app.merging.survey import Frozen, HeldPart, MergedSurvey
 
 Merged = dict[str, MergedSurvey]  # by survey
 
 
-def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered[MergePosition, Merged]:
+def recover_merge(
+    owner: int, records: Records, log_start: int, failing: Errors
+) -> tuple[StateRecords[MergePosition], Merged, int, str]:
     """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
-    state = StateRecords("merge", owner, records, MergePosition)
+    state = StateRecords("merge", owner, records, MergePosition, failing)
     position, log_start = state.position, state.log_start(log_start)
-    recovered, failed = state.recover_each(
-        lambda survey, group: _recover_survey(owner, survey, group, position, state.lost)
-    )
-    surveys = {survey: merged for survey, (merged, _) in recovered.items()}
-    stale = tuple(write for _, unused in recovered.values() for write in unused)
+    surveys = state.recover_each(lambda survey, group: _recover_survey(owner, survey, group, position, state.lost))
     start = _start(position, surveys)
     missing = ""
     if start + 1 < log_start:
@@ -30,12 +28,12 @@ def recover_merge(owner: int, records: Records, log_start: int = 0) -> Recovered
         )
         for merged in surveys.values():  # the log no longer has them: do not look for them at the next recovery
             merged.status.listed = {part: due for part, due in merged.status.listed.items() if due >= log_start}
-            merged.changed = True
+            merged.unsaved = True
         for name, due in position.surveys.items():
             if due < log_start and not position.is_quarantined(name):
                 position.surveys[name] = surveys[name].status.offset if name in surveys else NOTHING
         start = log_start - 1
-    return Recovered(position, surveys, start, stale, missing, failed)
+    return state, surveys, start, missing
 
 
 def _start(position: MergePosition, surveys: Mapping[str, MergedSurvey]) -> int:
@@ -75,9 +73,11 @@ def _recover_survey(
     if status.acceptances < acceptances:
         status.lose(lost)
         status.acceptances = acceptances
-        merged.changed = True
+        merged.unsaved = True
     for final in merged.finals.values():
         status.published_through(final.after)  # a late write may have replaced the status by an older one
+    if status.begun:
+        merged.published = status.through
     stale = []
     for key, place in written.items():
         if place[0] <= status.through:

@@ -130,9 +130,6 @@ class MergePosition(LogPosition):
 
     surveys: dict[str, int] = field(default_factory=dict)
 
-    def restore(self, survey: str, flushed: Self) -> None:
-        """Nothing is to be done: an offset that the survey's record lacks is read again."""
-
     def offset_of(self, survey: str) -> int:
         return self.surveys.get(survey, self.offset)
 

@@ -15,7 +15,7 @@ from protocols.survey import UNITS
 from stream_app.counting.counters import Counts, add_counts
 from stream_app.counting.partials import Part, decode_partial, encode_partial
 from stream_app.counting.state import NEVER
-from stream_app.finals import Final, NotCounted, Release, published_sums, release, sums_through
+from stream_app.finals import Final, NotCounted, Release, Status, published_sums, release, sums_through
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import Write, state_key
 from stream_app.merging.state import PartKey, SurveyStatus
@@ -77,7 +77,11 @@ class MergedSurvey:
     parts: dict[PartKey, HeldPart] = field(default_factory=dict)
     finals: dict[int, Frozen] = field(default_factory=dict)
     is_recorded: bool = False  # its status was found in the state
-    changed: bool = False  # by recovery: its status must be written again
+    unsaved: bool = False  # its status must be written again
+    published: int = NEVER  # the last period that had a final when this was last written
+    told: Status | None = (
+        None  # its last status. A repetition would show that there is a report, where a minimum hides it
+    )
     skipped: UnitSums = field(default_factory=dict)  # sums of units through the period before the first final
 
     def periods(self) -> list[int]:
@@ -95,11 +99,8 @@ class MergedSurvey:
     def counts(self, scheme: Scheme, period: int) -> Counts:
         return add_counts([part.counts for part in self.of(period)], scheme)
 
-    def freeze(self, scheme: Scheme, period: int, after: int, keyring: Keyring) -> bytes:
-        """The final of a period, after one was published through the period `after`. Noise derives from the keyring.
-
-        One that was written before a crash is kept as written.
-        """
+    def freeze(self, scheme: Scheme, period: int, keyring: Keyring) -> bytes:
+        """The final of a period; noise derives from the keyring. One that was written before a crash stays as it is."""
         if period not in self.finals:
             exact, missing = self.counts(scheme, period), NotCounted.of(self.of(period))
             held = self.finals.get(period - 1)
@@ -108,10 +109,10 @@ class MergedSurvey:
             if scheme.presence is not None:
                 counts = release(exact, scheme, period, self._release(period - 1), keyring, before)
             final = Final.of(scheme, period, counts, missing)
-            since = period if held is None and after > NEVER else 0
+            since = period if held is None and self.published > NEVER else 0
             sums = sums_through(scheme, period, counts, final.counts, missing, before, since)
             final = replace(final, units=published_sums(sums, scheme, period))
-            self.finals[period] = Frozen(final.encode(), after, sums=sums)
+            self.finals[period] = Frozen(final.encode(), self.published, sums=sums)
         return self.finals[period].value
 
     def skip(self, scheme: Scheme, period: int) -> None:
@@ -134,6 +135,9 @@ class MergedSurvey:
 
     def take_unsaved(self) -> tuple[list[Write], list[Write], Write]:
         """Records that are not written yet: parts, finals, and the status. From now on they count as written."""
+        self.unsaved = False
+        if self.status.begun:
+            self.published = self.status.through
         parts = [Write(self._key("part", *key), one.encode()) for key, one in sorted(self.parts.items()) if one.unsaved]
         finals = [Write(self._key("final", key), one.encode()) for key, one in self.finals.items() if one.unsaved]
         saved: list[HeldPart | Frozen] = [*self.parts.values(), *self.finals.values()]

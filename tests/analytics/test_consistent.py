@@ -11,7 +11,7 @@ from scipy.optimize import minimize
 
 from analytics.estimation import CellNoise, estimate, exact, norm_sub
 from analytics.estimation.likelihood import most_likely, project
-from analytics.estimation.votes import covariance, unbiased
+from analytics.estimation.votes import covariance
 from analytics.mobility import Answers
 from lab.evaluation.measuring import clip_renormalise
 from protocols.mechanisms import MatrixChannel, SupportChannel
@@ -23,7 +23,6 @@ from tests.helpers.crowd import counts_of, scheme_of
 
 SETS, LETTERS = ("grr", "sue", "oue"), ", ".join("abcdefghij")
 vectors = hnp.arrays(np.float64, st.integers(2, 8), elements=st.floats(-2, 2, width=16))
-SKEWED = np.array([0.55, 0.2, 0.1, 0.08, 0.05, 0.02, 0.0, 0.0])
 
 
 def _nearest(point: np.ndarray, metric: np.ndarray) -> np.ndarray:
@@ -114,7 +113,7 @@ def test_the_likeliest_of_counts_without_noise_is_the_truth_for_every_mechanism(
         truth = np.concatenate([truth, [0.9, 0.7, 0.4]])
     counts = np.rint(n * question.channel.support(truth)).astype(np.int64)
     for noise in [None] if family == "places" else [None, CellNoise(9.0, 9.0, 1)]:
-        answers = Answers(question.channel, n, counts, exact(np.array(n)), noise, question.attribute.correction)
+        answers = Answers(question, n, counts, exact(np.array(n)), noise)
         assert answers.fitted()["consistent"] == pytest.approx(truth[:10], abs=2e-3)
         other = replace(answers, counts=counts[::-1]).fitted()["consistent"]
         assert other != pytest.approx(truth[:10], abs=2e-3), "other counts, another histogram"
@@ -131,16 +130,6 @@ def test_without_reports_the_likeliest_histogram_is_even_and_counts_of_no_crowd_
     counts = [1, 4, 3, 5, 5, 4, 8, 4, 5, 5, 8, 3, 5, 4, 5, 3, 3, 1, 2, 5, 3, 5, 4, 3, 5, 2, 3, 3, 4, 0, 4]
     histogram = most_likely(counts, 10, build("loloha", 31, Budget(20.0), 3).channel())
     assert histogram.min() >= 0 and histogram.sum() == pytest.approx(1, abs=1e-5)
-
-
-def test_the_likeliest_histogram_of_bits_is_nearer_in_the_metric_of_their_covariance_than_norm_sub() -> None:
-    channel = SupportChannel(8, oue(1.0), exclusive=False)
-    counts = np.random.default_rng(5).binomial(300, channel.support(SKEWED), size=(20, 8))
-    raw = unbiased(counts / 300, channel)
-    for point, likeliest in zip(raw, most_likely(counts, np.full(20, 300), channel), strict=True):
-        metric = np.linalg.inv(covariance(channel, likeliest))
-        ours, other = (np.sqrt((x - point) @ metric @ (x - point)) for x in (likeliest, norm_sub(point)))
-        assert ours < other
 
 
 def test_the_covariance_of_votes_is_what_simulated_votes_show() -> None:

@@ -82,26 +82,6 @@ def test_without_reports_nothing_is_known_and_a_single_one_gives_a_wide_but_fini
     assert (one.high - one.low > 0.5).all()
 
 
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_expected_counts_give_the_truth_back(channel: Channel) -> None:
-    for truth in ([0.1, 0.2, 0.3, 0.4], [0.0, 1.0, 0.0, 0.0]):
-        shares = estimate(channel.support(np.array(truth)) * 1000, 1000, channel)
-        assert shares.value == pytest.approx(truth)
-        assert (shares.low < truth).all() and (truth < shares.high).all()
-
-
-@pytest.mark.parametrize("channel", CHANNELS)
-def test_batches_are_the_same_as_one_by_one(channel: Channel) -> None:
-    random = np.random.default_rng(1)
-    n = random.integers(0, 500, size=(3, 5))
-    counts = random.binomial(n[..., None], 0.4, size=(3, 5, 4))
-    together = estimate(counts, n, channel, population=n + 10)
-    for place in np.ndindex(3, 5):
-        alone = estimate(counts[place], n[place], channel, population=n[place] + 10)
-        np.testing.assert_allclose(together[place].low, alone.low)
-        np.testing.assert_allclose(together[place].high, alone.high)
-
-
 def test_asking_everybody_is_surer_than_asking_some_of_them() -> None:
     channel = SupportChannel(4, oue(3.0), exclusive=False)
     errors = [

@@ -1,6 +1,5 @@
 """Mobility reports, dwell times and amounts hold what the counts of a simulated town say, and its truth."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,8 @@ from analytics.mobility import (
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import amount, dwell
 from analytics.windows import ByGap, Window
-from analytics.windows.first_reports import by_gap, noise_error
+from analytics.windows.first_reports import noise_error
+from hearsay.running.simulating import count_windows
 from producers.scenarios import scenario
 from protocols.arrays import Floats
 from protocols.scheme import Scheme
@@ -26,7 +26,7 @@ from protocols.survey import Attribute
 from protocols.survey_text import parse_survey
 from tests.helpers.crowd import counts_of, scheme_of
 from tests.helpers.published import publish, report_of
-from tests.helpers.town import live, truths, unique_devices
+from tests.helpers.town import live, unique_devices
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))
 NORTH_SOUTH = "{north: [r0c0, r0c1], south: [r1c0, r1c1]}"
@@ -56,10 +56,10 @@ def history(scheme: Scheme) -> CountHistory:
 
 
 @pytest.fixture(scope="module")
-def report(scheme: Scheme, history: CountHistory) -> MobilityReport:
+def report(history: CountHistory) -> MobilityReport:
     published = publish(history)
     windows = [Window(window.first, window.last) for window in published.windows]
-    return with_changes(with_truth(published, truths(scheme, TOWN, windows[::7])), baseline=range(24, 48))
+    return with_changes(with_truth(published, count_windows(TOWN, windows[::7])), baseline=range(24, 48))
 
 
 def test_hours_days_and_the_days_since_the_beginning_are_reported(report: MobilityReport) -> None:
@@ -161,9 +161,8 @@ def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up()
     """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
     terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
     scheme = Scheme(parse_survey(terms + "{name: a, values: [x, y]}, {name: b, values: [x, y]}]}"))
-    n = by_gap(np.full((2, 3), 100))
-    supports = by_gap(np.full((2, 1, 2), 150))
-    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, by_gap(np.full((2, 3), 200)))
+    n, supports = np.full((2, 3), 100), [ByGap(np.array([1]), np.full((1, 2), 150))] * 2
+    history = CountHistory(scheme, 0, {"a": n, "b": n}, {"a": supports, "b": supports}, np.full((2, 3), 200))
     window = mobility_report(history).window(0, 1)
     published = [window.visitors, window.new, window.returning, *(gap.visitors for gap in window.gaps)]
     assert [quantity and quantity.value for quantity in published] == [1000, 400, 600, 200, 400]
@@ -186,16 +185,13 @@ def test_a_value_is_not_compared_with_an_empty_window_and_none_beyond_the_horizo
 ) -> None:
     """Without answers there is no estimate to compare with."""
 
-    def with_an_empty_night(periods: Sequence[ByGap]) -> list[ByGap]:
-        return [ByGap(p.gaps, p.counts * 0) if t < 24 else p for t, p in enumerate(periods)]
-
-    empty_night = replace(
-        history,
-        **{
-            part: {name: with_an_empty_night(counts) for name, counts in getattr(history, part).items()}
-            for part in ("reports", "supports")
-        },
-    )
+    there = np.arange(len(history.periods)) >= 24
+    reports = {name: table * there[:, None] for name, table in history.reports.items()}
+    supports = {
+        name: [period._replace(counts=period.counts * later) for period, later in zip(periods, there, strict=True)]
+        for name, periods in history.supports.items()
+    }
+    empty_night = replace(history, reports=reports, supports=supports)
     report = with_changes(publish(empty_night))
     first, second = (report.window(t, t).attribute("area").values for t in (24, 48))
     assert first and first.change is None
@@ -210,8 +206,8 @@ HUMPS = np.array([1, 3, 6, 3, 1, *[0] * 9, 1, 4, 8, 4, 1, 0]) / 32
 
 def test_a_mean_counts_each_value_with_its_middle() -> None:
     scheme = scheme_of("{name: a, values: [30m, 1h-3h, 1d], role: dwell, mechanism: grr}", "eps: 4")
-    answers = Answers(scheme.question("a").channel, 300, np.array([100, 100, 100]), exact(np.array(300.0)), None)
-    found = dwell(scheme.question("a").attribute, answers)
+    answers = Answers(scheme.question("a"), 300, np.array([100, 100, 100]), exact(np.array(300.0)))
+    found = dwell(answers)
     assert found.mean and found.mean.value == pytest.approx((0.5 + 2 + 24) / 3) and found.unit == "hours"
 
 
@@ -238,7 +234,7 @@ def test_intervals_of_the_mean_and_of_quartiles_hold_the_truth(
     means, quartiles, ends = [], [], []
     for supports, reports, stayed in zip(counts, n, values.reshape(trials, people) + 1, strict=True):
         everybody = exact(np.array(float(reports)))
-        found = dwell(question.attribute, Answers(question.channel, reports, supports, everybody, None))
+        found = dwell(Answers(question, reports, supports, everybody))
         assert found.mean and found.low and found.high
         means.append(found.mean.low <= stayed.mean() <= found.mean.high)
         true = np.quantile(stayed, [0.25, 0.5, 0.75], method="inverted_cdf")
@@ -266,7 +262,7 @@ def test_amounts_are_means_sums_and_quantiles_of_the_middles_of_values(
     scheme = scheme_of(f"{{name: a, {asked}, role: amount, quantiles: [0.3, 0.9], mechanism: grr}}", "eps: 6")
     question, values = scheme.question("a"), np.repeat(np.arange(8), np.rint(SPREAD * 1000).astype(int))
     counts, n = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64))
-    found = amount(question.attribute, Answers(question.channel, n[0], counts[0], exact(np.array(visitors)), None))
+    found = amount(Answers(question, n[0], counts[0], exact(np.array(visitors))))
     mean, total = found.mean, found.sum
     assert mean.value is not None and mean.error is not None and total.error is not None
     assert mean.value == pytest.approx(SPREAD @ truth, abs=4 * mean.error)

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 from analytics.estimation import consistent_shares, estimate
-from lab.evaluation.measuring import evaluate
+from lab.evaluation.measuring import Score, evaluate
 from lab.evaluation.methods import choose
-from lab.evaluation.scores import Score
 from lab.evaluation.truth import one_period
 from protocols.arrays import Floats
 from protocols.mechanisms import MatrixChannel

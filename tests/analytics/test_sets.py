@@ -58,7 +58,7 @@ def test_intervals_of_shares_sizes_and_groups_hold_the_truth(k: int, several: in
     group = np.arange(k + several) < 5
     for _ in range(runs):
         counts = reported(question, elements, random)
-        answers = Answers(question.channel, n, counts, exact(np.array(n)), None)
+        answers = Answers(question, n, counts, exact(np.array(n)))
         found = answers.shares
         inside.append((found.low <= truth) & (truth <= found.high))
         z.append((found.value - truth) / found.error)
@@ -120,7 +120,7 @@ def test_full_sets_are_said_to_be_too_many_where_they_are() -> None:
     for several, warns in ((5, True), (12, False)):
         question = scheme_with(sets_of(k, several, mechanism="grr"), eps=2).questions[0]
         counts = reported(question, with_paddings(sets, k, several), random)
-        sizes = sizes_of(Answers(question.channel, n, counts, exact(np.array(n)), None))
+        sizes = sizes_of(Answers(question, n, counts, exact(np.array(n))))
         assert sizes is not None and sizes.overflow is warns
 
 

@@ -9,19 +9,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import analytics.mobility.output.tables
 from analytics.estimation import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_nowcasts, with_truth
 from analytics.mobility.model import Amount, AmountQuantile, Quantity, quantities
-from analytics.mobility.output import value_tables
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
-from hearsay.reports.table_files import csv_rows, write_tables
+from hearsay.reports.table_files import for_spreadsheets, write_tables
+from hearsay.running.simulating import count_windows
 from producers.scenarios import scenario
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from tests.helpers.published import publish
-from tests.helpers.town import live, truths
+from tests.helpers.town import live
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +38,7 @@ def report() -> MobilityReport:
                 {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
         )
     )
-    truth = truths(scheme, town, [Window(25, 25)])
+    truth = count_windows(town, [Window(25, 25)])
     made = with_changes(with_truth(publish(live(scheme, town)), truth), baseline=range(24))
     now = quantities(Estimates(*np.random.default_rng(0).random((4, 4))))
     return with_nowcasts(made, {(25, "area", "values"): now})
@@ -85,7 +86,7 @@ def test_long_tables_are_made_in_parts_of_limited_length(
     report: MobilityReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tables(report)
-    monkeypatch.setattr(value_tables, "PART_ROWS", 3)
+    monkeypatch.setattr(analytics.mobility.output.tables, "PART_ROWS", 3)
     for name, parts in tables_in_parts(report).items():
         found = list(parts)
         assert pa.concat_tables([part.table() for part in found]).equals(whole[name])
@@ -133,8 +134,8 @@ def test_times_are_local_and_empty_where_they_are_not_known() -> None:
     ).calendar
     winter, summer = (datetime(2026, 3, day, 23, tzinfo=UTC) for day in (27, 29))
     times = pa.array([winter, None, summer], pa.timestamp("us", tz="UTC"))
-    found = csv_rows(calendar, pa.table({"at": times, "n": [1] * 3}))
-    assert found == b'"2026-03-28T00:00:00+01:00",1\n,1\n"2026-03-30T01:00:00+02:00",1\n'
+    found = for_spreadsheets(calendar, pa.table({"at": times}))
+    assert found["at"].to_pylist() == ["2026-03-28T00:00:00+01:00", None, "2026-03-30T01:00:00+02:00"]
 
 
 def test_an_amount_is_a_row_for_each_of_its_numbers(report: MobilityReport) -> None:

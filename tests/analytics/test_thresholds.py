@@ -49,7 +49,7 @@ def counted(scheme: Scheme, values: np.ndarray, seed: int) -> np.ndarray:
 
 def found(question: Question, counts: np.ndarray) -> Amount:
     n = int(counts.sum())
-    return amount(question.attribute, Answers(question.channel, n, counts, exact(np.array(float(n))), None))
+    return amount(Answers(question, n, counts, exact(np.array(float(n)))))
 
 
 @pytest.mark.parametrize("slots", [1, 7, 12])  # 60 places between numbers: slots of 7 end between two
@@ -76,7 +76,7 @@ def test_intervals_of_means_quantiles_and_shares_hold_the_truth() -> None:
         true = np.quantile(values, QUARTERS, method="inverted_cdf")
         quantiles.append([q.low <= at <= q.high for q, at in zip(summary.quantiles, true, strict=True)])
         above = scheme.questions[0].attribute.people_above(np.bincount(values, minlength=61)) / N  # type: ignore[attr-defined]
-        curve = Answers(scheme.questions[0].channel, N, counts, exact(np.array(float(N))), None).shares[:12]
+        curve = Answers(scheme.questions[0], N, counts, exact(np.array(float(N)))).shares[:12]
         shares.append((curve.low <= above) & (above <= curve.high))
     assert np.mean(inside) >= 0.9 and abs(np.mean(deviations)) < 4 / np.sqrt(len(inside))
     assert np.mean(quantiles, axis=0).min() >= 0.94
@@ -144,13 +144,9 @@ def test_a_report_tells_what_enumeration_says(slots: int, last: int) -> None:
     assert value_guess(question) == pytest.approx(chances.max(axis=0).sum() / (last + 1), abs=1e-12)
     assert np.log(chances.max(axis=0) / chances.min(axis=0)).max() == pytest.approx(scheme.guarantees.per_report.whole)
     assert question.channel.support(np.ones(question.k) / 2) == pytest.approx(np.full(question.k, 1 / question.k))
-    above = [np.append(shares, 1 - shares) for shares in np.array([_above(question, v) for v in range(last + 1)])]
-    assert np.array([question.channel.support(shares) for shares in above]) == pytest.approx(chances)
-
-
-def _above(question: Question, value: int) -> np.ndarray:
-    slots = question.k // 2
-    return np.clip(value / (question.sources[0].k - 1) * slots - np.arange(slots), 0, 1)
+    above = np.clip(np.arange(last + 1)[:, None] / last * slots - np.arange(slots), 0, 1)
+    shares = np.concatenate([above, 1 - above], axis=1)
+    assert np.array([question.channel.support(one) for one in shares]) == pytest.approx(chances)
 
 
 def test_a_year_of_changing_numbers_has_two_memos() -> None:

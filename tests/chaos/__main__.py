@@ -23,9 +23,9 @@ from tests.chaos.base import KafkaOrdeal
 from tests.chaos.edge import EdgeOrdeal, Town
 from tests.chaos.fleet import FleetOrdeal
 from tests.chaos.large_surveys import LargeOrdeal
-from tests.chaos.many_values import ManyValuesOrdeal
 from tests.chaos.three_brokers import ClusterOrdeal
 from tests.helpers.cluster import BROKERS, Cluster
+from tests.helpers.counting import Counting
 from tests.helpers.gateways import endure
 from tests.helpers.ordeal import Ordeal
 
@@ -34,18 +34,16 @@ Say = Callable[[str], None]
 
 
 class Part(NamedTuple):
-    """A part of the chaos that has topics of its own, and one in so many of all faults."""
+    """A part of the chaos that has topics of its own."""
 
     what: str
     ordeal: type[KafkaOrdeal]
     topics: Topics
-    one_in: int = 10
 
 
 PARTS = {
     "fleet": Part("faults of the Redis of a fleet", FleetOrdeal, Topics("fleet", 4, 1)),
     "large": Part("kills of workers that count large surveys", LargeOrdeal, Topics("large", 2, 1)),
-    "many": Part("kills of workers that count very many values", ManyValuesOrdeal, Topics("many", 4, 1), 20),
 }
 WORKERS, BROKERS_PART, GATEWAYS, EDGE = "workers", "brokers", "gateways", "edge"
 DEVICES, REPORTS_OF_DEVICES = 50, 10_000
@@ -81,7 +79,7 @@ def main() -> None:
 
 def shared(faults: int) -> dict[str, int]:
     """How many faults each part has. Those of workers on one broker are what is left; the others have at least one."""
-    shares = {name: max(1, faults // part.one_in) for name, part in PARTS.items()}
+    shares = dict.fromkeys(PARTS, max(1, faults // 10))
     shares[BROKERS_PART] = max(1, faults // 7)
     return {WORKERS: max(0, faults - sum(shares.values()))} | shares
 
@@ -92,16 +90,16 @@ def on_one_broker(directory: Path, shares: Mapping[str, int], seed: int, say: Sa
     try:
         if faults := shares.get(WORKERS):
             say(f"{faults} faults of one broker, its logs and three workers")
-            topics = made(kafka, Topics("chaos", partitions=6, merge_partitions=2))
-            ordeal = Ordeal(broker, topics, directory, seed, say, logs=True)
+            counting = made(kafka, Topics("chaos", partitions=6, merge_partitions=2), directory)
+            ordeal = Ordeal(broker, counting, seed, say, logs=True)
             ordeal.run(faults * REPORTS_PER_FAULT, periods_of(faults), faults)
         if kills := shares.get(GATEWAYS):
-            topics = made(kafka, Topics("chaos", partitions=6, merge_partitions=2))
-            endure(broker, topics, directory, REPORTS_OF_DEVICES, DEVICES, kills, seed, say)
+            counting = made(kafka, Topics("chaos", partitions=6, merge_partitions=2), directory)
+            endure(broker, counting, REPORTS_OF_DEVICES, DEVICES, kills, seed, say)
         for name, part in PARTS.items():
             if faults := shares.get(name):
                 say(f"{faults} {part.what}")
-                part.ordeal(kafka, made(kafka, part.topics), directory / name, seed, say).run(faults)
+                part.ordeal(made(kafka, part.topics, directory / name), seed, say).run(faults)
     finally:
         broker.stop()
 
@@ -110,8 +108,9 @@ def on_edges(directory: Path, town: Town, kills: int, seed: int, say: Say) -> No
     say(f"{kills} kills while {town.people:,} people call for {town.days} days")
     broker = KafkaBroker(directory / "kafka").start()
     try:
-        topics = made(KafkaSettings(bootstrap=broker.bootstrap), Topics("edge", partitions=4, merge_partitions=1))
-        EdgeOrdeal(broker, topics, private_directory(directory / "edge"), town, seed, say).run(kills)
+        topics, place = Topics("edge", partitions=4, merge_partitions=1), private_directory(directory / "edge")
+        counting = made(KafkaSettings(bootstrap=broker.bootstrap), topics, place)
+        EdgeOrdeal(broker, counting, town, seed, say).run(kills)
     finally:
         broker.stop()
 
@@ -121,15 +120,15 @@ def on_three_brokers(directory: Path, faults: int, seed: int, say: Say) -> None:
     cluster = Cluster(directory)
     try:
         cluster.start()
-        topics = made(cluster.settings, Topics("chaos", partitions=6, merge_partitions=2), BROKERS)
-        ClusterOrdeal(cluster, topics, directory, seed, say).run(faults * REPORTS_PER_FAULT, periods_of(faults), faults)
+        counting = made(cluster.settings, Topics("chaos", partitions=6, merge_partitions=2), directory, BROKERS)
+        ClusterOrdeal(cluster, counting, seed, say).run(faults * REPORTS_PER_FAULT, periods_of(faults), faults)
     finally:
         cluster.stop()
 
 
-def made(kafka: KafkaSettings, topics: Topics, replication: int = 1) -> Topics:
+def made(kafka: KafkaSettings, topics: Topics, directory: Path, replication: int = 1) -> Counting:
     create(kafka, topics, replication=replication)
-    return topics
+    return Counting(kafka, topics, directory)
 
 
 def periods_of(faults: int) -> int:

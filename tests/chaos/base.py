@@ -2,25 +2,20 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from random import Random
 
 import numpy as np
 
 from bench._processes import WorkerProcess
-from servers.settings import KafkaSettings
-from stream_app.kafka import Topics
+from tests.helpers.counting import Counting
 
 
 class KafkaOrdeal(ABC):
     """Faults while something is counted on topics of its own. The same seed brings the same faults."""
 
-    def __init__(
-        self, kafka: KafkaSettings, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        self._kafka = kafka
-        self._topics = topics
-        self._directory = directory
+    def __init__(self, counting: Counting, seed: int, say: Callable[[str], None] = print) -> None:
+        self._counting = counting
+        self._topics = counting.topics
         self._random = Random(seed)
         self._draws = np.random.default_rng(seed)
         self._say = say

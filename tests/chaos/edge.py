@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from operator import itemgetter
-from pathlib import Path
 from random import Random
 from shutil import copy
 from typing import Any
@@ -20,19 +19,17 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 
 from analytics.mobility.model import WindowReport
-from bench._processes import ServerProcess, workers
+from bench._processes import ServerProcess
 from protocols.arrays import Floats
 from protocols.survey import micros
 from servers.kafka_broker import KafkaBroker
 from servers.kafka_clients import DURABLE, connected
 from servers.private_files import private_directory
-from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaMessages, Topics, read_topic
+from tests.helpers.counting import Counting
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.helpers.nursery import run
 from tests.helpers.town_calls import LATENESS, MARKER, PARIS, START, Call, arrivals
-from views.reading import Results
 
 KEY = bytes(range(32))
 Say = Callable[[str], None]
@@ -120,11 +117,11 @@ class EdgeOrdeal:
     """Calls are written while one part after the other is killed. The same seed brings the same calls and kills."""
 
     def __init__(
-        self, broker: KafkaBroker, topics: Topics, directory: Path, town: Town, seed: int, say: Callable[[str], None]
+        self, broker: KafkaBroker, counting: Counting, town: Town, seed: int, say: Callable[[str], None]
     ) -> None:
-        self._broker, self._topics, self._directory, self._town = broker, topics, directory, town
-        self._kafka, self._random, self._say = KafkaSettings(bootstrap=broker.bootstrap), Random(seed), say
-        self._topic, self._written, self._peak = f"{topics.prefix}-calls", 0, 0.0
+        self._broker, self._counting, self._town, self._random, self._say = broker, counting, town, Random(seed), say
+        self._kafka, self._directory = counting.kafka, counting.directory
+        self._topic, self._written, self._peak = f"{counting.topics.prefix}-calls", 0, 0.0
         self._late: list[Call] = []
 
     def run(self, kills: int) -> None:
@@ -133,14 +130,14 @@ class EdgeOrdeal:
         self._redis = ReplicatedRedis(self._directory / "redis").start()
         self._environment = {
             "HEARSAY_KAFKA_BOOTSTRAP": self._kafka.bootstrap,
-            "HEARSAY_KAFKA_PREFIX": self._topics.prefix,
+            "HEARSAY_KAFKA_PREFIX": self._counting.topics.prefix,
             "HEARSAY_CLOCK_KEY": KEY.hex(),
             "HEARSAY_REDIS_URL": self._redis.url,
         }
         start = self._town.begin.astimezone(PARIS).isoformat()
         (self._directory / "survey.yaml").write_text(SURVEY.format(start=start, days=self._town.days))
         try:
-            with workers(1, self._kafka, self._topics, KEY, self._directory) as (self._worker,):
+            with self._counting.workers(key=KEY) as (self._worker,):
                 self._edges = [self._edge(name) for name in ("data", "twin")]
                 try:
                     self._disturb(kills)
@@ -219,7 +216,7 @@ class EdgeOrdeal:
         def sent() -> bool:
             self._revive()
             through = {}
-            for record in read_topic(self._kafka, f"{self._topics.prefix}.edge"):
+            for record in self._counting.read(f"{self._counting.topics.prefix}.edge"):
                 if b"/" in record.key:
                     through[record.key] = json.loads(record.value)["totals"]["through"]
             return len(through) == PARTITIONS and min(through.values()) >= day
@@ -231,7 +228,7 @@ class EdgeOrdeal:
         found = self._end()
         assert found["rows"] == self._written + len(self._late), (found["rows"], self._written, len(self._late))
         assert found["late"] == dict(Counter(str(self._town.day(call)) for call in self._late)), found["late"]
-        results, days = Results(KafkaMessages(self._kafka, self._topics)), range(self._town.days)
+        results, days = self._counting.results, range(self._town.days)
         eventually(lambda: results.periods("town") == list(days), WAIT_SECONDS)
         reports = results.mobility("town")
         counted = {
@@ -285,7 +282,7 @@ class EdgeOrdeal:
         with connected(KafkaAdminClient, self._kafka, WAIT_SECONDS) as admin:
             topics = set(admin.list_topics()) - {self._topic}
         for topic in topics:  # their files may be compressed
-            for record in read_topic(self._kafka, topic):
+            for record in self._counting.read(topic):
                 assert not _marked((record.key or b"") + (record.value or b""), marks), (topic, record.offset)
         found = {mark for path in events for mark in _marked(path.read_bytes(), marks)}
         assert found == set(marks[:3]), "the search does not find what the events topic has"

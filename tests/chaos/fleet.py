@@ -5,18 +5,15 @@ from threading import Thread
 
 import numpy as np
 
-from bench._processes import workers
 from memo_store.store import MemoStore
 from producers.simulation import Simulation
 from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
-from stream_app.kafka import KafkaMessages, publish
 from tests.chaos.base import KafkaOrdeal
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
-from views.reading import Results
 from views.results import Histogram
 
 DEVICES, PERIODS_PER_FAULT = 3000, 3
@@ -35,15 +32,15 @@ class FleetOrdeal(KafkaOrdeal):
     """One fault of the memo store after the other, under a fleet; then every device was counted once."""
 
     def run(self, faults: int) -> None:
-        publish(self._kafka, self._topics, SCHEME.survey)
+        self._counting.publish(SCHEME)
         self._failed: list[HearsayError] = []
         self._world = Alternating(DEVICES, faults * PERIODS_PER_FAULT)
-        self._redis = ReplicatedRedis(self._directory).start()
+        self._redis = ReplicatedRedis(self._counting.directory).start()
         kinds = {"a Redis that fails over": self._redis.fail_over, "a full disk under Redis": self._redis.fill_disk}
         dealt = [list(kinds)[number % len(kinds)] for number in range(faults)]
         self._random.shuffle(dealt)
         try:
-            with workers(1, self._kafka, self._topics, CLOCK_KEY, self._directory):
+            with self._counting.workers(key=CLOCK_KEY):
                 reporting = Thread(target=self._report)
                 reporting.start()
                 for number, kind in enumerate(dealt):
@@ -64,8 +61,7 @@ class FleetOrdeal(KafkaOrdeal):
         return [final.n or 0 for final in self._finals()]
 
     def _finals(self) -> list[Histogram]:
-        found = Results(KafkaMessages(self._kafka, self._topics)).histograms(SCHEME.survey.id)
-        return sorted(found, key=lambda final: final.period)
+        return self._counting.results.histograms(SCHEME.survey.id)
 
     def _supports(self) -> list[dict[str, list[int]]]:
         """For each period the counts of each question, pairs included."""
@@ -86,7 +82,7 @@ class FleetOrdeal(KafkaOrdeal):
         """Report everything; whoever cannot reach the store starts again, as an operator would."""
         for _ in range(20):
             try:
-                sink = PacedSink(self._kafka, self._topics.reports)
+                sink = PacedSink(self._counting.kafka, self._topics.reports)
                 with MemoStore(self._redis.url) as store:
                     memos = store.survey(Respondent(SCHEME, KEYRING))
                     fleet = Simulation(memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)

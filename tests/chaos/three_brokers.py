@@ -2,21 +2,18 @@
 
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from bench._processes import WorkerProcess
-from stream_app.kafka import Topics
 from tests.helpers.cluster import Cluster
+from tests.helpers.counting import Counting
 from tests.helpers.ordeal import Ordeal
 
 
 class ClusterOrdeal(Ordeal):
     """Workers and a cluster of three. Every fault ends with all brokers running and in sync."""
 
-    def __init__(
-        self, cluster: Cluster, topics: Topics, directory: Path, seed: int, say: Callable[[str], None] = print
-    ) -> None:
-        super().__init__(cluster, topics, directory, seed, say)
+    def __init__(self, cluster: Cluster, counting: Counting, seed: int, say: Callable[[str], None] = print) -> None:
+        super().__init__(cluster, counting, seed, say)
         self._cluster = cluster
         self._faults = {
             "kill -9 of the leader of some reports": self._kill_leader,

@@ -97,12 +97,10 @@ def _pair(mechanism: str, use: Use, budgets: dict[str, Any]) -> Scheme:
     return scheme_with(*(of_size(k, name, mechanism=mechanism, **more) for name, k in sizes.items()), **budgets)
 
 
-def table_cases() -> Iterator[tuple[str, Scheme]]:
+@cache
+def table_cases() -> dict[str, Scheme]:
     """All of them."""
-    yield from cases()
-    yield from local_cases()
-    yield from place_cases()
-    yield from set_cases()
+    return dict([*cases(), *local_cases(), *place_cases(), *set_cases()])
 
 
 def zone_year() -> Iterator[tuple[str, Scheme]]:
@@ -147,10 +145,10 @@ def made() -> dict[str, Any]:
         "version": VERSION,
         "any": ANY,
         "cases": [
-            *(_case(name, scheme) for name, scheme in table_cases()),
+            *(_case(name, scheme) for name, scheme in table_cases().items()),
             *(_scenario(**scenario) for scenario in scenarios()),
         ],
-        "questions": [_questions(name, scheme) for name, scheme in table_cases() if name in ASKED],
+        "questions": [_questions(name, scheme) for name, scheme in table_cases().items() if name in ASKED],
         "flags": _flags(),
         "period_keys": _period_keys(),
         "hostile": hostile(),
@@ -211,7 +209,7 @@ def _case(name: str, scheme: Scheme) -> dict[str, Any]:
     survey = scheme.survey.id
     steps: list[dict[str, Any]] = [{"now": moments[0], "do": "join", "survey": survey}]
     for place, now in enumerate(moments):
-        steps.append({"now": now, "do": "settle", "survey": survey, "values": _values(scheme, place)})
+        steps.append({"now": now, "do": "settle", "survey": survey, "values": values_of(scheme, place)})
     steps.append({"now": moments[-1], "do": "explain"})
     return _scenario(name=name, schemes=[scheme], steps=steps, limits=ANY)
 
@@ -284,7 +282,7 @@ def _edges(scheme: Scheme) -> list[str]:
     return [at.astimezone(UTC).isoformat() for at in moments]
 
 
-def _values(scheme: Scheme, place: int) -> dict[str, Any]:
+def values_of(scheme: Scheme, place: int) -> dict[str, Any]:
     """Values that change, come back, and reach both ends."""
     values: dict[str, Any] = {
         a.name: a.values[(0, a.k - 1, a.k // 2, 1)[place] if i == 0 else (place * 5 + 3) % a.k]

@@ -5,6 +5,7 @@ import json
 import sqlite3
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import cache, partial
 from math import isfinite, isnan
@@ -36,12 +37,11 @@ class Clock:
 
 
 def open_device(
-    library: str, path: Path | None, clock: Clock, limits: Limits | None = None, entropy: str | None = None
+    library: str, path: Path, clock: Clock, limits: Limits | None = None, entropy: str | None = None
 ) -> Any:
-    """A device of a library. `entropy` names what it draws from the system; a device without a path is forgotten."""
+    """A device of a library. `entropy` names what it draws from the system."""
     if library == "javascript":
         return JavaScriptDevice(path, clock, limits or Limits(), entropy)
-    assert path is not None
     more: dict[str, Any] = {} if entropy is None else {"entropy": entropy_of(entropy)}
     return Device(path, limits=limits, now=clock, wait=clock.wait, **more)
 
@@ -53,11 +53,8 @@ def stored(library: str, path: Path) -> dict[str, Any]:
 
 
 def _document(path: Path) -> str:
-    base = sqlite3.connect(path)
-    try:
+    with closing(sqlite3.connect(path)) as base:
         return str(base.execute("select document from state").fetchone()[0])
-    finally:
-        base.close()
 
 
 class Driver:
@@ -111,10 +108,10 @@ def _written(given: Any) -> Any:
 class JavaScriptDevice:
     """The methods of `hearsay_device.Device`, each of them a line to the driver and one back."""
 
-    def __init__(self, path: Path | None, clock: Clock, limits: Limits, entropy: str | None) -> None:
+    def __init__(self, path: Path, clock: Clock, limits: Limits, entropy: str | None) -> None:
         self._driver, self._clock = driver(), clock
         self._name = self._driver.name()
-        self._done("open", {"path": path and str(path), "limits": limits._asdict(), "entropy": entropy})
+        self._done("open", {"path": str(path), "limits": limits._asdict(), "entropy": entropy})
 
     def _done(self, what: str, *given: Any) -> Any:
         at = [] if what == "open" else [[self._name, "at", self._clock()]]

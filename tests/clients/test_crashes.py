@@ -11,11 +11,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler, SimpleHTTPRequestHandler
 from itertools import count
 from pathlib import Path
-from queue import Empty, Queue
-from threading import Event
 from typing import Any
 
 import pyarrow as pa
@@ -26,25 +23,19 @@ from typer.testing import CliRunner
 from hearsay.cli import app
 from hearsay.survey_files import read_survey
 from hearsay_device import Device, DeviceError, Limits
-from lab.auditing.gateways import TAKEN, answering, gateway, served
+from lab.auditing.gateways import answering, gateway, served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.clients.cases import ANY, FILE
 from tests.clients.test_device import CAPPED, Days
 from tests.gateway.forked import Forked
-from tests.helpers.browser import find_browser, open_browser
+from tests.helpers.browser import Files, open_browser
 from tests.helpers.command_line import done
-from tests.helpers.node import LIBRARY, find_node
+from tests.helpers.node import find_node
 
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 120
-PYTHON = """
-import sys
-from hearsay_device import Device, Limits
-with Device(sys.argv[2], limits=Limits(value=9, year=99), now=lambda: 1767268800.0) as device:
-    print(device.send(sys.argv[1], "test", {"a": sys.argv[3]}).period)
-"""
 
 
 class Watched:
@@ -108,62 +99,25 @@ def _period(report: bytes) -> int:
     return int(report.split(b'"period":"')[1][:8], 16)
 
 
-@pytest.mark.parametrize("language", ["python", "javascript"])
-def test_a_device_that_was_killed_while_sending_sends_the_same_report_again(tmp_path: Path, language: str) -> None:
-    command = _command(language)
-    arrived, over = Event(), Event()
-
-    def hold_the_first(request: BaseHTTPRequestHandler) -> None:
-        if not arrived.is_set():
-            arrived.set()
-            over.wait(PATIENCE_SECONDS)
-        TAKEN(request)
-
-    with gateway(answering(200, CAPPED.terms), hold_the_first) as running:
-        first = subprocess.Popen([*command, running.address, str(tmp_path / "state"), "1"], cwd=tmp_path)
-        try:
-            assert arrived.wait(PATIENCE_SECONDS), "the device sent nothing"
-        finally:
-            first.kill()
-            first.wait(PATIENCE_SECONDS)
-            over.set()
-        again = subprocess.run(
-            [*command, running.address, str(tmp_path / "state"), "7"],
-            capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=tmp_path,
-        )  # fmt: skip
-        assert again.stdout.strip() == "0"
-    assert len(running.posted) == 2
-    assert running.posted[0] == running.posted[1]
-
-
 @pytest.mark.long(part="clients")
 def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_on(tmp_path: Path) -> None:
     """A failure would be: other bytes for a period that was sent before, no report, or a lock that nobody removes."""
-    command = _command("javascript")
-    dying = [command[0], "--import", str(HERE / "dying.mjs"), *command[1:]]
+    node, program = find_node(), str(HERE / "device.mjs")
     with gateway(answering(200, CAPPED.terms)) as running:
         for operation in count():
             running.posted.clear()
             state = tmp_path / f"killed at {operation}" / "device"
             state.parent.mkdir()
             killed = subprocess.run(
-                [*dying, running.address, str(state), "1"],
+                [node, "--import", str(HERE / "dying.mjs"), program, running.address, str(state), "1"],
                 env={**os.environ, "DIES_AT": str(operation)}, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path,
             )  # fmt: skip
-            again = subprocess.run(
-                [*command, running.address, str(state), "7"],
-                capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True, cwd=tmp_path,
-            )  # fmt: skip
-            assert again.stdout.strip() == "0", operation
+            assert said(node, program, running.address, str(state), "7", directory=tmp_path) == ["0"], operation
             assert 1 <= len(running.posted) <= 2 and len(set(running.posted)) == 1, operation
             assert not (state.parent / "device.lock").exists()
             if killed.returncode == 0:
                 break
     assert operation > 40
-
-
-def _command(language: str) -> list[str]:
-    return [sys.executable, "-c", PYTHON] if language == "python" else [find_node(), str(HERE / "device.mjs")]
 
 
 # The JavaScript library in a browser, and the programs of the READMEs against `hearsay serve`: they are counted.
@@ -261,14 +215,10 @@ def test_the_program_and_the_page_of_the_javascript_readme_are_counted(tmp_path:
     site.mkdir()
     shutil.copy(CLIENTS / "javascript" / "device.js", site)
 
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(site))
+    class Site(Files):
+        directory = site
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with served(Handler) as address, serving_lunch(tmp_path, "--origin", address) as lunch, open_browser() as browser:
+    with served(Site) as address, serving_lunch(tmp_path, "--origin", address) as lunch, open_browser() as browser:
         own = tmp_path / "app"
         said(npm, "install", "--offline", "--no-audit", "--no-fund", str(CLIENTS / "javascript"), directory=own)
         (own / "program.mjs").write_text(lunch.program("javascript", "js"))
@@ -287,13 +237,10 @@ PAGE_SECONDS = 180
 
 
 @contextmanager
-def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
-    """The library's files, the vectors, and a gateway with one survey, at one address; `said` is what the page says."""
+def serving(posted: list[bytes]) -> Iterator[str]:
+    """The library's files, the vectors, and a gateway with one survey, at one address. A page says when it is done."""
 
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(LIBRARY))
-
+    class Handler(Files):
         def do_GET(self) -> None:
             own = {"/vectors.json": FILE.read_bytes(), "/v1/surveys/test": CAPPED.terms}
             if self.path in own:
@@ -303,9 +250,7 @@ def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
-            if self.path == "/done":
-                said.put(body.decode())
-            else:
+            if self.path != "/done":
                 posted.append(body)
             self._answer(201, b"{}")
 
@@ -315,30 +260,18 @@ def serving(posted: list[bytes], said: Queue[str]) -> Iterator[str]:
             self.end_headers()
             self.wfile.write(body)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
     with served(Handler) as address:
         yield address
 
 
 @pytest.mark.long(part="clients")
-def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own(tmp_path: Path) -> None:
-    browser = find_browser()
+def test_a_browser_makes_the_reports_of_the_vectors_and_sends_its_own() -> None:
     posted: list[bytes] = []
-    said: Queue[str] = Queue()
-    with serving(posted, said) as address:
-        command = [
-            browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-            f"--user-data-dir={tmp_path / 'profile'}", f"{address}/tests/browser.html",
-        ]  # fmt: skip
-        with (tmp_path / "browser.log").open("wb") as log, subprocess.Popen(command, stdout=log, stderr=log) as running:
-            try:
-                outcome = said.get(timeout=PAGE_SECONDS)
-            except Empty:
-                outcome = f"the page said nothing for {PAGE_SECONDS} seconds"
-            finally:
-                running.terminate()
+    with serving(posted) as address, open_browser() as browser:
+        page = browser.new_page()
+        with page.expect_request("**/done", timeout=1000 * PAGE_SECONDS) as told:
+            page.goto(f"{address}/tests/browser.html")
+        outcome = told.value.post_data
     cases = len(json.loads(FILE.read_text())["cases"])
     assert outcome == f"{cases} cases, 0 wrong steps, period 4 sent, then already reported"
     (report,) = posted

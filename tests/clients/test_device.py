@@ -20,7 +20,7 @@ from protocols.scheme import Scheme
 from protocols.wire import Frame, decode_report
 from servers.ports import free_port
 from tests.clients.cases import ANY
-from tests.clients.libraries import LIBRARIES, Clock, Opening, open_device, stored
+from tests.clients.libraries import Clock, Opening, open_device, stored
 from tests.helpers.certificates import Authority
 from tests.helpers.surveys import of_size, scheme_with
 
@@ -48,11 +48,6 @@ class Days(Clock):
 @pytest.fixture
 def clock() -> Days:
     return Days()
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from scipy.stats import binomtest
 
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
@@ -30,11 +29,6 @@ from tests.helpers.surveys import of_size, scheme_with
 VALUES = {"a": 1, "b": 1}
 PEOPLE = 60
 PERSON: dict[str, Any] = {"eps_inf": 3, "eps_1": 1, "memo_cap": 3}
-
-
-@pytest.fixture(params=LIBRARIES)
-def library(request: pytest.FixtureRequest) -> str:
-    return str(request.param)
 
 
 @pytest.mark.parametrize(("k", "eps_inf", "eps_1"), [(9, 20, 15), (2, 15, 1)], ids=["one report", "all reports"])
@@ -55,11 +49,6 @@ def test_surveys_that_are_joined_and_not_answered_leave_room_for_the_one_that_th
         own = scheme_with(of_size(4), **PERSON)
         device.join(own.terms, pin=own.fingerprint)
         assert device.settle("test", {"a": 1}).period == 0
-
-
-def test_the_terms_of_another_survey_get_nothing(tmp_path: Path, library: str) -> None:
-    other = scheme_with(of_size(9), eps_inf=2, eps_1=1, id="other")
-    _gets_nothing(library, tmp_path, answering(200, other.terms), "terms")
 
 
 def test_a_gateway_that_changes_its_terms_gets_reports_under_the_first_ones_only(tmp_path: Path, library: str) -> None:
@@ -153,6 +142,8 @@ def _flip(given: Any) -> tuple[float, float]:
 @pytest.mark.long(part="clients")
 def test_all_reports_together_tell_no_more_than_is_explained(tmp_path: Path, library: str) -> None:
     """Coins choose what people eat; whoever has all reports guesses it. What devices draw follows from their number."""
+    from scipy.stats import binomtest  # takes over a second to import
+
     schemes, right = asking_about_lunch(12), 0
     dice = Random("lunch")
     for number in range(PEOPLE):
@@ -199,6 +190,7 @@ def _slow(head: bool) -> Handle:
 ANSWERS = {
     "cut": (_cut, "gateway"),
     "half": (answering(200, CAPPED.terms[:400]), "terms"),
+    "of another survey": (answering(200, scheme_with(of_size(9), eps_inf=2, eps_1=1, id="other").terms), "terms"),
     "not JSON": (answering(200, b"<html>"), "terms"),
     "not text": (answering(200, b"\xff\xfe\x00"), "terms"),
     "null": (answering(200, b"null"), "terms"),
@@ -213,7 +205,7 @@ ANSWERS = {
 
 
 @pytest.mark.parametrize(("answer", "code"), ANSWERS.values(), ids=ANSWERS)
-def test_answers_that_are_no_terms_get_nothing(tmp_path: Path, library: str, answer: Handle, code: str) -> None:
+def test_answers_that_are_not_the_terms_get_nothing(tmp_path: Path, library: str, answer: Handle, code: str) -> None:
     _gets_nothing(library, tmp_path, answer, code, timeout=1 if code == "timeout" else 60)
 
 
@@ -230,6 +222,7 @@ def _gets_nothing(
 
 # Whether, when and how often a device sends, and how long its bytes are, is no function of a value.
 SURVEYS, MANY = 12, 300
+NUMBERS = [*range(SURVEYS), *(pytest.param(n, marks=pytest.mark.long(part="clients")) for n in range(SURVEYS, MANY))]
 DAYS = (0, 1, 1, 3, 2, 40, 400)  # clocks go back, too
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017
 GRID = {"at": [47.2, 6.0], "cell": "500m", "columns": 3, "rows": 2}
@@ -316,7 +309,11 @@ def histories(seed: str) -> list[list[dict[str, Any]]]:
     return [[dict.fromkeys(("a", "b", "c"), "v0")] * len(DAYS), *drawn, [{} for _ in DAYS]]
 
 
-def _are_equal(tmp_path: Path, number: int, library: str) -> None:
+@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("number", NUMBERS)
+def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(
+    tmp_path: Path, number: int, library: str
+) -> None:
     seed = f"silence {number}"
     first, *others = (
         observed(library, tmp_path / str(place), seed, values) for place, values in enumerate(histories(seed))
@@ -325,23 +322,8 @@ def _are_equal(tmp_path: Path, number: int, library: str) -> None:
         assert other == first, f"seed {seed!r}"
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("number", range(SURVEYS))
-def test_requests_sizes_times_and_charges_are_equal_for_any_two_histories(
-    tmp_path: Path, number: int, library: str
-) -> None:
-    _are_equal(tmp_path, number, library)
-
-
-@pytest.mark.long(part="clients")
-@pytest.mark.parametrize("library", LIBRARIES)
-@pytest.mark.parametrize("number", range(SURVEYS, MANY))
-def test_the_same_of_many_generated_surveys(tmp_path: Path, number: int, library: str) -> None:
-    _are_equal(tmp_path, number, library)
-
-
 def test_most_generated_surveys_are_answered(tmp_path: Path) -> None:
-    """Otherwise the tests above would compare refusals."""
+    """Otherwise the test above would compare refusals."""
     posts = 0
     for number in range(SURVEYS):
         seen = observed("python", tmp_path / str(number), f"silence {number}", histories("")[0])

@@ -22,7 +22,7 @@ from protocols.randomness import Keyring
 from protocols.randomness.sampling import uniform
 from protocols.respondent import Respondent
 from tests.clients.cases import ANY
-from tests.clients.libraries import LIBRARIES, Clock, open_device, stored
+from tests.clients.libraries import Clock, open_device, stored
 from tests.helpers.terms import decode_terms
 
 STATES = Path(__file__).parents[1] / "states"
@@ -106,7 +106,6 @@ def test_it_owes_the_same_bytes_and_goes_on_where_it_was(path: Path) -> None:
         assert device.explain()["year"]["charged"] >= charged > 0
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_places_of_version_1_may_cost_a_cell_side_what_they_declared_then(path: Path, library: str) -> None:
     terms = stored("python", path)["surveys"]["place"]["terms"].encode()
     today = json.dumps({**json.loads(terms), "version": 2}).encode()
@@ -116,7 +115,6 @@ def test_places_of_version_1_may_cost_a_cell_side_what_they_declared_then(path: 
         device.join(terms, trust_first_use=True)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_a_file_that_was_not_moved_is_refused_and_left_as_it_is(tmp_path: Path, library: str) -> None:
     old = {"python": OLD, "javascript": OLD_JAVASCRIPT}[library]
     path = Path(shutil.copy(old, tmp_path / "device"))

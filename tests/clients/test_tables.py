@@ -27,9 +27,10 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import NOTHING
 from tests.clients.cases import cases, table_cases
+from tests.helpers.enumeration import exact
 
 KEYS = [bytes([number]) * 16 for number in range(12)]
-CASES = dict(table_cases())
+CASES = table_cases()
 
 
 @pytest.mark.parametrize("scheme", CASES.values(), ids=CASES)
@@ -75,8 +76,11 @@ def _fleet(key: bytes, tweak: int) -> FleetDraws:
 def _first_round(question: Any, cell: int, own: bool, draws: FleetDraws) -> Any:
     if question.fake_kind is None:
         return question.mechanism.memoise(np.array([cell]), draws)
-    hide, noise = question.mechanism.encoding.hide, question.mechanism.first
-    return hide(np.array([cell]), np.array([own]), question.fake_kind, question.fake, noise, draws)
+    if question.fake_kind == "bare":
+        noise = question.mechanism.first
+        return question.mechanism.encoding.hide(np.array([cell]), np.array([own]), question.fake, noise, draws)
+    drawn = question.k if question.fake is None else Table(question.fake).sample(draws.fork(2))
+    return question.mechanism.memoise(np.where([own], cell, drawn), draws)
 
 
 def test_a_position_at_any_distance_is_in_the_nearest_cell() -> None:
@@ -133,7 +137,7 @@ def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None
                 stated = log(flip.p * (1 - flip.q) / (flip.q * (1 - flip.p)))
             else:
                 symbols = encoding.g if isinstance(encoding, FreshHash) else memo.count  # a hash has no noise
-                shares = Table([flip.p] + [flip.q] * (symbols - 1)).exact()
+                shares = exact(Table([flip.p] + [flip.q] * (symbols - 1)))
                 drawn, stated = log(max(shares) / min(shares)), log(flip.p / flip.q)
             assert drawn <= stated * (1 + 1e-9), name
             checked += 1
@@ -143,7 +147,7 @@ def test_the_integers_reveal_no_more_than_the_numbers_they_follow_from() -> None
 def _bits(flip: Flip) -> float:
     """The largest log-ratio of any byte between two values with a bit in it; both bits count."""
     table = eight_bits(flip.q, flip.p)
-    none, one, other = (table.exact(kind) for kind in (0, 1, 2))
+    none, one, other = (exact(table, kind) for kind in (0, 1, 2))
     within = max(a / b for a, b in zip(one, other, strict=True))
     ups = [a / b for a, b in zip(one, none, strict=True)]
     return log(max(within, max(ups) / min(ups)))

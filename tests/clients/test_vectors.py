@@ -9,14 +9,17 @@ import pytest
 
 from hearsay_device import Device, DeviceError, Limits, attributes, questions, terms
 from protocols.mechanisms import RECORDS
-from protocols.mechanisms.builders.hashing import MOST_HASHES, PRIMES
+from protocols.scheme import Scheme
 from protocols.survey import Attribute, Survey
 from protocols.wire import Frame, decode_report, row_faults
-from tests.clients.cases import ANY, FILE, cases, changed, made, place_cases, table_cases, text_of
+from tests.clients.cases import ANY, FILE, cases, changed, made, place_cases, table_cases, text_of, values_of
+from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.helpers.node import LIBRARY, node
 from tests.helpers.terms import decode_terms
 
 VECTORS = json.loads(FILE.read_text())
+SCHEMES = table_cases()
+DEVICES = 25
 
 
 def test_the_vectors_are_what_devices_report_today() -> None:
@@ -28,9 +31,8 @@ def test_the_vectors_are_what_devices_report_today() -> None:
 
 
 def test_an_edge_names_questions_and_orders_their_values_as_devices_do() -> None:
-    schemes = dict(table_cases())
     for vector in VECTORS["questions"]:
-        scheme = schemes[vector["name"]]
+        scheme = SCHEMES[vector["name"]]
         own = {q.name: {"id": q.id, "order": q.order.tolist()} for q in scheme.questions}
         ids = {"sampled": scheme.sampled_id, "turn": scheme.turn_id, "tuple": min(scheme.memo_ids.values())}
         assert {
@@ -72,11 +74,10 @@ def test_devices_in_both_languages_know_every_key_of_a_survey() -> None:
     shown = set(no_terms.split())
     assert set(terms.DECLARED.split()) == set(Survey.model_fields) - shown
     assert set(attributes.ATTRIBUTE.split()) == set(Attribute.model_fields) - shown
-    assert (MOST_HASHES, tuple(PRIMES)) == (questions.MOST_HASHES, questions.FRESH_PRIMES)
     source = (LIBRARY / "device.js").read_text()
     for text in (terms.DECLARED, attributes.ATTRIBUTE, terms.RESOLVED):
         assert re.sub(r'" \+\s+"', "", source).count(f'"{text}"') == 1
-    assert str(list(questions.FRESH_PRIMES)) in source and f"1 << {MOST_HASHES.bit_length() - 1}" in source
+    assert str(list(questions.FRESH_PRIMES)) in source and f"1 << {questions.MOST_HASHES.bit_length() - 1}" in source
 
 
 def test_the_libraries_can_be_read_by_somebody_who_does_not_trust_them_and_need_no_others() -> None:
@@ -88,6 +89,20 @@ def test_the_libraries_can_be_read_by_somebody_who_does_not_trust_them_and_need_
     assert sum(len(path.read_text().splitlines()) for path in LIBRARY.glob("*.js")) <= 2000
     lengths = [len(path.read_text().splitlines()) for path in Path(terms.__file__).parent.glob("*.py")]
     assert sum(lengths) <= 2000 and max(lengths) <= 300
+
+
+@pytest.mark.long(part="clients")
+@pytest.mark.parametrize("scheme", SCHEMES.values(), ids=SCHEMES)
+def test_many_devices_of_both_libraries_make_the_same_reports(tmp_path: Path, scheme: Scheme) -> None:
+    """A vector is of one device, and some draws are rare. That Python's follow the channel, test_tables.py shows."""
+    for number in range(DEVICES):
+        reports = []
+        for library in LIBRARIES:
+            clock, path = Clock(scheme.survey.start.timestamp()), tmp_path / f"{library} {number}"
+            with open_device(library, path, clock, Limits(**ANY), entropy=f"device {number}") as device:
+                device.join(scheme.terms, trust_first_use=True)
+                reports.append(device.settle(scheme.survey.id, values_of(scheme, number % 4)))
+        assert reports[0] == reports[1], number
 
 
 @pytest.mark.parametrize("case", VECTORS["cases"], ids=lambda case: case["name"])

@@ -33,22 +33,31 @@ from tests.helpers.command_line import resolve
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
-COMPOSE = yaml.safe_load((DEPLOY / "compose" / "compose.yaml").read_text())
-MANIFESTS = [
-    manifest
-    for path in sorted((DEPLOY / "kubernetes" / "base").glob("*.yaml"))
-    if path.name != "kustomization.yaml"
-    for manifest in yaml.safe_load_all(path.read_text())
-]
-ALERTS = [
-    rule
-    for group in yaml.safe_load((DEPLOY / "monitoring" / "alerts.yaml").read_text())["groups"]
-    for rule in group["rules"]
-]
+KUBERNETES = DEPLOY / "kubernetes"
+OVERLAYS = ("strimzi", "tls")
+
+
+def documents(path: Path) -> list[dict[str, Any]]:
+    return [document for document in yaml.load_all(path.read_text(), yaml.CSafeLoader) if document]
+
+
+def document(path: Path) -> dict[str, Any]:
+    (found,) = documents(path)
+    return found
+
+
+def kustomization(overlay: str) -> dict[str, Any]:
+    return document(KUBERNETES / overlay / "kustomization.yaml")
+
+
+COMPOSE = document(DEPLOY / "compose" / "compose.yaml")
+PATHS = sorted(path for path in (KUBERNETES / "base").glob("*.yaml") if path.name != "kustomization.yaml")
+MANIFESTS = [manifest for path in PATHS for manifest in documents(path)]
+ALERTS = [rule for group in document(DEPLOY / "monitoring" / "alerts.yaml")["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
 WORKLOADS = ("Deployment", "StatefulSet", "Job")
 DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
-CASES: list[dict[str, Any]] = yaml.safe_load((DEPLOY / "monitoring" / "alerts.test.yaml").read_text())["tests"]
+CASES: list[dict[str, Any]] = document(DEPLOY / "monitoring" / "alerts.test.yaml")["tests"]
 NAMES = [rule["alert"] for rule in ALERTS]
 
 
@@ -194,7 +203,7 @@ def test_probes_ask_for_pages_that_there_are() -> None:
 
 
 def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> None:
-    configured = yaml.safe_load((DEPLOY / "monitoring" / "prometheus.yaml").read_text())["scrape_configs"]
+    configured = document(DEPLOY / "monitoring" / "prometheus.yaml")["scrape_configs"]
     assert {"/live", "/ready", "/metrics"} == set(worker_pages(Health()))
     found = {}
     for scraped in configured:
@@ -305,26 +314,18 @@ def test_an_alert_has_a_case_where_it_fires_and_one_where_it_does_not(alert: str
             assert [sample["value"] for sample in asked["exp_samples"]] == ([1] if does == "fires" else [])
 
 
-KUBERNETES = DEPLOY / "kubernetes"
-OVERLAYS = ("strimzi", "tls")
-
-
-def documents(path: Path) -> list[dict[str, Any]]:
-    return [document for document in yaml.safe_load_all(path.read_text()) if document]
-
-
 def base(kind: str, name: str) -> dict[str, Any]:
     (found,) = [each for each in MANIFESTS if each["kind"] == kind and each["metadata"]["name"] == name]
     return dict(found)
 
 
 def patches(overlay: str) -> Iterator[dict[str, Any]]:
-    for patch in yaml.safe_load((KUBERNETES / overlay / "kustomization.yaml").read_text())["patches"]:
+    for patch in kustomization(overlay)["patches"]:
         yield from documents(KUBERNETES / overlay / patch["path"])
 
 
 def test_an_edge_on_kubernetes_has_a_declaration_that_holds_and_reads_only_what_is_mounted() -> None:
-    found = [document for path in (KUBERNETES / "edge").glob("*.yaml") for document in documents(path)]
+    found = [each for path in (KUBERNETES / "edge").glob("*.yaml") for each in documents(path)]
     named = {(each["kind"], each["metadata"]["name"]): each for each in found if "metadata" in each}
     declared = named["ConfigMap", "hearsay-edge-declaration"]["data"]
     parse_edge(declared["edge.yaml"], "edge.yaml").options(parse_survey(declared["survey.yaml"]))
@@ -342,7 +343,7 @@ def test_an_edge_on_kubernetes_has_a_declaration_that_holds_and_reads_only_what_
 
 @pytest.mark.parametrize("overlay", ["base", "edge", *OVERLAYS])
 def test_a_kustomization_names_every_file_of_its_directory(overlay: str) -> None:
-    told = yaml.safe_load((KUBERNETES / overlay / "kustomization.yaml").read_text())
+    told = kustomization(overlay)
     named = {*told["resources"], *(patch["path"] for patch in told.get("patches", []))} - {"../base"}
     assert named == {path.name for path in (KUBERNETES / overlay).glob("*.yaml")} - {"kustomization.yaml"}
 
@@ -470,7 +471,7 @@ def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None
     for name, service in COMPOSE["services"].items():
         (parameter,) = re.findall(r"^\$\{IMAGE_([A-Z]+):-", service["image"])
         assert re.search(rf"\b{parameter.lower()}\b", script), name
-    told = yaml.safe_load((KUBERNETES / "base" / "kustomization.yaml").read_text())["images"]
+    told = kustomization("base")["images"]
     assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version("hearsay")}]
     pods = [found["spec"]["template"]["spec"] for found in MANIFESTS if "template" in found.get("spec", {})]
     assert {container["image"] for pod in pods for container in pod["containers"]} == {"hearsay"}  # without a tag

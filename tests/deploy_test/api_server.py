@@ -6,9 +6,8 @@ import re
 import secrets
 import ssl
 import subprocess
-import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +15,7 @@ from pathlib import Path
 
 from servers.kafka_jars import cache_directory, cached
 from servers.ports import free_port
-from tests.deploy_test.workplace import StepFailed, Workplace
+from tests.deploy_test.workplace import StepFailed, Workplace, require, wait
 
 START_SECONDS = 180.0
 SECONDS = 120.0
@@ -77,7 +76,8 @@ def api_server(place: Workplace) -> Iterator[ApiServer]:
     config = _config(directory, port, token)
     processes = [_started(command, directory) for command in commands]
     try:
-        _wait(lambda: _ready(port), processes, directory)
+        wait(lambda: _ready(port) or _ended(processes), START_SECONDS, "API server", lambda: _logs(directory))
+        require(not _ended(processes), f"the API server ended:\n{_logs(directory)}")
         yield ApiServer(place, built / "kubectl", config)
     finally:
         for process in reversed(processes):
@@ -122,14 +122,12 @@ def _ready(port: int) -> bool:
         return False
 
 
-def _wait(ready: Callable[[], bool], processes: list[subprocess.Popen[bytes]], directory: Path) -> None:
-    deadline = time.monotonic() + START_SECONDS
-    while not ready():
-        ended = [process for process in processes if process.poll() is not None]
-        if ended or time.monotonic() > deadline:
-            logs = "\n".join(path.read_text(errors="replace")[-800:] for path in sorted(directory.glob("*.log")))
-            raise StepFailed(f"the API server is not ready after at most {START_SECONDS:.0f} seconds:\n{logs}")
-        time.sleep(0.2)
+def _ended(processes: list[subprocess.Popen[bytes]]) -> bool:
+    return any(process.poll() is not None for process in processes)
+
+
+def _logs(directory: Path) -> str:
+    return "\n".join(path.read_text(errors="replace")[-800:] for path in sorted(directory.glob("*.log")))
 
 
 def programs(place: Workplace) -> Path:

@@ -19,8 +19,8 @@ from stream_app.kafka import Topics, existing, read_topic
 from stream_app.local import LocalStore
 from tests.deploy_test.cluster import Cluster, cluster, steps
 from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require, wait
+from tests.helpers.counting import Counting
 from tests.helpers.gateways import reports_of
-from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged, recount
 from tests.helpers.traffic import Record, traffic
 from tests.stream_app.worlds import KEY, SCHEME, Reports
@@ -65,23 +65,23 @@ def new_token(running: Cluster) -> str:
 def collect(running: Cluster, taken: Sent) -> int:
     """Send more reports and everything else while a worker is killed; returns how many reports the finals have."""
     kafka = KafkaSettings(bootstrap=running.bootstrap)
-    topics = existing(kafka)
-    log = list(traffic(Random(7), REPORTS, PERIODS, topics.partitions))
+    counting = Counting(kafka, existing(kafka), running.directory)
+    log = list(traffic(Random(7), REPORTS, PERIODS, counting.topics.partitions))
     victim, *others = running.containers("worker")
     require(others, "there is only one worker")
     half = len(log) // 2
-    send(kafka, topics, log[:half])
+    send(counting, log[:half])
     running.kill(victim)
-    send(kafka, topics, log[half:])
+    send(counting, log[half:])
     running.start_again(victim)
-    wait(lambda: len(read_finals(kafka, topics)) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
-    all_there(kafka, topics, taken)
-    expected = recount(kafka, topics)
-    finals = read_finals(kafka, topics)
+    wait(lambda: len(counting.finals()) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
+    all_there(counting, taken)
+    expected = recount(counting)
+    finals = counting.finals()
     wanted = {FinalKey(*key): final for key, final in histograms_of(expected).items()}
     wrong = sorted(key for key in wanted.keys() | finals.keys() if wanted.get(key) != finals.get(key))
     require(not wrong, f"the finals of {wrong} are not what a recount of the reports topic gives")
-    letters = {record.key.decode() for record in read_topic(kafka, topics.deadletters)}
+    letters = {record.key.decode() for record in counting.read(counting.topics.deadletters)}
     require(letters == set().union(*expected.letters), "the dead letters are not the records that a recount refuses")
     return sum(counts["n", gap] for counts in expected.finals.values() for gap in range(1, 4))
 
@@ -178,8 +178,8 @@ def get(running: Cluster, page: str, **words: str) -> Any:
         return {"groups": [], "result": []}
 
 
-def send(kafka: KafkaSettings, topics: Topics, records: list[Record]) -> None:
-    sink = KafkaSink(kafka, topics.reports)
+def send(counting: Counting, records: list[Record]) -> None:
+    sink = KafkaSink(counting.kafka, counting.topics.reports)
     for record in records:
         sink.send(*record)
     sink.flush()
@@ -212,9 +212,9 @@ def report_over_http(running: Cluster, token: str) -> Sent:
     return taken
 
 
-def all_there(kafka: KafkaSettings, topics: Topics, taken: Sent) -> None:
+def all_there(counting: Counting, taken: Sent) -> None:
     """Every confirmed report is on the reports topic; the recount of the topic shows that it counts once."""
-    events = (event for partition in logged(kafka, topics) for event in partition.values())
+    events = (event for partition in logged(counting) for event in partition.values())
     there = {(event.period, row.token) for event in events if isinstance(event, Reports) for row in event.rows}
     require(len(taken) == OVER_HTTP and taken <= there, f"{len(taken - there)} reports that were confirmed are missing")
 

@@ -11,16 +11,15 @@ from hearsay.running.stack import Stack
 from producers.sinks import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port
-from servers.settings import KafkaSettings, load
-from stream_app.kafka import Topics, publish
+from servers.settings import load
+from stream_app.kafka import Topics
 from tests.deploy.test_deploy import ALERTS
 from tests.docs.pages import RUNBOOKS, Page
 from tests.docs.test_commands import run_page
 from tests.gateway.forked import Forked
+from tests.helpers.counting import PATIENT, Counting
 from tests.helpers.eventually import eventually
-from tests.helpers.published import read_finals
 from tests.helpers.traffic import UNPUBLISHED
-from tests.helpers.workers import PATIENT, caught_up, send
 from tests.stream_app.worlds import SCHEME, Reports, Row, Tick, wire
 
 INDEX = RUNBOOKS / "README.md"
@@ -51,7 +50,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), log, *PATIENT).start()
     web = free_port()
     try:
-        happen(settings.kafka, Topics(), settings.clock_key_bytes())
+        happen(Counting(settings.kafka, Topics(), stack.directory), settings.clock_key_bytes())
         worker.wait_until_ready()
         words, settings_file = ("gateway", "--web-port", str(web)), str(stack.settings_file)
         with Forked(stack.directory / "gateway.log", *words, HEARSAY_SETTINGS=settings_file).serving():
@@ -67,20 +66,19 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
         stack.down()
 
 
-def happen(kafka: KafkaSettings, topics: Topics, key: bytes) -> None:
+def happen(counting: Counting, key: bytes) -> None:
     """Period 0 is final, period 1 is open; a survey is published too late, and a clock record has another key."""
-    publish(kafka, topics, SCHEME.survey)
-    send(kafka, topics, [Reports(0, tuple(Row(token) for token in range(1, 100)))])
-    sink = KafkaSink(kafka, topics.reports)
-    for partition in range(topics.partitions):
+    counting.publish(SCHEME).send([Reports(0, tuple(Row(token) for token in range(1, 100)))])
+    sink = KafkaSink(counting.kafka, counting.topics.reports)
+    for partition in range(counting.topics.partitions):
         sink.send(partition, CLOCK, encode_clock(Clock(SCHEME.survey.id, 0), key))
     sink.send(0, *wire(Tick(1)))
-    sink.send(0, *wire(Reports(0, (Row(topics.partitions),)), UNPUBLISHED))
+    sink.send(0, *wire(Reports(0, (Row(counting.topics.partitions),)), UNPUBLISHED))
     sink.flush()
     sink.close()
-    send(kafka, topics, [Reports(1, tuple(Row(token) for token in range(1, 100)))])
-    eventually(lambda: caught_up(kafka, topics) and len(read_finals(kafka, topics)) == 1)
-    publish(kafka, topics, UNPUBLISHED.survey)
+    counting.send([Reports(1, tuple(Row(token) for token in range(1, 100)))])
+    eventually(lambda: counting.caught_up() and len(counting.finals()) == 1)
+    counting.publish(UNPUBLISHED)
 
 
 @pytest.mark.long(part="pages")

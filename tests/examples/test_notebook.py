@@ -6,7 +6,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -23,6 +22,8 @@ def run_cell(source: str, names: dict[str, Any]) -> Any:
 
 @pytest.mark.long(part="pages")
 def test_the_notebook_runs_and_its_intervals_hold_the_truth() -> None:
+    import matplotlib  # takes half a second to import
+
     matplotlib.use("Agg")
     names: dict[str, Any] = {}
     cells = [cell for cell in json.loads(NOTEBOOK.read_text())["cells"] if cell["cell_type"] == "code"]

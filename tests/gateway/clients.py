@@ -1,10 +1,11 @@
 """Who sends: with which tokens; and devices that send from many threads, until somebody has confirmed each report."""
 
-import http.client
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from http.client import HTTPConnection, HTTPException
 from random import Random
 from threading import Lock, Thread
 from typing import Any
@@ -60,28 +61,17 @@ class Crowd:
 
     def _run(self, seed: int) -> None:
         random = Random(seed)
-        connections: dict[int, http.client.HTTPConnection] = {}
         while (report := self._next()) is not None:
             body, deadline = json.dumps(report), time.monotonic() + PATIENCE_SECONDS
             while time.monotonic() < deadline:
-                port = random.choice(self.ports)
-                connection = connections.get(port) or http.client.HTTPConnection("127.0.0.1", port, ANSWER_SECONDS)
-                connections[port] = connection
-                try:
+                connection = HTTPConnection("127.0.0.1", random.choice(self.ports), ANSWER_SECONDS)
+                with closing(connection), suppress(OSError, HTTPException):
                     connection.request("POST", "/v1/reports", body, {"content-type": REPORT})
                     answer = connection.getresponse()
-                    status, content = answer.status, answer.read()
-                except (OSError, http.client.HTTPException):
-                    connection.close()
-                    connections.pop(port)
-                    time.sleep(0.02)
-                    continue
-                if self._settled(report, status, content):
-                    break
+                    if self._settled(report, answer.status, answer.read()):
+                        break
                 time.sleep(0.05)
             time.sleep(self.pause * random.random() * 2)
-        for connection in connections.values():
-            connection.close()
 
     def _settled(self, report: Report, status: int, content: bytes) -> bool:
         with self._lock:

@@ -20,11 +20,8 @@ AUTUMN = ("2026-10-24T00:00:00+02:00", "2026-10-26T00:00:00+01:00", 3600)
 
 
 def finals(directory: Path) -> list[tuple[int, int]]:
-    store = LocalStore.existing(directory)
-    try:
+    with closing(LocalStore.existing(directory)) as store:
         return [(final.period, final.n) for final in Results(store).histograms("buttons")]
-    finally:
-        store.close()
 
 
 def test_a_clock_that_jumps_ahead_closes_nothing_and_refuses_nothing_while_reports_say_otherwise(

@@ -286,7 +286,6 @@ def test_random_changes_to_good_requests_never_end_the_gateway() -> None:
 
 # Whatever never ends is refused after a bounded number of bytes: by each of our servers, in every state of the parser.
 GET = b"GET / HTTP/1.1\r\nhost: localhost\r\n"
-POST = b"POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n"
 CHUNKED = b"transfer-encoding: chunked\r\n\r\n"
 MOST_BYTES = 6 << 20
 """More than any server here takes of one request: a body of 4 MiB."""
@@ -301,18 +300,18 @@ STATES: dict[str, tuple[bytes, bytes]] = {
     "length": (GET + b"content-length: ", b"0"),
     "body of a GET": (GET + b"content-length: 99999999\r\n\r\n", b"a"),
     "trailers of a GET": (GET + CHUNKED + b"0\r\n", b"a: b\r\n"),
-    "body": (POST + b"content-length: 99999999\r\n\r\n", b"a"),
-    "chunk size": (POST + CHUNKED, b"0"),
-    "chunk extension": (POST + CHUNKED + b"5;", b"a"),
-    "value of an extension": (POST + CHUNKED + b"5;a=", b"a"),
-    "quoted extension": (POST + CHUNKED + b'5;a="', b"a"),
-    "chunk data": (POST + CHUNKED + b"5fffffff\r\n", b"a"),
-    "chunks": (POST + CHUNKED, b"4\r\nabcd\r\n"),
-    "tiny chunks": (POST + CHUNKED, b"1\r\na\r\n"),
-    "chunks with extensions": (POST + CHUNKED, b"1;" + 1000 * b"a" + b"\r\na\r\n"),
-    "trailer name": (POST + CHUNKED + b"0\r\n", b"a"),
-    "trailer value": (POST + CHUNKED + b"0\r\na: ", b"a"),
-    "trailers": (POST + CHUNKED + b"0\r\n", b"a: b\r\n"),
+    "body": (HEAD + b"content-length: 99999999\r\n\r\n", b"a"),
+    "chunk size": (HEAD + CHUNKED, b"0"),
+    "chunk extension": (HEAD + CHUNKED + b"5;", b"a"),
+    "value of an extension": (HEAD + CHUNKED + b"5;a=", b"a"),
+    "quoted extension": (HEAD + CHUNKED + b'5;a="', b"a"),
+    "chunk data": (HEAD + CHUNKED + b"5fffffff\r\n", b"a"),
+    "chunks": (HEAD + CHUNKED, b"4\r\nabcd\r\n"),
+    "tiny chunks": (HEAD + CHUNKED, b"1\r\na\r\n"),
+    "chunks with extensions": (HEAD + CHUNKED, b"1;" + 1000 * b"a" + b"\r\na\r\n"),
+    "trailer name": (HEAD + CHUNKED + b"0\r\n", b"a"),
+    "trailer value": (HEAD + CHUNKED + b"0\r\na: ", b"a"),
+    "trailers": (HEAD + CHUNKED + b"0\r\n", b"a: b\r\n"),
 }
 
 

@@ -34,17 +34,8 @@ def test_no_log_and_no_metric_has_an_address_a_token_or_a_report(tmp_path: Path)
     said = []
     for number, more in enumerate(([], tls)):
         log, port, web = tmp_path / f"serve-{number}.log", free_port(), free_port()
-        words = [
-            "-m",
-            "hearsay",
-            "serve",
-            str(file),
-            "--data",
-            str(tmp_path / f"data-{number}"),
-            "--log-level",
-            "DEBUG",
-        ]
-        words += ["--port", str(port), "--web-port", str(web), *more]
+        words = ["-m", "hearsay", "serve", str(file), "--data", str(tmp_path / f"data-{number}")]
+        words += ["--log-level", "DEBUG", "--port", str(port), "--web-port", str(web), *more]
         with ServerProcess(log, web, *words).serving() as server:
             sent = report(of)
             for body in (json.dumps(sent).encode(), b"\xff" * 50, b""):

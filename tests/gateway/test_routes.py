@@ -1,6 +1,7 @@
 """What a gateway answers: to each report on its own, with the reasons of dead letters."""
 
 import json
+from contextlib import closing
 from pathlib import Path
 from threading import Thread, Timer
 
@@ -34,10 +35,9 @@ def test_every_report_that_was_answered_201_is_counted_once(tmp_path: Path) -> N
         assert served.ask("POST", "/v1/reports", lines, content_type="application/x-ndjson").status == 201
         assert served.post_frame(encode_frame(frame_of(report(), report(), report()), SCHEME)).status == 201
         now.value += DAY  # the period is over, and the hour of grace as well
-    store = LocalStore.existing(tmp_path)
-    (final,) = Results(store).histograms("buttons")
+    with closing(LocalStore.existing(tmp_path)) as store:
+        (final,) = Results(store).histograms("buttons")
     assert (final.period, final.n) == (0, 9)
-    store.close()
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,7 @@ from gateway.door.credentials import digest_of
 from gateway.http import tls_context
 from gateway.service import Senders
 from hearsay.commands.operations.gateway import app
-from hearsay.serving.exposure import Exposure, TokenFile
-from hearsay.serving.running import linked_figures
+from hearsay.serving.running import Exposure, TokenFile, linked_figures
 from protocols.errors import SettingsError
 from protocols.wire import REPORT, encode_frame
 from stream_app.local import LocalStore
@@ -98,12 +97,9 @@ def test_client_certificates_are_credentials_and_name_edges(tmp_path: Path) -> N
         context = ssl.create_default_context(cafile=authority.certificate)
         if certificate is not None:
             context.load_cert_chain(*certificate)
-        connection = HTTPSConnection("127.0.0.1", served.port, timeout=60, context=context)
-        try:
+        with closing(HTTPSConnection("127.0.0.1", served.port, timeout=60, context=context)) as connection:
             connection.request("POST", "/v1/reports", json.dumps(content), {"content-type": REPORT})
             return connection.getresponse().status
-        finally:
-            connection.close()
 
     log = KeepingLog()
     with serving(log, senders=senders, tls=tls) as served:

@@ -2,28 +2,24 @@
 
 import json
 import re
-import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import UTC, datetime
-from http.server import SimpleHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from gateway.service import Senders
 from hearsay.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog, serve_surveys
-from hearsay.serving.exposure import Exposure
+from hearsay.serving.running import Exposure
 from hearsay.serving.try_page import try_pages
 from lab.auditing.gateways import served
 from protocols.errors import SurveyError
@@ -34,9 +30,9 @@ from tests.gateway import world
 from tests.gateway.clients import Crowd, credentials, join
 from tests.gateway.forked import Forked
 from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, serving
-from tests.helpers.browser import PATIENCE_MS, open_browser
+from tests.helpers.browser import Files, tab
+from tests.helpers.command_line import done
 from tests.helpers.eventually import eventually
-from tests.helpers.node import LIBRARY
 from views.local import collector
 from views.reading import Results
 
@@ -54,7 +50,6 @@ attributes:
   - {{name: colour, values: [red, green, blue]}}
 """
 SHOWN = 40
-PATIENCE_SECONDS = 60
 LIMITS = """
 import resource
 from gateway.http import most_connections
@@ -159,9 +154,7 @@ def rows(table: str) -> int:
 
 
 def test_the_soft_limit_is_raised_to_the_hard_one_and_too_few_are_named() -> None:
-    command = [sys.executable, "-c", LIMITS]
-    said = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE_SECONDS, check=True).stdout
-    raised, refused = said.splitlines()
+    raised, refused = done(sys.executable, "-c", LIMITS).splitlines()
     assert raised == "3896 (4096, 4096)"
     assert re.match("250 file descriptors are too few .*ulimit", refused)
 
@@ -181,26 +174,9 @@ NOW = "2026-01-01T12:00:00Z"
 
 
 @pytest.fixture
-def page() -> Iterator[Page]:
-    with open_browser() as browser:
-        page = browser.new_page()
-        page.set_default_timeout(PATIENCE_MS)
+def page(browser: Browser) -> Iterator[Page]:
+    with tab(browser) as (page, _):
         yield page
-
-
-@contextmanager
-def site() -> Iterator[str]:
-    """A site with the device library, at an origin of its own."""
-
-    class Handler(SimpleHTTPRequestHandler):
-        def __init__(self, *arguments: Any) -> None:
-            super().__init__(*arguments, directory=str(LIBRARY))
-
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with served(Handler) as address:
-        yield address
 
 
 SEND = """async ([gateway, now, bearer]) => {
@@ -218,11 +194,11 @@ SEND = """async ([gateway, now, bearer]) => {
 
 def test_a_page_of_a_named_origin_reports_through_cors_and_others_cannot(page: Page) -> None:
     tokens = credentials(phone="device")
-    with site() as named, site() as other:
+    with served(Files) as named, served(Files) as other:  # the device library, at two origins
         log = KeepingLog()
         senders = Senders(key_of, lambda: tokens)
-        with serving(log, senders=senders, origins=[named]) as served:
-            gateway = f"http://127.0.0.1:{served.port}"
+        with serving(log, senders=senders, origins=[named]) as asked:
+            gateway = f"http://127.0.0.1:{asked.port}"
             page.goto(f"{named}/")
             assert page.evaluate(SEND, [gateway, NOW, "phone"]) == "period 0"
             assert "credential refused" in page.evaluate(SEND, [gateway, NOW, "unknown"])

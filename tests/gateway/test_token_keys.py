@@ -19,8 +19,8 @@ from gateway.door.credentials import credential_token, digest_of
 from gateway.door.keys import OpenKey
 from gateway.service import ChainedKeys, Senders, StateFile, TokenKeys
 from hearsay.commands.operations.gateway import app
-from hearsay.serving.exposure import Exposure
 from hearsay.serving.kafka_log import FollowedRegistry, KafkaLog, serve_kafka
+from hearsay.serving.running import Exposure
 from protocols.errors import SettingsError, StateError
 from protocols.scheme import Scheme
 from protocols.wire import REPORT, Frame, ReportHeader, decode_frame

@@ -1,12 +1,12 @@
 """A gateway in a thread of the test, over a real embedded app, and what devices send to it."""
 
 import asyncio
-import http.client
 import json
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
+from http.client import HTTPConnection
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -144,13 +144,10 @@ class Served:
 
     def ask(self, method: str, path: str, body: bytes | str | None = None, **headers: str) -> Answer:
         """One request over a connection of its own; `_` in the names of headers stands for `-`."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
-        try:
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)) as connection:
             connection.request(method, path, body, {name.replace("_", "-"): text for name, text in headers.items()})
             answer = connection.getresponse()
             return Answer(answer.status, {name.lower(): text for name, text in answer.getheaders()}, answer.read())
-        finally:
-            connection.close()
 
     def post(self, content: Any, **headers: str) -> Answer:
         """Reports as JSON."""
@@ -220,8 +217,5 @@ def embedded(
 ) -> Iterator[EmbeddedLog]:
     """The log of `hearsay serve`, with a clock that is right unless another time has elapsed. A gateway closes it."""
     surveys, now = [survey], now or Moment()
-    app = collector(directory, surveys, KEY, KEY)
-    try:
+    with closing(collector(directory, surveys, KEY, KEY)) as app:
         yield EmbeddedLog(app, surveys, now, elapsed or now)
-    finally:
-        app.close()

@@ -14,7 +14,7 @@ from tests.helpers.clock_change import DAYS, PEOPLE, SURVEY, write_events
 def hearsay(*words: str) -> str:
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output + str(result.exception)
-    return result.output
+    return result.stdout
 
 
 def replay(survey: str, *more: str) -> None:
@@ -106,7 +106,7 @@ def test_local_times_that_the_clock_skips_are_no_times() -> None:
     rows = ["0,2026-03-29 01:59:59,north", "1,2026-03-29 02:00:00,north", "2,2026-03-29 02:59:59.5,north"]
     Path("events.csv").write_text("\n".join(["person,time,area", *rows, "3,2026-03-29 03:00:00,north", ""]))
     words = ("replay", "events.csv", "--survey", "survey.yaml", "--check", "--json", "--until", "2026-04-30T00:00:00Z")
-    found = json.loads(CliRunner().invoke(app, words).output)
+    found = json.loads(CliRunner().invoke(app, words).stdout)
     assert [place["line"] for place in found["faults"]["skipped"]["first"]] == [3, 4] and found["people"] == {"1": 2}
     assert found["faults"]["bad_time"]["count"] == 0
     assert "2 times in column time that the clock in Europe/Paris skips" in found["advice"][0]

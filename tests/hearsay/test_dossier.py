@@ -15,7 +15,6 @@ from typer.testing import CliRunner
 from hearsay.cli import app
 from hearsay.survey_files import EXAMPLES, example_text
 from pages.document import YOURS
-from tests.helpers.browser import open_browser
 from tests.pages.test_static_page import plain
 
 DOCS = Path(__file__).parents[2] / "docs" / "dossiers"
@@ -143,12 +142,6 @@ def test_a_dossier_must_go_somewhere_and_be_compared_with_one(tmp_path: Path) ->
     assert "cannot be read" in str(failed.exception)
     failed = CliRunner().invoke(app, ["dossier", str(survey), "--data", str(tmp_path / "data"), "--json"])
     assert failed.exit_code == 1 and str(tmp_path / "data") in str(failed.exception)
-
-
-@pytest.fixture(scope="module")
-def browser() -> Any:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.mark.long(part="browser")

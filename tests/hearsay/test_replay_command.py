@@ -120,7 +120,8 @@ def test_who_has_reported_here_is_not_captured_for_a_cluster(day: list[str]) -> 
 
 
 def test_a_wall_clock_survey_and_a_capture_without_the_clock_key_are_refused(day: list[str]) -> None:
-    assert isinstance(CliRunner().invoke(app, [*day, "--capture", "captured"]).exception, SettingsError)
+    error = CliRunner().invoke(app, [*day, "--capture", "captured"]).exception
+    assert isinstance(error, SettingsError) and "HEARSAY_CLOCK_KEY" in error.hint
     Path("survey.yaml").write_text(SURVEY.replace("clock: source", "clock: wall"))
     error = type_in(*day).exception
     assert isinstance(error, SurveyError) and "cdr-sim" in error.hint

@@ -4,10 +4,14 @@ import json
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import SimpleHTTPRequestHandler
+from pathlib import Path
 from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect, sync_playwright
+
+from tests.helpers.node import LIBRARY
 
 PATIENCE_MS = 120_000
 """How long a test waits for something on a page. Playwright's own limit for `expect` is five seconds."""
@@ -26,6 +30,18 @@ def events_in(page: str) -> list[Any]:
     """The events that a static page shows."""
     _, _, rest = page.partition('<script id="events" type="application/json">')
     return list(json.loads(rest.partition("</script>")[0]))
+
+
+class Files(SimpleHTTPRequestHandler):
+    """Serves the files of a directory, and says nothing."""
+
+    directory: Path | str = LIBRARY
+
+    def __init__(self, *arguments: Any) -> None:
+        super().__init__(*arguments, directory=str(type(self).directory))
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The command line: holding words against it without doing what they say, and calling it as an operator does."""
+"""The command line: holding words against it without doing what they say, and programs that must end well."""
 
 import os
 import subprocess
@@ -9,10 +9,7 @@ import click
 import typer
 
 from hearsay.cli import app
-from servers.settings import KafkaSettings
-from stream_app.kafka import Topics
-from tests.helpers.eventually import eventually
-from tests.helpers.nursery import ROOT, run
+from tests.helpers.nursery import ROOT
 
 WITHIN_SECONDS = 600
 
@@ -24,24 +21,6 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
         _, command, rest = command.resolve_command(click.Context(command), rest)
     return command, rest
-
-
-def recover(kafka: KafkaSettings, topics: Topics, *options: str) -> subprocess.CompletedProcess[str]:
-    """`hearsay recover` after the workers have left: one that was slow to leave counts as running for some seconds."""
-    tried: list[subprocess.CompletedProcess[str]] = []
-
-    def is_let() -> bool:
-        tried.append(hearsay(kafka, topics, "recover", *options))
-        return "stop all workers first" not in tried[-1].stderr
-
-    eventually(is_let)
-    return tried[-1]
-
-
-def hearsay(kafka: KafkaSettings, topics: Topics, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command as an operator calls it, in a wide terminal."""
-    own = {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": topics.prefix, "COLUMNS": "200"}
-    return run(*arguments, **own)
 
 
 def done(*words: str | Path, directory: Path = ROOT, **environment: str) -> str:

@@ -46,10 +46,7 @@ class Running:
 @contextmanager
 def dashboard(
     source: Source,
-    port: int = 0,
     names: frozenset[str] | None = frozenset(),
-    connections: int = 1000,
-    looks: bool = True,
     **options: Any,
 ) -> Iterator[Running]:
     """Serve a source on this machine for the time of the block, from when what was published before has been read."""
@@ -58,7 +55,7 @@ def dashboard(
 
     async def serve() -> None:
         try:
-            async with listening(Dashboard(source, **options), "127.0.0.1", port, connections, names) as address:
+            async with listening(Dashboard(source, **options), "127.0.0.1", 0, 1000, names) as address:
                 addresses.append(address)
                 up.set()
                 await asyncio.wait_for(ending.wait(), LONGEST_SECONDS)
@@ -70,8 +67,7 @@ def dashboard(
     try:
         assert up.wait(PATIENCE_SECONDS) and addresses, "the dashboard did not start"
         running = Running(addresses[0], source, loop)
-        if looks:
-            eventually(lambda: source.feed.caught_up)
+        eventually(lambda: source.feed.caught_up)
         yield running
     finally:
         loop.call_soon_threadsafe(ending.set)

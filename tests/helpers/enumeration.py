@@ -3,8 +3,9 @@
 Written apart from the code it checks: the only things taken from it are the rounds' own probabilities.
 """
 
+from fractions import Fraction
 from functools import reduce
-from itertools import combinations, permutations, product
+from itertools import combinations, pairwise, permutations, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,26 +18,32 @@ from protocols.mechanisms.lifelong import Buckets, Hashed
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.mechanisms.thresholds import Threshold
 from protocols.question import Question
+from protocols.randomness.sampling import SLOTS, Table
 from protocols.scheme import Scheme
+
+
+def exact(table: Table, kind: int = 0) -> list[Fraction]:
+    """The probabilities of a table, from the integers that it draws with."""
+    integers = table.integers[kind].tolist()
+    owned, cuts = integers[: table.symbols], [0, *integers[table.symbols :], 1 << 64]
+    left, pieces = 1 - Fraction(sum(owned), SLOTS), (high - low for low, high in pairwise(cuts))
+    return [Fraction(own, SLOTS) + left * Fraction(piece, 1 << 64) for own, piece in zip(owned, pieces, strict=True)]
 
 
 def answers(question: Question, t: int, longitudinal: bool) -> tuple[Floats, Floats | None]:
     """P(t answers | value) as [value, sequence], and P(t answers | fake); lifelong traits are part of the sequence."""
-    parts = []
-    for weight, first, second, fake in per_trait(question):
-        if longitudinal:
-            truth, lie = first @ _sequences(second, t), None if fake is None else fake @ _sequences(second, t)
-        else:
-            truth = _sequences(first, t)
-            lie = None if fake is None else _sequences(fake[None, :], t)[0]
-        parts.append((weight * truth, None if lie is None else weight * lie))
-    lies = [lie for _, lie in parts if lie is not None]
-    return np.concatenate([truth for truth, _ in parts], axis=1), np.concatenate(lies) if lies else None
+    values = range(len(per_trait(question)[0][1]))
+    truth, lie = _over_time(question, [(value,) * t for value in values], None, longitudinal)
+    return truth, None if lie is None else lie[0]
 
 
 def survey_distribution(scheme: Scheme, t: int) -> Floats:
     """P(everything an observer who links t reports sees | tuple), as [value_1, ..., value_d, output]."""
-    tables = [answers(question, t, scheme.survey.longitudinal) for question in scheme.questions]
+    return _possible(scheme, [answers(question, t, scheme.survey.longitudinal) for question in scheme.questions])
+
+
+def _possible(scheme: Scheme, tables: list[tuple[Floats, Floats | None]]) -> Floats:
+    """All that may be seen, from each attribute's own table."""
     everything = combine(scheme, [truth for truth, _ in tables], [fake for _, fake in tables])
     possible = everything.reshape(-1, everything.shape[-1]).any(axis=0)  # a memo sent as it is cannot change
     return everything[..., possible]
@@ -100,29 +107,29 @@ def history_distribution(scheme: Scheme, t: int) -> Floats:
     A history has a value for each report. Values that share a cell share their memo, and a device at its cap holds.
     """
     survey = scheme.survey
-    tables = [_over_time(question, t, survey.memo_cap, survey.longitudinal) for question in scheme.questions]
-    everything = combine(scheme, [truth for truth, _ in tables], [fake for _, fake in tables])
-    possible = everything.reshape(-1, everything.shape[-1]).any(axis=0)
-    return everything[..., possible]
+    every = [list(product(range(question.k), repeat=t)) for question in scheme.questions]
+    tables = zip(scheme.questions, every, strict=True)
+    return _possible(scheme, [_over_time(q, values, survey.memo_cap, survey.longitudinal) for q, values in tables])
 
 
-def _over_time(question: Question, t: int, cap: int | None, longitudinal: bool) -> tuple[Floats, Floats | None]:
-    """P(t answers | history) as [history, sequence], and the same if the memos are fake."""
+def _over_time(
+    question: Question, values: list[tuple[int, ...]], cap: int | None, longitudinal: bool
+) -> tuple[Floats, Floats | None]:
+    """P(answers | history) as [history, sequence], for histories of some length; the same if the memos are fake."""
     truths, fakes = [], []
-    values = list(product(range(question.k), repeat=t))
     for weight, first, second, fake in per_trait(question):
         if not longitudinal:
             truths.append([weight * reduce(np.multiply.outer, first[list(h)]).ravel() for h in values])
-            lie = None if fake is None else reduce(np.multiply.outer, [fake] * t).ravel()
-            fakes.append(None if lie is None else [weight * lie for _ in values])
+            lies = None if fake is None else _sequences(fake[None], len(values[0]))
+            fakes.append(None if lies is None else [weight * lies[0]] * len(values))
             continue
         cells, cell_of = np.unique(first, axis=0, return_inverse=True)
         held = [_held([int(cell_of.ravel()[value]) for value in history], cap) for history in values]
         truths.append([weight * _answers_over(history, cells, second) for history in held])
         faked = None if fake is None else np.broadcast_to(fake, (len(cells), len(fake)))
         fakes.append(None if faked is None else [weight * _answers_over(history, faked, second) for history in held])
-    lies = [np.array(lie) for lie in fakes if lie is not None]
-    return np.concatenate([np.array(truth) for truth in truths], axis=1), np.concatenate(lies, axis=1) if lies else None
+    told = [np.array(lie) for lie in fakes if lie is not None]
+    return np.concatenate([np.array(truth) for truth in truths], axis=1), np.concatenate(told, axis=1) if told else None
 
 
 def _held(history: list[int], cap: int | None) -> list[int]:

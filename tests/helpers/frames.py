@@ -11,6 +11,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Frame
 from protocols.wire.header import write_object
+from tests.helpers.wire_page import Asked
 
 TERMS: dict[str, Any] = {"id": "s", "start": "2026-01-01T00:00:00Z", "period": "1d", "eps_inf": 2, "eps_1": 1}
 
@@ -49,6 +50,11 @@ def same(one: Frame, other: Frame) -> bool:
         and list(one.answers) == list(other.answers)
         and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in zip(ours, theirs, strict=True))
     )
+
+
+def asked(scheme: Scheme) -> dict[str, Asked]:
+    """As `hearsay survey check --json` shows it."""
+    return {q.name: Asked(q.label, q.k, q.mechanism.encoding.answer.bytes) for q in scheme.questions}
 
 
 def encode_report(frame: Frame, scheme: Scheme) -> bytes:

@@ -3,21 +3,16 @@
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
-from pathlib import Path
 from random import Random
 
-from bench._processes import workers
 from servers.kafka_broker import KafkaBroker
-from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish
 from tests.gateway.clients import Crowd, Report, join
 from tests.gateway.forked import Forked
 from tests.gateway.world import report
+from tests.helpers.counting import Counting
 from tests.helpers.eventually import eventually
-from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged
-from tests.helpers.workers import send
-from tests.stream_app.worlds import COLOURS, HORIZON, KEY, PAGES, SCHEME, Recount, Reports, Tick
+from tests.stream_app.worlds import COLOURS, HORIZON, PAGES, SCHEME, Recount, Reports, Tick
 
 PERIODS = 2
 
@@ -32,8 +27,7 @@ def reports_of(random: Random, count: int) -> Iterator[Report]:
 
 def endure(
     broker: KafkaBroker,
-    topics: Topics,
-    directory: Path,
+    counting: Counting,
     reports: int,
     clients: int,
     kills: int,
@@ -41,11 +35,11 @@ def endure(
     say: Callable[[str], None] = print,
 ) -> None:
     """Send, kill in turn, wait, and compare: every confirmed report is counted once, and the finals are a recount's."""
-    kafka, random = KafkaSettings(bootstrap=broker.bootstrap), Random(seed)
-    publish(kafka, topics, SCHEME.survey)
-    words, reached = ("gateway", "--app", topics.prefix), {"HEARSAY_KAFKA_BOOTSTRAP": kafka.bootstrap}
-    pair = [Forked(directory / f"gateway-{number}.log", *words, **reached) for number in range(2)]
-    with workers(1, kafka, topics, KEY, directory) as (worker,), pair[0].serving(), pair[1].serving():
+    random = Random(seed)
+    counting.publish(SCHEME)
+    words, reached = ("gateway", "--app", counting.topics.prefix), {"HEARSAY_KAFKA_BOOTSTRAP": broker.bootstrap}
+    pair = [Forked(counting.directory / f"gateway-{number}.log", *words, **reached) for number in range(2)]
+    with counting.workers() as (worker,), pair[0].serving(), pair[1].serving():
         crowd = Crowd([gateway.port for gateway in pair], reports_of(random, reports))
         threads = crowd.start(clients)
         for number in range(kills):
@@ -69,17 +63,16 @@ def endure(
         assert len(crowd.taken) == len(crowd.sent) == reports
         for gateway in pair:
             assert gateway.leave() == 0, gateway.log.read_text()
-        send(kafka, topics, [Tick(PERIODS - 1)])
-        eventually(lambda: len(read_finals(kafka, topics)) >= PERIODS, 240)
-        compare(kafka, topics, crowd)
+        counting.send([Tick(PERIODS - 1)])
+        counting.until_final(PERIODS, 240)
+        compare(counting, crowd)
     say(f"{reports:,} reports, each counted once")
 
 
-def compare(kafka: KafkaSettings, topics: Topics, crowd: Crowd) -> None:
-    partitions = logged(kafka, topics)
+def compare(counting: Counting, crowd: Crowd) -> None:
+    partitions = logged(counting)
     expected = Recount.of_logs(partitions)
-    finals = read_finals(kafka, topics)
-    assert finals == histograms_of(expected)
+    assert counting.finals() == histograms_of(expected)
     on_topic = [event for events in partitions for event in events.values() if isinstance(event, Reports)]
     logged_tokens = {(event.period, row.token) for event in on_topic for row in event.rows}
     assert logged_tokens == {(int(report["period"], 16), int(report["token"], 16)) for report in crowd.taken}

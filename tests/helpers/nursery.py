@@ -6,6 +6,7 @@ of JSON for each child and answers with its process id, and later with its exit 
 """
 
 import atexit
+import gc
 import json
 import os
 import select
@@ -178,11 +179,13 @@ if __name__ == "__main__":
     from importlib import import_module
 
     # Faces of folders import what is in them. Not those of hearsay: its terminal reads the environment at import.
-    rooms = "protocols servers memo_store analytics producers stream_app audit gateway pages"
+    rooms = "protocols servers memo_store analytics producers stream_app views gateway pages"
     for face in sorted(path for room in rooms.split() for path in (ROOT / room).glob("*/__init__.py")):
         import_module(f"{face.parts[-3]}.{face.parts[-2]}")
+    import_module("scipy.optimize")  # which planning and simulating import when they need it
     from stream_app.counting import load_loops
 
     load_loops()
+    gc.freeze()  # of all this, a child's garbage collector has nothing to look at
     _serve(sys.stdin, sys.stdout)
     os._exit(0)  # taking everything down that was imported takes a while

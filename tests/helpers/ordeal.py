@@ -4,32 +4,27 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from itertools import cycle
-from pathlib import Path
 from random import Random
 from threading import Thread
 
 from kafka import KafkaProducer
 
-from bench._processes import SESSION_SECONDS, WorkerProcess, workers
+from bench._processes import SESSION_SECONDS, WorkerProcess
 from producers.sinks import KafkaSink
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
-from servers.settings import KafkaSettings
-from stream_app.faust_app import accept, stuck_partitions
+from stream_app.faust_app import stuck_partitions, write_state
 from stream_app.faust_app.broker.acceptance import StuckPartition
-from stream_app.kafka import KafkaMessages, Topics, publish, read_topic
 from tests.helpers import bombs
 from tests.helpers.cluster import Cluster
+from tests.helpers.counting import Counting
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import fill_disk_of
-from tests.helpers.published import read_finals
 from tests.helpers.recount import histograms_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
 from tests.helpers.traffic import Record, traffic
-from tests.helpers.workers import caught_up
-from tests.stream_app.worlds import KEY, SCHEME, Event, Recount
-from views.reading import Results
+from tests.stream_app.worlds import SCHEME, Event, Recount
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey", "too-large")
 """Reasons under which a record belongs to no survey."""
@@ -41,22 +36,20 @@ class Ordeal:
     def __init__(
         self,
         broker: KafkaBroker | Cluster,
-        topics: Topics,
-        directory: Path,
+        counting: Counting,
         seed: int,
         say: Callable[[str], None] = print,
         logs: bool = False,
     ) -> None:
         self._broker = broker
-        self._kafka = KafkaSettings(bootstrap=broker.bootstrap)
-        self._topics = topics
-        self._directory = directory
+        self._counting = counting
+        self._topics = topics = counting.topics
         self._random = Random(seed)
         self._say = say
-        self._faults = {
-            "kill -9 of a worker": self._kill,
+        self._faults: dict[str, Callable[[WorkerProcess], object]] = {
+            "kill -9 of a worker": WorkerProcess.kill,
             "a worker paused beyond its session": self._pause,
-            "SIGTERM of a worker": self._leave,
+            "SIGTERM of a worker": WorkerProcess.leave,
             "kill -9 of the broker": self._kill_broker,
             "kill -9 of the broker while a worker recovers": self._kill_broker_in_recovery,
             "a transaction": self._transact,
@@ -73,17 +66,15 @@ class Ordeal:
 
     def run(self, reports: int, periods: int, faults: int) -> None:
         """Send, disturb, wait, and compare with a recount of the topic."""
-        publish(self._kafka, self._topics, SCHEME.survey)
+        self._counting.publish(SCHEME)
         log = list(traffic(self._random, reports, periods, self._topics.partitions))
         kinds = [kind for kind, _ in zip(cycle(self._faults), range(faults), strict=False)]
         self._random.shuffle(kinds)
-        with workers(3, self._kafka, self._topics, KEY, self._directory) as group:
+        with self._counting.workers(3) as group:
             self._group = group
             for number, kind in enumerate(kinds):
                 slice_ = log[len(log) * number // faults : len(log) * (number + 1) // faults]
-                self._sending = Thread(
-                    target=send, args=(self._kafka, self._topics, slice_, self._random.uniform(2, 6))
-                )
+                self._sending = Thread(target=send, args=(self._counting, slice_, self._random.uniform(2, 6)))
                 self._sending.start()
                 time.sleep(self._random.uniform(0, 4))
                 self._say(f"fault {number + 1} of {faults}: {kind}")
@@ -92,13 +83,13 @@ class Ordeal:
                 for worker in group:
                     if not worker.running:
                         worker.start()
-            eventually(lambda: len(read_finals(self._kafka, self._topics)) >= periods, 600)
+            self._counting.until_final(periods, 600)
             self.compare()
 
     def compare(self) -> None:
         """Finals byte for byte; rows refused by reason; every refused record among the dead letters."""
         expected = Recount.of_logs(self._logged())
-        finals = read_finals(self._kafka, self._topics)
+        finals = self._counting.finals()
         assert finals == histograms_of(expected)
         wanted = {reason: rows for reason, rows in expected.rejects.items() if reason not in UNREADABLE}
         eventually(lambda: self._refused() == wanted)
@@ -108,7 +99,7 @@ class Ordeal:
 
     def _logged(self) -> list[dict[int, Event]]:
         """Everything that was ever on the reports topic, by its offset in the state."""
-        now = logged(self._kafka, self._topics)
+        now = logged(self._counting)
         return [
             before | {offset + shift: event for offset, event in events.items() if offset >= floor}
             for before, events, shift, floor in zip(self._earlier, now, self._shifts, self._floors, strict=True)
@@ -119,22 +110,16 @@ class Ordeal:
         assert not self._sending.is_alive(), "reports were not sent within five minutes"
 
     def _refused(self) -> dict[str, int]:
-        live = Results(KafkaMessages(self._kafka, self._topics)).live("s")
+        live = self._counting.results.live("s")
         return dict(Counter(live.rejects)) if live else {}
 
     def _letters(self) -> set[str]:
-        return {record.key.decode() for record in read_topic(self._kafka, self._topics.deadletters)}
-
-    def _kill(self, worker: WorkerProcess) -> None:
-        worker.kill()
+        return {record.key.decode() for record in self._counting.read(self._topics.deadletters)}
 
     def _pause(self, worker: WorkerProcess) -> None:
         worker.pause()
         time.sleep(SESSION_SECONDS + 2)
         worker.resume()
-
-    def _leave(self, worker: WorkerProcess) -> None:
-        worker.leave()
 
     def _kill_broker(self, _: WorkerProcess) -> None:
         self._broker.kill()
@@ -155,7 +140,7 @@ class Ordeal:
     def _transact(self, _: WorkerProcess) -> None:
         """Some reports in a transaction, which is committed or aborted: they count either way."""
         name = f"{self._topics.prefix}-{self._random.randrange(10**9)}"
-        producer = KafkaProducer(**self._kafka.client_options(), transactional_id=name)
+        producer = KafkaProducer(**self._counting.kafka.client_options(), transactional_id=name)
         producer.init_transactions()
         producer.begin_transaction()
         for partition, kind, value in traffic(self._random, 40, 2, self._topics.partitions, rows=10):
@@ -168,14 +153,14 @@ class Ordeal:
     def _send_bomb(self, _: WorkerProcess) -> None:
         partition = self._random.randrange(self._topics.partitions)
         bomb = self._random.choice([bombs.gzip_bomb(4), bombs.bomb(bombs.LZ4, 64 << 20)])
-        bombs.send_batches(self._kafka, self._topics.reports, partition, [bomb])
+        bombs.send_batches(self._counting.kafka, self._topics.reports, partition, [bomb])
 
     def _remake(self, _: WorkerProcess) -> None:
         """Delete the reports topic when everything on it is counted, make it again, and accept that nothing is lost."""
         ends = self._all_counted()
         self._shifts = [shift + end for shift, end in zip(self._shifts, ends, strict=True)]
         self._floors = [0] * len(ends)
-        remake(self._kafka, self._topics)
+        remake(self._counting.kafka, self._topics)
         eventually(lambda: not any(worker.running for worker in self._group))
         self._accept("another")
 
@@ -202,8 +187,8 @@ class Ordeal:
         for worker in self._group:
             if not worker.running:
                 worker.start()
-        ends = log_ends(self._kafka, self._topics)
-        eventually(lambda: caught_up(self._kafka, self._topics, self._contained(ends)), 300)
+        ends = log_ends(self._counting.kafka, self._topics)
+        eventually(lambda: self._counting.caught_up(self._contained(ends)), 300)
         for worker in self._group:
             worker.leave()
             worker.start()
@@ -216,23 +201,23 @@ class Ordeal:
         return {p: end + shift - 1 for p, (end, shift) in enumerate(zip(ends, self._shifts, strict=True))}
 
     def _accept(self, fault: str) -> None:
-        stuck = stuck_partitions(self._kafka, self._topics)
+        stuck = stuck_partitions(self._counting.kafka, self._topics)
         assert {one.fault.kind.value for one in stuck} == {fault}
-        eventually(lambda: accepted(self._kafka, self._topics, stuck))
+        eventually(lambda: accepted(self._counting, stuck))
 
 
-def accepted(kafka: KafkaSettings, topics: Topics, stuck: Sequence[StuckPartition]) -> bool:
+def accepted(counting: Counting, stuck: Sequence[StuckPartition]) -> bool:
     """Accept that nothing is lost, unless workers that have ended still count as running."""
     try:
-        accept(kafka, topics, stuck, lost=0)
+        write_state(counting.kafka, counting.topics, [one.accepted(lost=0) for one in stuck])
     except StateError:
         return False
     return True
 
 
-def send(kafka: KafkaSettings, topics: Topics, records: Sequence[Record], seconds: float) -> None:
+def send(counting: Counting, records: Sequence[Record], seconds: float) -> None:
     """Send at a steady pace."""
-    sink = KafkaSink(kafka, topics.reports)
+    sink = KafkaSink(counting.kafka, counting.topics.reports)
     for record in records:
         sink.send(*record)
         time.sleep(seconds / len(records))

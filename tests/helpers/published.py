@@ -7,10 +7,8 @@ import views.results.period
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
 from protocols.scheme import Scheme
 from protocols.survey import Survey
-from servers.settings import KafkaSettings
 from stream_app.counting.counters import Counts
-from stream_app.finals import Final, FinalKey, NotCounted, Release
-from stream_app.kafka import KafkaMessages, Topics
+from stream_app.finals import Final, NotCounted, Release
 from stream_app.log.flushes import Come, Output, TopicName, Write
 from views.past import Past, PeriodAnswers
 from views.reading import Results
@@ -66,11 +64,6 @@ class Memory(Results):
         Runner([store]).apply(come(self.outputs, *surveys))
         self.made = list(store.kept)
         store.kept += self.outputs
-
-
-def read_finals(kafka: KafkaSettings, topics: Topics) -> dict[FinalKey, bytes]:
-    """What is published of every closed period of all surveys: compressed JSON of a `Histogram`."""
-    return Results(KafkaMessages(kafka, topics)).values(HISTOGRAMS)
 
 
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:

@@ -12,10 +12,10 @@ from collections import Counter
 import numpy as np
 import pyarrow as pa
 
-from servers.settings import KafkaSettings
 from stream_app.counting import Statistics
 from stream_app.finals import Final, FinalKey, NotCounted
-from stream_app.kafka import Topics, read_topic
+from stream_app.kafka import read_topic
+from tests.helpers.counting import Counting
 from tests.stream_app.worlds import HORIZON, KEY, SCHEME, Event, Garbage, Recount, Reports, Row, Tick
 from views.past import Past
 from views.results import HISTOGRAMS
@@ -24,15 +24,15 @@ LIMIT = 16 << 20  # what a batch may take
 TERMS = {"survey": "s", "fingerprint": SCHEME.fingerprint}
 
 
-def recount(kafka: KafkaSettings, topics: Topics) -> Recount:
+def recount(counting: Counting) -> Recount:
     """Count everything on the reports topic again, from its first record to its last."""
-    return Recount.of_logs(logged(kafka, topics))
+    return Recount.of_logs(logged(counting))
 
 
-def logged(kafka: KafkaSettings, topics: Topics) -> list[dict[int, Event]]:
+def logged(counting: Counting) -> list[dict[int, Event]]:
     """Everything on the reports topic by offset, in each partition; also what decompresses to too much."""
-    partitions: list[dict[int, Event]] = [{} for _ in range(topics.partitions)]
-    for record in read_topic(kafka.model_copy(update={"max_batch_bytes": 1 << 30}), topics.reports):
+    partitions: list[dict[int, Event]] = [{} for _ in range(counting.topics.partitions)]
+    for record in read_topic(counting.kafka.model_copy(update={"max_batch_bytes": 1 << 30}), counting.topics.reports):
         kind = dict(record.headers).get("content-type", b"").decode().removeprefix("application/vnd.hearsay.")
         partitions[record.partition][record.offset] = event_of(kind, record.value or b"")
     return partitions

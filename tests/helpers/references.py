@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from protocols.mechanisms.places.area import KEPT
+from hearsay_device.attributes import KEPT
 from protocols.survey import Grid
 
 

@@ -34,16 +34,13 @@ class KeepingSink:
         pass
 
     def frames(self, scheme: Scheme) -> list[Frame]:
-        return [frame for _, frame in self.routed(scheme)]
-
-    def routed(self, scheme: Scheme) -> list[tuple[int, Frame]]:
-        """Each frame with the partition it was sent to; whatever does not decode fails the test."""
+        """Whatever does not decode fails the test."""
         found = []
-        for partition, content_type, value in self.records:
+        for _, content_type, value in self.records:
             if content_type == FRAME:
                 frame = decode_frame(value, {scheme.survey.id: scheme}.get)
                 assert isinstance(frame, Frame), frame
-                found.append((partition, frame))
+                found.append(frame)
         return found
 
     def clocks(self, key: bytes) -> list[tuple[int, Clock]]:

@@ -1,12 +1,9 @@
-"""A scenario lived through by simulated devices: the counts a collector would hold, and the truth beside them."""
-
-from collections.abc import Iterable
+"""A scenario lived through by simulated devices: the counts a collector would hold, and who really came."""
 
 import numpy as np
 
-from analytics.mobility import CountHistory, WindowTruth
-from analytics.windows import Window
-from analytics.windows.first_reports import by_gap
+from analytics.mobility import CountHistory
+from analytics.windows import ByGap
 from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences, Scenario
 from protocols.arrays import Devices, Whole
@@ -34,20 +31,8 @@ def live(scheme: Scheme, scenario: Scenario, seed: int = 1) -> CountHistory:
             rows = gaps[asked] - 1
             reports[question.name][period] = np.bincount(rows, minlength=horizon)
             supports[question.name][period] = question.mechanism.encoding.count(answers, rows, horizon)
-    counted, supported = ({name: by_gap(table) for name, table in tables.items()} for tables in (reports, supports))
-    return CountHistory(scheme, 0, counted, supported)
-
-
-def truths(scheme: Scheme, scenario: Scenario, windows: Iterable[Window]) -> dict[Window, WindowTruth]:
-    """What really happened in these windows."""
-    names = [question.name for question in scheme.questions]
-    return {
-        window: WindowTruth(
-            len(unique_devices(scenario, window.first, window.last)),
-            {name: unique_histogram(scenario, name, window.first, window.last) for name in names},
-        )
-        for window in windows
-    }
+    gaps = np.arange(1, horizon + 1)
+    return CountHistory(scheme, 0, reports, {name: [ByGap(gaps, one) for one in of] for name, of in supports.items()})
 
 
 def true_histogram(presences: Presences, attribute: str, k: int) -> Whole:

@@ -25,8 +25,9 @@ SIZES = {
     for name, size in re.findall(r"^\| (nothing|`\w+`) \| (\d+) \|", (ROOT / "docs/dependencies.md").read_text(), re.M)
 }
 MOST_ALONE = 150
-CENTRAL = """{id: lunch, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 3, eps_1: 1, minimum: 20,
- central: {delta: 1e-8}, attributes: [{name: dish, values: [soup, salad, pasta]}]}"""
+FAKES = """{id: lunch, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 3, eps_1: 1,
+ solution: rs+fd, guarantee: attribute,
+ attributes: [{name: dish, values: [soup, salad, pasta]}, {name: drink, values: [tea, water]}]}"""
 long = pytest.mark.long(part="install")
 
 
@@ -50,8 +51,10 @@ def test_an_installation_is_as_large_as_the_page_says(extra: str, install: Insta
 @long
 def test_alone_it_plans_and_reads_and_names_the_extras_of_everything_else(install: Install, tmp_path: Path) -> None:
     alone, whole = (install(extra) / "bin" / "hearsay" for extra in ("", "run"))
-    done(alone, "survey", "new", "survey.yaml", "--example", "demand-year", directory=tmp_path)
+    for example, file in {"demand-year": "survey.yaml", "telemetry": "telemetry.yaml"}.items():
+        done(alone, "survey", "new", file, "--example", example, directory=tmp_path)
     done(alone, "survey", "check", "survey.yaml", directory=tmp_path)
+    assert "feature" in done(alone, "plan", "telemetry.yaml", "--all", directory=tmp_path)  # with its central figure
     assert "area" in done(alone, "plan", "survey.yaml", directory=tmp_path)
     run = ("run", "survey.yaml", "--devices", "500", "--periods", "2", "--data", "data")
     report = ("report", "demand-year", "--data", "data")
@@ -60,11 +63,11 @@ def test_alone_it_plans_and_reads_and_names_the_extras_of_everything_else(instal
         ("audit", "survey.yaml", "--devices", "100"): "lab",
         ("replay", "events.csv", "--survey", "survey.yaml"): "replay",
         ("worker",): "worker",
-        ("plan", "central.yaml"): "lab",
+        ("plan", "fakes.yaml"): "lab",
         (*report, "--csv", "tables"): "tables",
         (*report, "--kafka", "127.0.0.1:1"): "kafka",
     }
-    (tmp_path / "central.yaml").write_text(CENTRAL)
+    (tmp_path / "fakes.yaml").write_text(FAKES)
     done(whole, *run, directory=tmp_path)
     for words, extra in wanted.items():
         refused = subprocess.run([alone, *words], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)

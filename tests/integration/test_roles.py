@@ -23,7 +23,6 @@ from kafka.admin import (
 )
 from typer.testing import CliRunner
 
-from bench._processes import workers
 from hearsay.cli import app
 from hearsay.commands.operations import stack as stack_command
 from hearsay.running.stack import Stack
@@ -36,9 +35,8 @@ from servers.ports import free_port
 from servers.settings import KafkaSettings, load
 from stream_app.kafka import Role, Topics, allowed, check, check_rights, create, existing, publish, read_topic, roles
 from tests.helpers.certificates import Authority
+from tests.helpers.counting import Counting
 from tests.helpers.eventually import eventually
-from tests.helpers.published import read_finals
-from tests.helpers.workers import send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Row, Tick
 
 pytestmark = [pytest.mark.long(part="cluster"), pytest.mark.integration, pytest.mark.xdist_group("kafka")]
@@ -96,16 +94,20 @@ def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of
     as_user: As, tmp_path: Path
 ) -> None:
     """Failure would look like: a role of the table that cannot do its work on a real cluster."""
-    publish(as_user("publisher"), TOPICS, SCHEME.survey)
-    send(as_user("gateway"), TOPICS, [Reports(0, (Row(1), Row(2)))])
-    send(as_user("edge"), TOPICS, [Reports(0, (Row(3),)), Tick(0)])
-    analyst = as_user("analyst")
-    with workers(1, as_user("worker"), TOPICS, KEY, tmp_path) as (worker,):
-        eventually(lambda: len(read_finals(analyst, TOPICS)) == 1 or not worker.running)
-        send(as_user("gateway"), TOPICS, [Reports(1, (Row(1),))])
-        operator = as_user("operator")
+
+    def counting(user: str) -> Counting:
+        return Counting(as_user(user), TOPICS, tmp_path)
+
+    counting("publisher").publish(SCHEME)
+    counting("gateway").send([Reports(0, (Row(1), Row(2)))])
+    counting("edge").send([Reports(0, (Row(3),)), Tick(0)])
+    analyst = counting("analyst")
+    with counting("worker").workers() as (worker,):
+        analyst.until_final(1)
+        counting("gateway").send([Reports(1, (Row(1),))])
+        operator = counting("operator")
         hearsay("close", "s", "--through", "1", "--yes")
-        eventually(lambda: len(read_finals(operator, TOPICS)) == 2 or not worker.running)
+        operator.until_final(2)
         assert worker.leave() == 0
     assert hearsay("topics", "check") == []
     assert hearsay("recover")["stuck"] == []
@@ -115,8 +117,8 @@ def test_a_survey_is_published_its_reports_are_sent_counted_and_read_by_users_of
         assert report["survey"] == "s"
 
 
-def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As) -> None:
-    send(as_user("gateway"), TOPICS, [Reports(0, (Row(1),))])  # so that there is something to read
+def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As, tmp_path: Path) -> None:
+    Counting(as_user("gateway"), TOPICS, tmp_path).send([Reports(0, (Row(1),))])  # so that there is something to read
     with pytest.raises(NotAllowed, match=f"does not allow user 'analyst' to: Describe topic {TOPICS.reports}"):
         list(read_topic(as_user("analyst"), TOPICS.reports))
     with pytest.raises(NotAllowed, match=f"does not allow user 'gateway' to: Read topic {TOPICS.reports}"):
@@ -133,7 +135,7 @@ def test_what_a_role_may_not_is_refused_with_the_right_that_it_lacks(as_user: As
 
 def test_a_worker_without_its_rights_names_them_all_and_ends(as_user: As, tmp_path: Path) -> None:
     """Failure would look like: a worker that waits for ever, or ends somewhere in the middle of its work."""
-    with workers(1, as_user("analyst"), TOPICS, KEY, tmp_path) as (worker,):
+    with Counting(as_user("analyst"), TOPICS, tmp_path).workers() as (worker,):
         eventually(lambda: not worker.running)
         said = " ".join(worker.log.read_text().split())
     for right in (f"Read topic {TOPICS.reports}", f"Write topic {TOPICS.partials}", f"Read group {TOPICS.prefix}"):
@@ -400,7 +402,11 @@ def test_a_missing_program_is_one_sentence_that_says_what_to_install(
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.delenv("MAVEN_HOME", raising=False)
     installed = jars.shutil.which
-    monkeypatch.setattr(jars.shutil, "which", lambda name: None if name == program else installed(name))
+
+    def found(name: str, path: str | None = None) -> str | None:
+        return None if name == program else installed(name, path=path)
+
+    monkeypatch.setattr(jars.shutil, "which", found)
     with pytest.raises(ServerError, match="is not installed") as caught:
         Stack(tmp_path / "stack").up()
     assert package in caught.value.hint

@@ -16,7 +16,6 @@ from kafka import KafkaProducer
 from typer.testing import CliRunner, Result
 
 import hearsay as library
-from bench._processes import workers
 from hearsay.cli import app
 from hearsay.survey_files import example_text
 from protocols.errors import FingerprintChanged, SurveyError, TopicError
@@ -25,13 +24,13 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
-from stream_app.kafka import KafkaMessages, Topics, publish, published, read_topic, records
+from stream_app.kafka import Topics, publish, published, read_topic, records
 from stream_app.local import LocalStore
 from tests.helpers.another_release import never_choose
 from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
+from tests.helpers.counting import NewCounting
 from tests.helpers.eventually import eventually
 from tests.helpers.nursery import run as hearsay
-from tests.helpers.published import read_finals
 from views.forecasts import FORECASTS
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY
@@ -111,12 +110,10 @@ def same_dossier(data: Path, survey: Path, kafka: str) -> None:
 
 @pytest.mark.long(part="cluster")
 def test_a_cluster_publishes_what_one_process_does(
-    kafka_settings: KafkaSettings,
-    fresh_topics: Callable[..., Topics],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    new_counting: NewCounting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topics = fresh_topics(partitions=3, merge_partitions=2)
+    counting = new_counting(partitions=3, merge_partitions=2)
+    kafka = counting.kafka.bootstrap
     alone, clustered = tmp_path / "alone", tmp_path / "clustered"
     shown = demo(alone)
     turns = tmp_path / "turns.yaml"
@@ -128,25 +125,25 @@ def test_a_cluster_publishes_what_one_process_does(
     clustered.mkdir()
     (clustered / "redis.new").touch()  # its store is new, though its devices are not
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")  # the same devices
-    settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
-    with workers(1, kafka_settings, topics, KEY, tmp_path):
-        also_shown = demo(clustered, "--kafka", kafka_settings.bootstrap, **settings)
-        take_turns(turns, clustered, "--kafka", kafka_settings.bootstrap, **settings)
-        replay_local_days(tmp_path, clustered, "--kafka", kafka_settings.bootstrap, **settings)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == FINALS)
-    refused = hearsay("demo", "--devices", "600", "--data", str(alone), "--kafka", kafka_settings.bootstrap, **settings)
+    settings = {"HEARSAY_KAFKA_PREFIX": counting.topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    with counting.workers(key=KEY):
+        also_shown = demo(clustered, "--kafka", kafka, **settings)
+        take_turns(turns, clustered, "--kafka", kafka, **settings)
+        replay_local_days(tmp_path, clustered, "--kafka", kafka, **settings)
+        counting.until_final(FINALS)
+    refused = hearsay("demo", "--devices", "600", "--data", str(alone), "--kafka", kafka, **settings)
     assert refused.returncode == 1 and "report to this process" in refused.stderr
-    assert demo(clustered, "--kafka", kafka_settings.bootstrap, **settings), "the same cluster again"
+    assert demo(clustered, "--kafka", kafka, **settings), "the same cluster again"
     (clustered / "festival-week.lost").write_text("4\n")
-    report = ["report", "festival-week", "--kafka", kafka_settings.bootstrap, "--json"]
+    report = ["report", "festival-week", "--kafka", kafka, "--json"]
     unmarked, marked = (hearsay(*report, *more, **settings) for more in ([], ["--data", str(clustered)]))
     assert 'presence_lost":true' not in unmarked.stdout and 'presence_lost":true' in marked.stdout
-    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", topics.prefix)
-    same_records(alone, tmp_path, kafka_settings.bootstrap)
-    same_dossier(alone, turns, kafka_settings.bootstrap)
+    monkeypatch.setenv("HEARSAY_KAFKA_PREFIX", counting.topics.prefix)
+    same_records(alone, tmp_path, kafka)
+    same_dossier(alone, turns, kafka)
     store = LocalStore.existing(alone / "collector")
     for topic in (HISTOGRAMS, MOBILITY):
-        records = read_topic(kafka_settings, topics.named(topic.name))
+        records = counting.read(counting.topics.named(topic.name))
         there = {record.key: (record.value, tuple(record.headers)) for record in records}
         here = {message.key: (message.value, message.headers) for message in store.messages(topic.name)}
         assert len(here) == FINALS
@@ -177,12 +174,10 @@ def _same_devices_every_time(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.long(part="cluster")
 @pytest.mark.usefixtures("_same_devices_every_time")
 def test_an_audit_through_a_cluster_measures_the_same_promises(
-    kafka_settings: KafkaSettings,
-    fresh_topics: Callable[..., Topics],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    new_counting: NewCounting, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    topics = fresh_topics(partitions=3, merge_partitions=2)
+    counting = new_counting(partitions=3, merge_partitions=2)
+    kafka_settings, topics = counting.kafka, counting.topics
     path = tmp_path / "survey.yaml"
     path.write_text(COLOURS)
     settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
@@ -190,9 +185,9 @@ def test_an_audit_through_a_cluster_measures_the_same_promises(
     for name, value in settings.items():
         monkeypatch.setenv(name, value)
     words += ["--only", "guess,link,epsilon", "--kafka", kafka_settings.bootstrap]
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with counting.workers(key=KEY) as (worker,):
         done = CliRunner().invoke(app, words, catch_exceptions=False)
-        eventually(lambda: len(read_finals(kafka_settings, topics)) >= 3 * len(published(kafka_settings, topics)))
+        counting.until_final(3 * len(published(kafka_settings, topics)))
         eventually(lambda: "hearsay_contradicted{" in worker.page("/metrics"))
         said = [line for line in worker.page("/metrics").splitlines() if line.startswith("hearsay_contradicted{")]
         assert all(line.endswith(" 0.0") for line in said if 'check="jump"' not in line), "they are honest"
@@ -203,7 +198,7 @@ def test_an_audit_through_a_cluster_measures_the_same_promises(
     assert one["low"] <= one["best"] <= one["high"]
     ids = set(published(kafka_settings, topics))
     assert "colours" not in ids and all(name.startswith("audit.") for name in ids), "its ids are its own"
-    finals = read_topic(kafka_settings, topics.named(HISTOGRAMS.name))
+    finals = counting.read(topics.named(HISTOGRAMS.name))
     assert {record.key.decode().partition("/")[0] for record in finals} <= ids
     collected = checked("audit", min(ids), "--kafka", kafka_settings.bootstrap, "--json", **settings)
     verdicts = [one["integrity"]["verdict"] for one in json.loads(collected)["integrity"]]
@@ -218,29 +213,30 @@ def run(survey: Path, data: Path, *options: str, periods: int = PERIODS, **envir
 @pytest.mark.long(part="cluster")
 @pytest.mark.integration
 def test_a_cluster_forecasts_what_one_process_does_and_so_does_a_worker_after_a_kill(
-    kafka_settings: KafkaSettings, fresh_topics: Callable[..., Topics], tmp_path: Path
+    new_counting: NewCounting, tmp_path: Path
 ) -> None:
-    topics = fresh_topics(partitions=1, merge_partitions=1)
+    counting = new_counting(partitions=1, merge_partitions=1)
+    kafka, results = ("--kafka", counting.kafka.bootstrap), counting.results
     survey, alone, clustered = tmp_path / "survey.yaml", tmp_path / "alone", tmp_path / "clustered"
     survey.write_text(PLANS)
     run(survey, alone)
     clustered.mkdir()
     (clustered / "redis.new").touch()
     shutil.copy2(alone / "fleet.key", clustered / "fleet.key")
-    settings = {"HEARSAY_KAFKA_PREFIX": topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
-    store, results = LocalStore.existing(alone / "collector"), Results(KafkaMessages(kafka_settings, topics))
+    settings = {"HEARSAY_KAFKA_PREFIX": counting.topics.prefix, "HEARSAY_CLOCK_KEY": KEY.hex()}
+    store = LocalStore.existing(alone / "collector")
     expected = Results(store).values(FORECASTS, "plans")
     store.close()
     assert [key.period for key in expected] == [49, 50, 51]
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
-        run(survey, clustered, "--kafka", kafka_settings.bootstrap, periods=PERIODS - 1, **settings)
+    with counting.workers(key=KEY) as (worker,):
+        run(survey, clustered, *kafka, periods=PERIODS - 1, **settings)
         eventually(lambda: len(results.values(FORECASTS, "plans")) > 0)
         worker.kill()
         worker.start()
-        run(survey, clustered, "--kafka", kafka_settings.bootstrap, **settings)
+        run(survey, clustered, *kafka, **settings)
         eventually(lambda: len(results.values(FORECASTS, "plans")) == len(expected))
     assert results.values(FORECASTS, "plans") == expected
-    shown = checked("forecast", "plans", "--kafka", kafka_settings.bootstrap, "--ahead", "2", "--json", **settings)
+    shown = checked("forecast", "plans", *kafka, "--ahead", "2", "--json", **settings)
     assert [series["values"] for series in json.loads(shown)["series"]] == [PERIODS] * 3
 
 

@@ -6,7 +6,7 @@ import csv
 import gzip
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from random import Random
@@ -15,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 from aiokafka import AIOKafkaProducer
 
-from bench._processes import workers
 from memo_store.store import MemoStore
 from producers.events import Options
 from producers.events.people import People
@@ -29,20 +28,17 @@ from servers.settings import KafkaSettings
 from stream_app.counting.judging import Record
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import Position
-from stream_app.kafka import Topics, publish, read_topic
 from stream_app.log.flushes import Output
+from tests.helpers.counting import PATIENT, Counting, NewCounting
 from tests.helpers.eventually import eventually
-from tests.helpers.published import read_finals
 from tests.helpers.surveys import of_size, scheme_with
 from tests.helpers.traffic import a_row, mischief, single
-from tests.helpers.workers import PATIENT, send
 from tests.stream_app.worlds import KEY, SCHEME, Reports, Tick, wire
 
-MakeTopics = Callable[..., Topics]
 Headers = list[tuple[str, bytes | None]]
 Payload = tuple[bytes | None, Headers]
 
-PAYLOADS = 8_000
+PAYLOADS = 4_000
 PARTITIONS = 4
 
 
@@ -120,31 +116,28 @@ def expected(logs: list[list[Payload]]) -> tuple[set[str], Counter[str]]:
     return letters, refused
 
 
-def test_hostile_payloads_are_refused_counted_and_kept(
-    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, tmp_path: Path
-) -> None:
-    topics = fresh_topics(partitions=PARTITIONS, merge_partitions=1)
-    publish(kafka_settings, topics, SCHEME.survey)
+def test_hostile_payloads_are_refused_counted_and_kept(new_counting: NewCounting) -> None:
+    counting = new_counting(SCHEME, partitions=PARTITIONS, merge_partitions=1)
     random = Random(17)
     logs: list[list[Payload]] = [[] for _ in range(PARTITIONS)]
-    with workers(1, kafka_settings, topics, KEY, tmp_path, *PATIENT) as (worker,):
+    with counting.workers(1, *PATIENT) as (worker,):
         for number, (value, headers) in enumerate(payloads(random)):
             logs[number % PARTITIONS].append((value, headers))
-        asyncio.run(send_in_bulk(kafka_settings, topics.reports, logs))
+        asyncio.run(send_in_bulk(counting.kafka, counting.topics.reports, logs))
         letters, refused = expected(logs)
         assert len({letter.rpartition("/")[0] for letter in letters}) > 0.98 * PAYLOADS, "too many are not hostile"
-        send(kafka_settings, topics, [Reports(0, (a_row(random, 0, 1),)), Tick(0)])
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 1, 240)
+        counting.send([Reports(0, (a_row(random, 0, 1),)), Tick(0)])
+        counting.until_final(1, 240)
         assert worker.leave() == 0
     assert not worker.logged("this worker ends; start it again")
-    assert {record.key.decode() for record in read_topic(kafka_settings, topics.deadletters)} == letters
+    assert {record.key.decode() for record in counting.read(counting.topics.deadletters)} == letters
     counted = Counter[str]()
-    positions = {r.key: r.value for r in read_topic(kafka_settings, topics.counting_changelog) if b"position" in r.key}
+    positions = {r.key: r.value for r in counting.read(counting.topics.counting_changelog) if b"position" in r.key}
     for position in map(Position.decode, positions.values()):
         for reasons in position.rejects.values():
             counted += reasons
     assert counted == refused
-    letter = next(iter(read_topic(kafka_settings, topics.deadletters)))
+    letter = counting.read(counting.topics.deadletters)[0]
     assert json.loads(json.dumps({name: value.decode() for name, value in letter.headers}))["reason"] in refused
 
 
@@ -186,27 +179,27 @@ def spellings(secret: bytes) -> Iterator[bytes]:
 
 
 def test_nothing_that_is_true_of_anybody_leaves_the_devices(
-    kafka_settings: KafkaSettings, fresh_topics: MakeTopics, redis_url: str, tmp_path: Path
+    new_counting: NewCounting, redis_url: str, tmp_path: Path
 ) -> None:
-    topics = fresh_topics(partitions=2, merge_partitions=1)
-    publish(kafka_settings, topics, TOLD.survey)
+    counting = new_counting(TOLD, partitions=2, merge_partitions=1)
+    topics = counting.topics
     keyring = Keyring(SECRET)
     memos = MemoStore(redis_url).survey(Respondent(TOLD, keyring))
-    sink = KafkaSink(kafka_settings, topics.reports)
+    sink = KafkaSink(counting.kafka, topics.reports)
     options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
-    with workers(1, kafka_settings, topics, KEY, tmp_path) as (worker,):
+    with counting.workers() as (worker,):
         events = write_events(tmp_path / "events.csv")
         Replay(memos, sink, [events], options, tmp_path / "work", clock_key=KEY).run()
         sink.send(0, "text/plain", b"refused, and so among the dead letters")
         sink.flush()
-        eventually(lambda: len(read_finals(kafka_settings, topics)) == 3)
-        eventually(lambda: [*read_topic(kafka_settings, topics.deadletters)] != [])
+        counting.until_final(3)
+        eventually(lambda: counting.read(topics.deadletters) != [])
         metrics = worker.page("/metrics").encode()
         worker.leave()
     sink.close()
 
     filled = [topic.name for topic in topics.all() if not topic.name.endswith(".forecasts")]  # it has none
-    published = {name: everything(kafka_settings, name) for name in filled}
+    published = {name: everything(counting, name) for name in filled}
     assert all(published.values()), "a topic with nothing in it shows nothing"
     written = {**published, "log": worker.log.read_bytes(), "metrics": metrics}
 
@@ -222,11 +215,11 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     assert not [value for value in one_hot for secret in spellings(value.tobytes()) if secret in sent]
 
 
-def everything(kafka: KafkaSettings, topic: str) -> bytes:
+def everything(counting: Counting, topic: str) -> bytes:
     """Keys, values (decompressed) and headers of every record."""
     return b"\n".join(
         part
-        for record in read_topic(kafka, topic)
+        for record in counting.read(topic)
         for part in (record.key or b"", plain(record.value or b""), *(value for _, value in record.headers))
     )
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.attacks.coins import coin_audit
-from lab.attacks.histories import Coins, ratios, returning_coins, steady_coins
+from lab.attacks.coins import Coins, coin_audit, ratios, returning_coins, steady_coins
 from lab.attacks.observed import Observed
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import Flip, Use, fitting
@@ -59,24 +58,16 @@ def observe(scheme: Scheme, values: dict[str, Any], answer: Answer = honest, see
     """What devices report whose values are given as [period, device]."""
     respondent = Respondent(scheme, seeded_keyring(seed))
     periods, n = next(iter(values.values())).shape[:2]
-    devices = np.arange(n, dtype=np.uint64)
-    answers = {
-        q.name: np.array([answer(respondent, q, devices, period, values[q.name][period]) for period in range(periods)])
-        for q in scheme.questions
-    }
-    gaps = np.ones((periods, n), dtype=np.uint16)
-    gaps[0] = scheme.survey.horizon
-    return Observed(
-        scheme,
-        values,
-        np.ones((periods, n), dtype=bool),
-        np.array([respondent.answering(devices, period) for period in range(periods)]),
-        answers,
-        respondent.sampled(devices) if scheme.sampling else None,
-        {q.name: respondent.traits(q, devices) for q in scheme.questions},
-        gaps,
-        np.array([respondent.tokens(devices, period) for period in range(periods)]),
-    )
+    devices, seen = np.arange(n, dtype=np.uint64), Observed(scheme, n, periods, respondent)
+    seen.values, seen.present = values, np.ones((periods, n), dtype=bool)
+    for q in scheme.questions:
+        answers = [answer(respondent, q, devices, period, values[q.name][period]) for period in range(periods)]
+        seen.answers[q.name] = np.array(answers)
+    seen.gaps[:], seen.gaps[0] = 1, scheme.survey.horizon
+    for period in range(periods):
+        seen.answered[period] = respondent.answering(devices, period)
+        seen.tokens[period] = respondent.tokens(devices, period)
+    return seen
 
 
 def tossed(n: int, seed: int = 0) -> Any:

@@ -11,10 +11,12 @@ from hearsay.terminal.console import no_step
 from hearsay.terminal.exits import BROKEN
 from lab.attacks.beside import chance_of_sum, likeness_kept, likeness_lost, told
 from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
-from lab.attacks.histories import steady_coins
+from lab.attacks.coins import steady_coins
 from lab.auditing.functions import audit_function
-from memo_store.survey_memos import Lookup, SurveyMemos
+from memo_store.survey_memos import SurveyMemos
+from protocols.arrays import Devices, Values
 from protocols.errors import SettingsError
+from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from tests.helpers.surveys import of_size, scheme_with
@@ -47,12 +49,12 @@ def test_a_secret_that_is_not_used_is_refuted(
 
 
 def test_memos_that_are_drawn_anew_at_every_start_are_refuted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def draw(self: Any, lookup: Lookup, period: int) -> Any:
+    def draw(self: Any, question: Question, devices: Devices, cells: Values, period: int) -> Any:
         """Each start makes a store of its own, with a secret of its own."""
         self.own = getattr(self, "own", None) or Respondent(self.respondent.scheme, Keyring(secrets.token_bytes(32)))
-        return self.own.memoise(lookup.question, lookup.devices, lookup.cells)
+        return self.own.memoise(question, devices, cells)
 
-    monkeypatch.setattr(SurveyMemos, "_look_up", draw)
+    monkeypatch.setattr(SurveyMemos, "lookup", draw)
     assert "memo-changed" in refuted(tmp_path, SIZES)
 
 

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.evaluation.measuring import evaluate
+from lab.evaluation.measuring import Infeasible, Score, evaluate
 from lab.evaluation.methods import METHODS, Method, choose
-from lab.evaluation.scores import Infeasible, Score
 from lab.evaluation.truth import Truth, noisy_priors, one_period
 from producers.scenarios import Presences
 from protocols.errors import HearsayError, ScenarioError, SettingsError, SurveyError

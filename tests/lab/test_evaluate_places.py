@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from typer.testing import Result
 
+from hearsay.terminal.console import Lines
 from lab.evaluation.places import Place, moved
 from protocols.errors import ScenarioError
 from protocols.survey import Grid
@@ -35,6 +36,12 @@ def call(survey: Path, options: str) -> Result:
 def outcomes_of(survey: Path, options: str) -> dict[str, Any]:
     found = figures_of(f"evaluate --runs 2 --places {survey} {options}")
     return {outcome["method"]: outcome for outcome in found["outcomes"]}
+
+
+def test_progress_has_the_dates_of_the_survey(survey: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Lines, "EVERY_SECONDS", 0.0)
+    done = call(survey, "--methods smp[l-grr] --devices 100 --periods 2 --eps 2")
+    assert "simulating Thu 2026-01-01 01:00: 1 of 2" in done.stderr, done.exception
 
 
 def test_what_people_are_moved_by_is_the_distance_of_what_was_moved() -> None:

@@ -1,6 +1,5 @@
 """Attacks carried out on devices: as good as computed, and a client that does something else is found."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,19 +8,9 @@ import pytest
 from hearsay.terminal.console import no_step
 from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
-from lab.attacks.reidentify import (
-    Search,
-    Seen,
-    guessed,
-    own_respondent,
-    rank,
-    seen_by_smp,
-    seen_of_tuples,
-    without_noise,
-)
+from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, seen_of_tuples, without_noise
 from lab.attacks.trials import Trials, defects, effective
 from lab.audit.closed.guessing import guess
-from lab.audit.collected import candidates
 from lab.audit.report import ATTACKS, Attacker, Figure
 from lab.auditing.population import Population
 from lab.seeded_keyrings import seeded_keyring
@@ -106,21 +95,6 @@ def test_every_mechanism_is_attacked_without_contradiction(use: Use) -> None:
 
 
 @pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
-def test_the_true_attribute_is_found_as_often_as_computed(name: str) -> None:
-    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((3, 6, 4))]
-    scheme = scheme_with(*attributes, solution="rs+fd", eps_inf=4.0, eps_1=2.0)
-    figures = [figure for figure in measured(scheme, 10_000, 3) if figure.attack == "which"]
-    assert len(figures) == 4, "with known and with estimated shares, of one report and of three"
-    for figure in figures:
-        if figure.reports == 1:
-            assert figure.best is not None and figure.low is not None and figure.high is not None
-            assert figure.low - 0.005 <= figure.best <= figure.high + 0.01
-    one, all_of_them = (max(f.measured or 0 for f in figures if f.reports == t) for t in (1, 3))
-    assert all_of_them > one - 0.01
-
-
-@pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("name", ["grr", "oue-z", "oue-r"])
 def test_who_knows_what_published_attackers_know_finds_the_true_attribute_less_often(name: str) -> None:
     attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate((5, 9, 4))]
@@ -144,19 +118,6 @@ def test_devices_that_take_turns_are_attacked_where_they_answer(solution: str) -
     assert one.best == pytest.approx((guess(scheme.questions[0], 1, memoised=False) or 0) / 3 + 2 / 3 * one.luck)
     links = [f for f in figures if f.attack == "link" and f.measured is not None]
     assert links and all(1 / (f.luck or 1) < 9000 / 2 / 2.5 for f in links), "a third of a block answers in a period"
-
-
-def test_small_periods_narrow_the_crowd_through_gaps() -> None:
-    scheme = scheme_with(of_size(4), of_size(4, "b"), eps_inf=2.0, eps_1=1.0, horizon=7)
-    seen = Population(scheme, ["link"], {}, ALPHA)
-    seen.add(observe(scheme, {name: np.zeros((3, 120), dtype=int) for name in "ab"}))
-    gaps = [figure for figure in seen.figures() if "gap" in figure.knows]
-    assert [figure.target for figure in gaps] == ["a", "b"]
-    assert sum(1 / (figure.best or 1) for figure in gaps) == pytest.approx(120), "every device answers one of both"
-    assert [finding.code for finding in seen.findings()] == ["small-crowd"] * 2
-    lonely = scheme_with(of_size(4), eps_inf=2.0, eps_1=1.0, horizon=1)
-    once = np.array([1]), np.array([50])
-    assert not candidates(lonely, [("a", period, *once) for period in range(3)]), "without a horizon a gap says nothing"
 
 
 @pytest.mark.parametrize("terms", [USES["one-shot"], USES["two rounds"]], ids=["one-shot", "two rounds"])
@@ -279,16 +240,16 @@ def test_the_published_attacker_finds_the_true_attribute_by_estimated_shares() -
     skewed = {name: random.binomial(k - 1, 0.1, size=4000) for name, k in zip(NAMES, SIZES, strict=True)}
     search = Search(scheme.survey, skewed, skewed, "published", 0.01, 1)
     respondent = Respondent(scheme, seeded_keyring(1))
-    seen = seen_of_tuples(respondent, 0, devices, skewed)
+    seen = seen_of_tuples(respondent, devices, skewed)
 
-    def right(parts: list[Seen]) -> float:
-        used = np.array([part.scores.any(axis=1) for part in guessed(parts, random)])
+    def right(shares: dict[str, Any]) -> float:
+        used = np.array([scores.any(axis=1) for scores in guessed(seen, random, shares).values()])
         assert (used.sum(axis=0) == 1).all(), "one answer of a report is used"
         return float((used.argmax(axis=0) == respondent.sampled(devices)).mean())
 
-    even = right([replace(part, shares=np.full(k, 1 / k)) for part, k in zip(seen, SIZES, strict=True)])
+    even = right({name: np.full(k, 1 / k) for name, k in zip(NAMES, SIZES, strict=True)})
     assert even == pytest.approx(1 / 6, abs=0.03)
-    assert right([replace(part, shares=search.estimated_shares(respondent, part.name)) for part in seen]) > even + 0.1
+    assert right({name: search.estimated_shares(respondent, name) for name in NAMES}) > even + 0.1
 
 
 def test_split_budgets_and_memos_are_attacked_too() -> None:
@@ -303,13 +264,13 @@ def test_without_noise_everybody_who_is_unique_is_found() -> None:
     respondent = Respondent(scheme, seeded_keyring(0))
     every = np.repeat(np.arange(6)[:, None], 300, axis=1)  # one attribute after the other
     seen = seen_by_smp(respondent, every, devices, targets)
-    hits, _ = rank(seen, targets, table, NAMES)
+    hits, _ = rank([seen], targets, table, NAMES)
     assert hits[1].share == pytest.approx(without_noise(targets, table, NAMES, 1), abs=0.01)
     assert hits[10].share == 1.0
-    assert rank(seen, targets, table, NAMES[:2])[0][1].share == pytest.approx(
+    assert rank([seen], targets, table, NAMES[:2])[0][1].share == pytest.approx(
         without_noise(targets, table, NAMES[:2], 1), abs=1e-3
     )
-    assert rank(guessed(seen, np.random.default_rng(0)), targets, table, NAMES)[0][10].share == 1.0
+    assert rank([guessed(seen, np.random.default_rng(0))], targets, table, NAMES)[0][10].share == 1.0
 
 
 def test_as_many_people_are_looked_for_as_are_asked_for_and_none_that_the_background_lacks_is_found() -> None:

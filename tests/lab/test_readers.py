@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from lab.attacks.coins import coin_audit
-from lab.auditing.reading import Reading
-from lab.published.readers import (
+from lab.attacks.readers import (
     Crowds,
+    Reading,
     alone_in_its_gap,
     coin_scores,
     differencing,

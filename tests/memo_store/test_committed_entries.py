@@ -1,6 +1,7 @@
 """A period reports the memo entry that it has committed, and a device never exceeds its cap, whatever happens."""
 
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from producers.scenarios.base import Presences
 from protocols.arrays import Values
 from protocols.errors import DeliveryError, HistoryLost
 from protocols.respondent import Respondent
+from tests.helpers.dying import Killed
 from tests.helpers.sinks import KeepingSink
-from tests.memo_store.surveys import devices, empty, ledger_of, respondent
+from tests.memo_store.surveys import devices, empty, memoised, respondent
 
 EVERYONE = devices(300)
 
@@ -51,7 +53,7 @@ def test_a_record_that_fills_between_two_attempts_at_a_period_does_not_change_wh
     first = sent(memos, 0, 0)
     for period in (1, 2, 3):
         sent(memos, period, period)
-    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {cap}
+    assert memoised(store) == {cap: len(EVERYONE)}
     if restart:
         memos = store.survey(people(cap))
     assert first and sent(memos, 5, 0) == first
@@ -61,20 +63,14 @@ def test_a_record_that_fills_between_two_attempts_at_a_period_does_not_change_wh
 def test_a_crash_before_anything_is_committed_is_repaired_by_starting_again(
     store: MemoStore, monkeypatch: pytest.MonkeyPatch, cap: int | None
 ) -> None:
-    class Crash(Exception):
-        pass
-
-    def crash(*_: object) -> None:
-        raise Crash
-
-    with monkeypatch.context() as patch, pytest.raises(Crash):
-        patch.setattr(PeriodCommits, "committing", crash)
+    with monkeypatch.context() as patch, pytest.raises(Killed):
+        patch.setattr(PeriodCommits, "committing", Mock(side_effect=Killed))
         look_up(store.survey(people(cap)), 3, 0)
     repaired = look_up(store.survey(people(cap)), 4, 0)
     assert look_up(store.survey(people(cap)), 5, 0) == repaired
     own, question = people(cap), people(cap).scheme.questions[0]
     assert repaired == own.memoise(question, EVERYONE, values(3 if cap == 1 else 4)).tolist()
-    assert set(ledger_of(store.survey(own), EVERYONE).values["area"].tolist()) == {1}, "nothing was memoised before"
+    assert memoised(store) == {1: len(EVERYONE)}, "nothing was memoised before"
 
 
 @pytest.mark.parametrize("cap", [None, 1, 2])
@@ -107,33 +103,22 @@ def test_an_entry_that_the_store_has_lost_is_derived_again_from_what_was_committ
     other = look_up(store.survey(people(1)), 7, 2)
     assert look_up(memos, 8, 1) == held
     assert look_up(memos, 8, 2) == other != held
-    assert set(ledger_of(memos, EVERYONE).values["area"].tolist()) == {2}, "both were reported: the cap is void"
-
-
-def test_at_the_cap_a_device_holds_the_last_memo_it_created_for_good(store: MemoStore) -> None:
-    people, everyone = respondent(terms="memo_cap: 2,"), devices(200)
-    memos, question = store.survey(people), people.scheme.questions[0]
-    seen = [memos.lookup(question, everyone, np.full(200, value), p) for p, value in enumerate((4, 5, 6, 4, 7))]
-    own = {value: people.memoise(question, everyone, np.full(200, value)) for value in (4, 5)}
-    for memo, value in zip(seen, (4, 5, 5, 5, 5), strict=True):
-        assert (memo == own[value]).all()
+    assert memoised(store) == {2: len(EVERYONE)}, "both were reported: the cap is void"
 
 
 def test_two_processes_do_not_exceed_a_cap_together(store: MemoStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sees room for one more value; a failure would be both of them taking it."""
-    terms = "memo_cap: 1, grace: 1d,"
-    slow, quick = (store.survey(respondent(terms=terms)) for _ in range(2))
-    question, everyone, propose = slow.respondent.scheme.questions[0], devices(500), MemoTable.propose
+    slow, quick, create = store.survey(people(1)), store.survey(people(1)), MemoTable.create
 
     def quick_first(*arguments: Any) -> Any:
-        monkeypatch.setattr(MemoTable, "propose", propose)
-        quick.lookup(question, everyone, np.full(500, 3), 1)
-        return propose(*arguments)
+        monkeypatch.setattr(MemoTable, "create", create)
+        look_up(quick, 3, 1)
+        return create(*arguments)
 
-    monkeypatch.setattr(MemoTable, "propose", quick_first)
-    held = slow.lookup(question, everyone, np.full(500, 4), 0)
-    assert (held == quick.respondent.memoise(question, everyone, np.full(500, 3))).all()
-    assert set(ledger_of(quick, everyone).values["area"].tolist()) == {1}
+    monkeypatch.setattr(MemoTable, "create", quick_first)
+    held, own = look_up(slow, 4, 0), slow.respondent
+    assert held == own.memoise(own.scheme.questions[0], EVERYONE, values(3)).tolist()
+    assert memoised(store) == {1: len(EVERYONE)}
 
 
 def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
@@ -143,6 +128,6 @@ def test_real_and_fake_values_are_capped_alike(store: MemoStore) -> None:
         for question in people.scheme.questions:
             memos.lookup(question, everyone, (np.arange(500) + period) % question.k, period)
     sampled = people.sampled(everyone)
-    counts = ledger_of(memos, everyone).values
     assert 0 < np.mean(sampled == 0) < 1
-    assert {name: set(count.tolist()) for name, count in counts.items()} == {"area": {2}, "plan": {2}}
+    (found,) = store.stats().questions
+    assert found.memos == {"area": 1000, "plan": 1000} and found.spent == ((pytest.approx(4.0), 500),)

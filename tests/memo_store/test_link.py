@@ -3,6 +3,7 @@
 import os
 import signal
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,7 @@ def test_a_user_with_few_rights_is_enough_and_secrets_are_not_shown(server: Redi
     assert settings.url is not None
     with MemoStore(settings.url, **settings.client_options()) as store:
         assert works(store)
-        assert store.durability.fsync is None, "a user who may not ask does not know"
+        assert store.stats().durability.fsync is None, "a user who may not ask does not know"
     for name, word, reason in (
         ("guest", "hush", r"no permissions.*grant the user \+@hash"),
         ("fleet", "wrong", "refused the user"),
@@ -129,35 +130,28 @@ def test_tls_by_settings(tmp_path: Path, redis_executable: Path) -> None:
         "tls-auth-clients": "no",
     }
     try:
-        server = RedisServer(tmp_path / "redis", executable=redis_executable, options=options).start()
+        with running(tmp_path / "redis", executable=redis_executable, options=options):
+            settings = RedisSettings(url=f"rediss://127.0.0.1:{port}/0", ssl_ca=authority.certificate)
+            assert settings.url is not None
+            with MemoStore(settings.url, **settings.client_options()) as store:
+                assert works(store)
+            with pytest.raises(StoreUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
+                MemoStore(settings.url, sleep=lambda _: None)
     except ServerError as error:
         if "TLS support" not in str(error):
             raise
         pytest.skip("this server was built without TLS")
-    try:
-        settings = RedisSettings(url=f"rediss://127.0.0.1:{port}/0", ssl_ca=authority.certificate)
-        assert settings.url is not None
-        with MemoStore(settings.url, **settings.client_options()) as store:
-            assert works(store)
-        with pytest.raises(StoreUnavailable, match="CERTIFICATE_VERIFY_FAILED"):
-            MemoStore(settings.url, sleep=lambda _: None)
-    finally:
-        server.stop()
 
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[list[RedisServer]]:
     """Two servers that share the slots."""
-    servers = [
-        RedisServer(
-            tmp_path / str(number),
-            port=free_port(),
-            options={"cluster-enabled": "yes", "cluster-port": str(free_port())},
-        ).start()
-        for number in range(2)
-    ]
-    clients = [redis.Redis.from_url(server.url) for server in servers]
-    try:
+    with ExitStack() as stack:
+        servers, clients = list[RedisServer](), list[redis.Redis]()
+        for number in range(2):
+            options = {"cluster-enabled": "yes", "cluster-port": str(free_port())}
+            servers.append(stack.enter_context(running(tmp_path / str(number), port=free_port(), options=options)))
+            clients.append(stack.enter_context(redis.Redis.from_url(servers[-1].url)))
         for client, slots in zip(clients, ((0, 8191), (8192, 16383)), strict=True):
             client.execute_command("CLUSTER ADDSLOTSRANGE", *slots)
         bus = servers[1].options["cluster-port"]
@@ -165,10 +159,6 @@ def cluster(tmp_path: Path) -> Iterator[list[RedisServer]]:
         eventually(lambda: all(client.cluster("info")["cluster_state"] == "ok" for client in clients))
         eventually(lambda: all(len(client.execute_command("CLUSTER SLOTS")) == 2 for client in clients))
         yield servers
-    finally:
-        for client, server in zip(clients, servers, strict=True):
-            client.close()
-            server.stop()
 
 
 def test_a_cluster_is_recognised_and_every_node_has_its_share(cluster: list[RedisServer]) -> None:

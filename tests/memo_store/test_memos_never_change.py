@@ -1,9 +1,8 @@
 """A memo, once used, never changes; a value of a period is committed once, and presence follows delivery."""
 
 import multiprocessing
-import shutil
+from collections import Counter
 from collections.abc import Callable
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -17,17 +16,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from redis.connection import UnixDomainSocketConnection
 
-from memo_store.connection.link import Link
-from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
-from memo_store.survey_memos import Lookup, SurveyMemos
-from memo_store.survey_state import SurveyState
+from memo_store.survey_memos import SurveyMemos
 from protocols.errors import FingerprintChanged, HistoryLost, StoreError
 from protocols.respondent import Respondent
 from servers.redis_server import RedisServer
 from tests.helpers.another_release import never_choose
-from tests.memo_store.surveys import devices, empty, ledger_of, respondent, running, unsteady
+from tests.memo_store.surveys import devices, empty, going_back, memoised, respondent, running, unsteady
 
+OpenMemos = Callable[[Respondent], SurveyMemos]
 EVERYONE = devices(10_000)
 VALUES = (EVERYONE % 10).astype(np.int64)
 
@@ -55,7 +52,7 @@ def test_eight_processes_at_once_get_one_memo_for_each_device(redis_url: str) ->
     assert len({other for _, other in got}) == 1
 
 
-def test_whoever_wrote_first_wins_over_whoever_looked_first(open_memos: Callable[[Respondent], SurveyMemos]) -> None:
+def test_whoever_wrote_first_wins_over_whoever_looked_first(open_memos: OpenMemos) -> None:
     """A failure would be the slow one's draw, in its answer or in the store."""
     slow, quick = unsteady(respondent()), open_memos(unsteady(respondent()))
     question, winners = slow.scheme.questions[0], list[NDArray[np.uint8]]()
@@ -99,9 +96,7 @@ def test_a_redis_that_is_killed_again_and_again_changes_no_memo(tmp_path: Path, 
             assert memos.presence_losses == (), "nothing was lost, so nothing may look lost"
 
 
-def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
-    redis_url: str, open_memos: Callable[[Respondent], SurveyMemos]
-) -> None:
+def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(redis_url: str, open_memos: OpenMemos) -> None:
     memos = open_memos(respondent())
     question = memos.respondent.scheme.questions[0]
     before = memos.lookup(question, EVERYONE, VALUES, 3)
@@ -116,9 +111,7 @@ def test_a_redis_emptied_in_the_middle_of_a_run_changes_no_memo(
     assert open_memos(respondent()).presence.status(EVERYONE, 5).gaps.tolist() == [7] * 10_000
 
 
-def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
-    redis_url: str, open_memos: Callable[[Respondent], SurveyMemos]
-) -> None:
+def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(redis_url: str, open_memos: OpenMemos) -> None:
     capped = respondent(terms="memo_cap: 3,")
     with MemoStore(redis_url) as store:
         store.accept_loss()
@@ -141,9 +134,6 @@ def test_a_redis_emptied_in_the_middle_of_a_run_stops_a_capped_survey(
         assert np.count_nonzero(before != open_memos(capped).lookup(question, EVERYONE, VALUES, 1)) == 0
 
 
-OpenMemos = Callable[[Respondent], SurveyMemos]
-
-
 def test_a_device_asked_for_twice_in_one_batch_gets_one_memo(open_memos: OpenMemos) -> None:
     people, twice = respondent(), np.repeat(devices(100), 2)
     question = people.scheme.questions[0]
@@ -164,7 +154,8 @@ def test_what_others_have_delivered_meanwhile_counts(redis_url: str, when: str) 
             ours.presence.delivered(everyone, period)
             for either in (ours, theirs):
                 assert either.presence.status(everyone, period + 3).gaps.tolist() == [1] * 20 + [3] * 20
-        assert ledger_of(ours, everyone).reports.tolist() == [2] * 40
+        (found,) = slow.stats().surveys
+        assert (found.devices, found.reports) == (40, 80)
 
 
 def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos) -> None:
@@ -175,13 +166,22 @@ def test_a_period_past_its_grace_is_closed_for_all_devices(open_memos: OpenMemos
     assert not memos.presence.status(everyone, 8).eligible.any()
 
 
-def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace(redis_url: str) -> None:
+def test_by_the_wall_clock_a_period_is_closed_at_its_end_plus_grace_also_for_who_has_a_clock_behind(
+    redis_url: str,
+) -> None:
     noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 3; day 2 has ended, and its grace with it
-    people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(2)
-    for now, open_periods in ((noon, [False, True, True]), (noon - timedelta(hours=7), [True, True, True])):
-        with MemoStore(redis_url, now=lambda now=now: now) as store:
-            memos = store.survey(people)
-            assert [memos.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == open_periods
+    people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(300)
+    question = people.scheme.questions[0]
+    with (
+        MemoStore(redis_url, now=lambda: noon - timedelta(hours=7)) as behind,
+        MemoStore(redis_url, now=lambda: noon) as right,
+    ):
+        slow, quick = behind.survey(people), right.survey(people)
+        assert [slow.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == [True, True, True]
+        slow.lookup(question, everyone, np.zeros(300, dtype=np.int64), 2)
+        assert [quick.presence.status(everyone, period).eligible.all() for period in (2, 3, 4)] == [False, True, True]
+        with pytest.raises(StoreError, match="period 2 of survey 'visits' is closed"):
+            behind.survey(people).lookup(question, everyone, np.ones(300, dtype=np.int64), 2)
 
 
 def test_an_id_that_was_used_for_other_terms_is_refused_also_if_a_release_resolves_it_to_them(
@@ -196,53 +196,13 @@ def test_an_id_that_was_used_for_other_terms_is_refused_also_if_a_release_resolv
     assert "if its file is unchanged, another release" in refused.value.hint
 
 
-def test_a_one_shot_survey_commits_values_and_memoises_nothing(open_memos: OpenMemos) -> None:
+def test_a_one_shot_survey_commits_values_and_memoises_nothing(store: MemoStore) -> None:
     people, everyone = respondent(budgets="eps: 1"), devices(50)
-    memos, question = open_memos(people), people.scheme.questions[0]
+    memos, question = store.survey(people), people.scheme.questions[0]
     values = np.arange(50) % 10
     for asked in (values, (values + 1) % 10):
-        (committed,) = memos.commit_values([Lookup(question, everyone, asked)], 0)
-        assert (committed == values).all()
-    assert not ledger_of(memos, everyone).values[question.name].any()
-
-
-class SlowState(SurveyState):
-    """Something happens between its check that a period is open and its commit there."""
-
-    meanwhile: Callable[[], object] = staticmethod(lambda: None)
-
-    def require_open(self, period: int) -> None:
-        super().require_open(period)
-        self.meanwhile()
-
-
-def test_a_period_that_closes_between_check_and_commit_is_not_committed_again(
-    open_memos: OpenMemos, redis_url: str
-) -> None:
-    """Failure would look like: the memo of another value than the one that may have been reported."""
-    people, everyone = respondent(), devices(300)
-    question, quick = people.scheme.questions[0], open_memos(people)
-    quick.lookup(question, everyone, np.zeros(300, dtype=np.int64), 0)
-    with closing(Link(redis_url)) as link:
-        sealer = Sealer(people.keyring, "visits", people.scheme.fingerprint)
-        slow = SlowState(link, people.scheme, sealer, lambda: datetime.now(UTC))
-        slow.meanwhile = lambda: quick.presence.status(everyone, 1)
-        with pytest.raises(StoreError, match="period 0 of survey 'visits' is closed"):
-            SurveyMemos(slow, people).lookup(question, everyone, np.ones(300, dtype=np.int64), 0)
-
-
-def test_a_process_whose_clock_is_behind_does_not_commit_in_a_period_that_another_has_closed(redis_url: str) -> None:
-    noon = datetime(2026, 1, 4, 12, tzinfo=UTC)  # day 2 and its grace end at six
-    people, everyone = respondent(terms="grace: 6h,", clock="wall"), devices(300)
-    question = people.scheme.questions[0]
-    with (
-        MemoStore(redis_url, now=lambda: noon - timedelta(hours=7)) as behind,
-        MemoStore(redis_url, now=lambda: noon) as right,
-    ):
-        behind.survey(people).lookup(question, everyone, np.zeros(300, dtype=np.int64), 2)
-        right.survey(people).presence.status(everyone, 3)
-        with pytest.raises(StoreError, match="period 2 of survey 'visits' is closed"):
-            behind.survey(people).lookup(question, everyone, np.ones(300, dtype=np.int64), 2)
+        assert (memos.commit_values(question, everyone, asked, 0) == values).all()
+    assert store.stats().questions == ()
 
 
 # The store against a plain dictionary, and the presence of a fleet against that of single devices.
@@ -293,7 +253,7 @@ def columns(batch: list[tuple[int, int]]) -> tuple[Any, Any]:
 @pytest.fixture
 def few_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two devices in each batch that is read from the store, so that a lookup has several of them."""
-    monkeypatch.setattr("memo_store.entries.CHUNK", 2)
+    monkeypatch.setattr("memo_store.tables.memos.CHUNK", 2)
 
 
 @pytest.mark.usefixtures("few_at_once")
@@ -325,8 +285,7 @@ def test_the_store_answers_as_a_dictionary_would(hasty_redis_url: str, cap: int 
                 status = memos.presence.status(devices, period)
                 expected_status = [model.status(device, period) for device in devices.tolist()]
                 assert list(zip(status.gaps.tolist(), status.eligible.tolist(), strict=True)) == expected_status
-        ledger = ledger_of(memos, np.arange(6, dtype=np.uint64))
-        assert ledger.values["area"].tolist() == [len(model.created.get(device, [])) for device in range(6)]
+        assert memoised(store) == Counter(map(len, model.created.values()))
 
 
 FEW = devices(40)
@@ -348,19 +307,21 @@ def test_a_fleets_presence_agrees_with_that_of_single_devices(hasty_redis_url: s
             expected, found = table.presence.status(FEW, period), fleet.status(FEW, period)
             assert found.gaps.tolist() == expected.gaps.tolist()
             assert found.eligible.tolist() == expected.eligible.tolist()
-        assert ledger_of(numbered, FEW).reports.tolist() == ledger_of(table, FEW).reports.tolist()
+        one, other = store.stats().surveys
+        assert (one.devices, one.reports) == (other.devices, other.reports)
         again = numbered.fleet_presence(40).status(FEW, 9)
         assert again.gaps.tolist() == table.presence.status(FEW, 9).gaps.tolist()
 
 
-def test_a_second_writer_is_refused(open_memos: OpenMemos) -> None:
-    memos = open_memos(respondent())
+def test_a_second_writer_is_refused(store: MemoStore) -> None:
+    memos = store.survey(respondent())
     first, second = memos.fleet_presence(40), memos.fleet_presence(40)
     first.delivered(FEW[:5], 0)
     with pytest.raises(StoreError, match="another process reports for the same fleet"):
         second.delivered(FEW[5:], 0)
     memos.fleet_presence(40).delivered(FEW[5:], 0)
-    assert ledger_of(memos, FEW).reports.tolist() == [1] * 40
+    (found,) = store.stats().surveys
+    assert (found.devices, found.reports) == (40, 40)
 
 
 def test_a_fleets_presence_survives_an_emptied_store_as_long_as_the_fleet_runs(
@@ -384,12 +345,8 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(
         memos = store.survey(respondent())
         fleet = memos.fleet_presence(40)
         fleet.delivered(FEW[:10], 0)
-        shutil.copytree(server.directory, tmp_path / "copy", ignore=shutil.ignore_patterns("*.sock"))
-        fleet.delivered(FEW[:30], 1)
-        server.kill()
-        shutil.rmtree(server.directory)
-        shutil.copytree(tmp_path / "copy", server.directory)
-        server.start()
+        with going_back(server, tmp_path / "copy"):
+            fleet.delivered(FEW[:30], 1)
         if first == "checked":
             memos.presence.status(FEW[:0], 2)
         if first == "looked up":
@@ -399,9 +356,9 @@ def test_a_fleets_presence_survives_a_store_that_goes_back_in_time(
         assert memos.fleet_presence(40).status(FEW, 3).gaps.tolist() == [2] * 30 + [1] * 10
 
 
-def test_a_fleet_may_grow(open_memos: OpenMemos) -> None:
-    memos = open_memos(respondent())
+def test_a_fleet_may_grow(store: MemoStore) -> None:
+    memos = store.survey(respondent())
     memos.fleet_presence(10).delivered(FEW[:10], 0)
     memos.fleet_presence(40).delivered(FEW[30:], 1)
-    assert ledger_of(memos, FEW).reports.tolist() == [1] * 10 + [0] * 20 + [1] * 10
+    assert (store.stats().surveys[0].devices, store.stats().surveys[0].reports) == (20, 20)
     assert memos.fleet_presence(10).status(FEW[30:], 2).gaps.tolist() == [1] * 10

@@ -20,7 +20,7 @@ from protocols.respondent import UNKNOWN, Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from servers.redis_server import RedisServer
-from tests.memo_store.surveys import columns_key, devices, empty, ledger_of, respondent, unsteady
+from tests.memo_store.surveys import columns_key, devices, empty, memoised, respondent, unsteady
 
 EVERYONE = devices(2000)
 FOODS = ["soup", "bread", "an apple", "rice", "tea"]
@@ -88,9 +88,7 @@ def test_memos_in_a_survey_s_order_say_the_same_food(mechanism: str) -> None:
 def test_the_buckets_of_a_device_are_the_same_foods_in_every_survey() -> None:
     held = []
     for id, foods in (("one", FOODS), ("other", FOODS[::-1])):
-        people = asking(id, foods, "dbitflip", "eps_inf: 1").scheme.survey
-        given = people.attributes[0].model_copy(update={"parameter": 2})
-        own = Respondent(Scheme(people.model_copy(update={"attributes": (given,)})), seeded_keyring(1))
+        own = asking(id, foods, "dbitflip, parameter: 2", "eps_inf: 1")
         (question,) = own.scheme.questions
         traits = np.asarray(own.traits(question, EVERYONE))
         held.append([{foods[place] for place in row} for row in traits.tolist()])
@@ -163,7 +161,7 @@ def test_a_cap_holds_for_its_survey_by_its_own_order_of_first_use(store: MemoSto
     held = [memos_of(capped, said[food], period) for period, food in enumerate((3, 3, 1, 4, 3))]
     for memo, food in zip(held, (3, 3, 1, 1, 1), strict=True):
         assert (memo == seen[food]).all()
-    assert set(ledger_of(free, EVERYONE).values["food"].tolist()) == {5}
+    assert memoised(store, "food") == {5: len(EVERYONE)}
     stats = {survey.survey: survey.at_cap for survey in store.stats().surveys}
     assert stats == {"free": {}, "capped": {"food": len(EVERYONE)}}
 
@@ -175,15 +173,16 @@ def test_what_two_surveys_ask_alike_is_spent_once_and_an_accepted_loss_voids_the
     one, other = (store.survey(people) for people in capped)
     memos_of(one, SAID, 0)
     memos_of(other, (SAID + 1) % 5, 0)
-    ledgers = [ledger_of(memos, EVERYONE) for memos in (one, other)]
-    assert [set(ledger.spent.round(9).tolist()) for ledger in ledgers] == [{4.0}, {4.0}], "two memos of one question"
+    (found,) = store.stats().questions
+    assert found.surveys == ("one", "other") and found.spent == ((pytest.approx(4.0), len(EVERYONE)),), "two memos"
     empty(hasty_redis_url)
     with pytest.raises(StoreError):
         memos_of(one, SAID, 1)
     store.accept_loss()
     for memos in (one, other):
         memos_of(memos, SAID, 1)
-        assert "memo_cap bounds nothing" in ledger_of(memos, EVERYONE).meaning
+    figures = [*store.stats().surveys, *store.stats().questions]
+    assert all("memo_cap bounds nothing" in figure.meaning for figure in figures)
 
 
 def test_a_store_of_another_release_is_refused(store: MemoStore, hasty_redis_url: str) -> None:

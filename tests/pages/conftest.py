@@ -1,20 +1,11 @@
-"""A browser for the tests of pages, and the page of a town."""
+"""The page of a town."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser
 
 from pages.static import static_page
-from tests.helpers.browser import open_browser
 from tests.pages.towns import town_events
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with open_browser() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

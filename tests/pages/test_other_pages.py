@@ -22,8 +22,6 @@ from hearsay.survey_files import example_text, read_survey
 from hearsay_device import Device
 from lab.audit.report import AuditReport, Figure, Finding
 from lab.documents import audit_event, learning_event
-from lab.evaluation.scores import Mean
-from lab.learning.comparing import Learnt
 from pages.about import survey_event
 from pages.dashboard import Source
 from pages.events import MOST_VALUES
@@ -111,7 +109,7 @@ def test_installs_are_run_under_default_limits_and_their_units_are_on_the_page_a
             '{"features": [{"properties": {"name": "r0c0"}, "geometry": {"type": "Point", "coordinates": [1, 2]}}]}',
             "Point",
         ),
-        (town_shapes().replace("r0c", "no").replace("r1c", "no").replace("r2c", "no"), "none of its 8 features"),
+        (town_shapes().replace("r0c", "no").replace("r1c", "no").replace("r2c", "no"), "none of its 11 features"),
         (town_shapes().replace("[6.0, 47.0]", '["six", 47.0]'), "not a number"),
     ],
 )
@@ -164,8 +162,10 @@ def test_numbers_that_a_browser_cannot_tell_apart_are_sent_as_names() -> None:
 
 @pytest.mark.long(part="browser")
 def test_the_page_shows_every_way_to_learn_by_budget(browser: Browser, tmp_path: Path) -> None:
-    figures = {"accuracy": Mean(0.8, 0.01), "auc": Mean(0.85, float("nan")), "parity_gap": Mean(float("nan"), 0.0)}
-    learnt = [Learnt("majority class", None, None, figures), Learnt("crosses", 1.0, 0.5, figures)]
+    means = {"accuracy": (0.8, 0.01), "auc": (0.85, None), "parity_gap": (None, 0.0)}
+    figures = {name: {"value": value, "error": error} for name, (value, error) in means.items()}
+    ways = {"majority class": (None, None), "crosses": (1.0, 0.5)}
+    learnt = [{"source": source, "eps": eps, "reveals": loss, **figures} for source, (eps, loss) in ways.items()]
     facts = {
         "source": "people.csv", "label": "<i>income</i>", "sensitive": "town", "attributes": {"town": 3}, "alpha": 0.5,
         "people": 700, "tried_on": 300, "runs": 2,
@@ -306,7 +306,11 @@ def try_page(directory: Path) -> Iterator[tuple[str, tuple[str, ...]]]:
         yield f"http://127.0.0.1:{served.port}/try", (*NAMES, TITLE)
 
 
-@pytest.mark.parametrize("shown", [report_page, audit_page, forecast_page, live_page, overview, try_page])
+ALSO = [pytest.param(each, marks=pytest.mark.long(part="browser")) for each in (audit_page, forecast_page, overview)]
+"""Pages that other tests look at, too, or whose charts are those of reports."""
+
+
+@pytest.mark.parametrize("shown", [report_page, live_page, try_page, *ALSO])
 def test_hostile_names_are_text(shown: Callable[[Path], Any], browser: Browser, tmp_path: Path) -> None:
     with shown(tmp_path) as (address, names), tab(browser) as (page, asked):
         page.goto(address)

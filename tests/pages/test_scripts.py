@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pytest
 
-from pages.dashboard import shell
 from pages.static import ENTRY, VENDORED, assets, modules, read, script, style
 from tests.helpers.node import node
 
@@ -41,14 +40,3 @@ def test_a_page_without_data_is_small_and_names_its_libraries() -> None:
     assert sum(len(part.encode()) for part in parts) < LARGEST_PAGE
     for name in ("d3", "plot"):
         assert "Permission to use" in read(f"vendor/LICENSE-{name}")
-
-
-def test_every_script_of_a_page_is_served() -> None:
-    assert all(found.body for found in shell.assets().values())
-    assert {name for name in shell.assets() if name.endswith(".js")} == {
-        "d3.min.js",
-        "plot.umd.min.js",
-        "page.js",
-        "survey.js",
-        "overview.js",
-    }

@@ -1,14 +1,16 @@
 """The static page in a browser: its numbers are those of the records, and everybody can read and use it."""
 
 import re
+from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 from unicodedata import normalize
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 from pypdf import PdfReader
 from typer.testing import CliRunner
 
@@ -30,11 +32,26 @@ def festival(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return data / "reports" / "festival-week.html"
 
 
-def test_devices_are_those_of_the_records(browser: Browser, town: Path) -> None:
-    report = town_report()
+@pytest.fixture(scope="module")
+def seen(browser: Browser, town: Path) -> Iterator[Page]:
+    """The page of a town, for tests that change nothing on it but which of its tables are open."""
     with viewing(browser, town) as page:
-        shown = {row["last"]: row for row in rows(page, "over-time")}
-        cells = page.locator("#over-time td").all_inner_texts()
+        yield page
+
+
+def test_the_first_figure_is_of_the_newest_of_the_longest_windows(seen: Page) -> None:
+    known = [window for window in town_report().windows if window.visitors]
+    widest = max(known, key=lambda window: (window.last - window.first, window.first))
+    title, number, below = seen.locator("#header .figure").first.inner_text().split("\n")
+    assert widest.visitors and widest.visitors.value is not None
+    assert (title, number) == ("different visitors in 24 hours", f"{widest.visitors.value:,.0f}")
+    assert below == "Tue 6 Jan"
+
+
+def test_devices_are_those_of_the_records(seen: Page) -> None:
+    report = town_report()
+    shown = {row["last"]: row for row in rows(seen, "over-time")}
+    cells = seen.locator("#over-time td").all_inner_texts()
     for window in (window for window in report.windows if window.kind == "period"):
         row = shown[window.first]
         assert row["visitors"] == (window.visitors and window.visitors.value)
@@ -46,10 +63,9 @@ def test_devices_are_those_of_the_records(browser: Browser, town: Path) -> None:
     assert first and first.value and f"{round(first.value):,}" in cells
 
 
-def test_answers_over_time_are_those_of_the_records(browser: Browser, town: Path) -> None:
+def test_answers_over_time_are_those_of_the_records(seen: Page) -> None:
     report, values = town_report(), town_scheme().survey.attribute("area").values
-    with viewing(browser, town) as page:
-        shown = {(row["value"], row["period"]): row for row in rows(page, "of-area", "time")}
+    shown = {(row["value"], row["period"]): row for row in rows(seen, "of-area", "time")}
     compared = 0
     for period in range(1, HOURS):
         window = report.window(period, period)
@@ -69,27 +85,28 @@ def test_answers_over_time_are_those_of_the_records(browser: Browser, town: Path
 
 
 def test_changes_are_those_that_the_library_computes(browser: Browser, town: Path) -> None:
-    report = with_changes(town_report(), baseline=range(1, 30))
+    report, compared = with_changes(town_report(), baseline=range(1, 30)), 0
     with viewing(browser, town, "#baseline=1-29") as page:
+
+        def shown() -> dict[str, Any]:
+            return {row["value"]: row for row in rows(page, "of-area", "baseline")}
+
         everybody = {row["period"]: row["percent"] for row in rows(page, "over-time", "baseline")}
-    compared = 0
-    for period in range(1, HOURS):
-        window = report.window(period, period)
-        assert everybody[period] == pytest.approx(window.baseline and window.baseline.percent.value)
-    for period in (35, 44, HOURS - 1):
-        window = report.window(period, period)
-        with viewing(browser, town, f"#baseline=1-29&period={period}") as page:
-            shown = {row["value"]: row for row in rows(page, "of-area", "baseline")}
-        assert shown["all visitors"]["percent"] == pytest.approx(everybody[period])
-        part = window.attribute("area").values
-        assert part is not None and part.baseline is not None
-        for place, value in enumerate(town_scheme().survey.attribute("area").values):
-            expected = [float(getattr(part.baseline.percent, name)[place]) for name in ("value", "low", "high")]
-            row = shown[value]
-            assert (row["percent"] is None) == bool(np.isnan(expected[0]))
-            if row["percent"] is not None:
-                assert [row["percent"], row["low"], row["high"]] == pytest.approx(expected)
-                compared += 1
+        for period in range(1, HOURS):
+            window = report.window(period, period)
+            assert everybody[period] == pytest.approx(window.baseline and window.baseline.percent.value)
+        for period in (35, 44, HOURS - 1):
+            page.goto(f"{town.as_uri()}#baseline=1-29&period={period}")  # the same page, which draws it soon
+            eventually(lambda period=period: shown()["all visitors"]["percent"] == pytest.approx(everybody[period]))
+            found, part = shown(), report.window(period, period).attribute("area").values
+            assert part is not None and part.baseline is not None
+            for place, value in enumerate(town_scheme().survey.attribute("area").values):
+                expected = [float(getattr(part.baseline.percent, name)[place]) for name in ("value", "low", "high")]
+                row = found[value]
+                assert (row["percent"] is None) == bool(np.isnan(expected[0]))
+                if row["percent"] is not None:
+                    assert [row["percent"], row["low"], row["high"]] == pytest.approx(expected)
+                    compared += 1
     assert compared > 10
 
 
@@ -117,16 +134,6 @@ def test_windows_flows_and_dwell_times_are_those_of_the_records(browser: Browser
     spent = window.attribute("dwell").dwell
     assert spent is not None and spent.quartiles is not None and len(dwell) == HOURS - 1
     assert f"a quarter stays at most {spent.quartiles[0]}, half {spent.quartiles[1]}" in said
-
-
-def test_the_first_figure_is_of_the_newest_of_the_longest_windows(browser: Browser, town: Path) -> None:
-    known = [window for window in town_report().windows if window.visitors]
-    widest = max(known, key=lambda window: (window.last - window.first, window.first))
-    with viewing(browser, town) as page:
-        title, number, below = page.locator("#header .figure").first.inner_text().split("\n")
-    assert widest.visitors and widest.visitors.value is not None
-    assert (title, number) == ("different visitors in 24 hours", f"{widest.visitors.value:,.0f}")
-    assert below == "Tue 6 Jan"
 
 
 def test_an_address_brings_a_view_back(browser: Browser, town: Path) -> None:
@@ -158,14 +165,27 @@ def test_a_map_shows_each_area_through_time(browser: Browser, town: Path) -> Non
     assert re.search(r"^\W?r0c0\W?: .+ \(.+ to .+\)$", touched)
 
 
-def test_drawings_are_downloaded_as_they_are_seen(browser: Browser, town: Path) -> None:
-    with viewing(browser, town) as page:
-        for card, see in (("over-time", "time"), ("of-area", "map"), ("of-area", "now")):
-            drawing = ElementTree.fromstring(downloaded(page, card, see, "SVG"))
-            assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
-            assert "var(" not in ElementTree.tostring(drawing, encoding="unicode")
-        assert downloaded(page, "over-time", "time", "PNG").startswith(b"\x89PNG")
-        table = downloaded(page, "over-time", "time", "CSV").decode()
+def test_flows_that_are_more_than_noise_are_arrows_on_the_map(browser: Browser, town: Path) -> None:
+    with viewing(browser, town, "#window=24-47&see.of-transition=map") as page:
+        flows = rows(page, "of-transition", "map")
+        arrows = page.locator("#of-transition .map .flow")
+        told = arrows.locator("title").all_text_contents()
+        arrows.last.dispatch_event("click")
+        touched = page.locator("#of-transition .said").inner_text()
+    moved = [flow for flow in flows if flow["from"] != flow["to"] and "SE" not in (flow["from"], flow["to"])]
+    clear = sorted((flow for flow in moved if flow["low"] > 0), key=lambda flow: float(flow["people"]))
+    assert 0 < len(clear) < len(moved)
+    assert [re.findall(r"\w+", text)[:3] for text in told] == [[flow["from"], "to", flow["to"]] for flow in clear]
+    assert touched == told[-1]
+
+
+def test_drawings_are_downloaded_as_they_are_seen(seen: Page) -> None:
+    for card, see in (("over-time", "time"), ("of-area", "map"), ("of-area", "now")):
+        drawing = ElementTree.fromstring(downloaded(seen, card, see, "SVG"))
+        assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+        assert "var(" not in ElementTree.tostring(drawing, encoding="unicode")
+    assert downloaded(seen, "over-time", "time", "PNG").startswith(b"\x89PNG")
+    table = downloaded(seen, "over-time", "time", "CSV").decode()
     assert table.splitlines()[0] == "first,last,begin,state,visitors,low,high,new,returning,truth"
 
 
@@ -225,6 +245,7 @@ def plain(text: str) -> str:
     return re.sub(r"\s", "", normalize("NFKC", text))
 
 
+@pytest.mark.long(part="browser")
 def test_everything_is_on_white_paper_and_no_button(browser: Browser, town: Path) -> None:
     """Failure would look like: columns and rows that a screen would scroll to, and that paper does not have."""
     with viewing(browser, town) as page:

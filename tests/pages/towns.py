@@ -6,6 +6,7 @@ from itertools import product
 
 from analytics.mobility import MobilityReport, with_truth
 from analytics.windows import Window
+from hearsay.running.simulating import count_windows
 from pages.about import survey_event
 from pages.events import Event, event, result_events
 from pages.shapes import parse_shapes
@@ -14,7 +15,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from tests.helpers.published import part, publish
-from tests.helpers.town import live, truths
+from tests.helpers.town import live
 from views.forecasts import ForecastResult, ForecastTable, Intervals
 
 HOURS = 60
@@ -39,25 +40,23 @@ def town_report() -> MobilityReport:
     town = scenario("commuters", devices=2000, periods=HOURS, rows=3, columns=3, activity=0.2)
     hours = [Window(t, t) for t in range(HOURS)]
     published = publish(part(live(town_scheme(), town), 1, HOURS - 1))  # without period 0 people come back
-    return with_truth(published, truths(town_scheme(), town, hours))
+    return with_truth(published, count_windows(town, hours))
 
 
 def town_shapes() -> str:
-    """Squares, as a GeoJSON file has them; the last area has none."""
+    """Squares, as a GeoJSON file has them; the last area has none. Flows are between quarters; one has none."""
     squares = [(row, column) for row, column in product(range(3), range(3)) if (row, column) != (2, 2)]
-    features = [
-        {
-            "type": "Feature",
-            "properties": {"name": f"r{row}c{column}"},
-            "geometry": {"type": "Polygon", "coordinates": [_square(6.0 + column / 50, 47.0 - row / 50, 1 / 50)]},
-        }
-        for row, column in squares
+    areas = [_square(f"r{row}c{column}", 6.0 + column / 50, 47.0 - row / 50, 1 / 50) for row, column in squares]
+    quarters = [
+        _square(name, 6.0 + x, 46.97 + y, 0.03) for name, x, y in (("NW", 0, 0.03), ("NE", 0.03, 0.03), ("SW", 0, 0))
     ]
-    return json.dumps({"type": "FeatureCollection", "features": features})
+    return json.dumps({"type": "FeatureCollection", "features": areas + quarters})
 
 
-def _square(x: float, y: float, size: float) -> list[list[float]]:
-    return [[x, y], [x + size, y], [x + size, y + size], [x, y + size], [x, y]]
+def _square(name: str, x: float, y: float, size: float) -> dict[str, object]:
+    ring = [[x, y], [x + size, y], [x + size, y + size], [x, y + size], [x, y]]
+    geometry = {"type": "Polygon", "coordinates": [ring]}
+    return {"type": "Feature", "properties": {"name": name}, "geometry": geometry}
 
 
 def town_events() -> list[Event]:

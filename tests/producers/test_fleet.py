@@ -11,7 +11,7 @@ import redis
 from memo_store.presence import FleetPresence
 from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
-from protocols.errors import DeliveryError, ScenarioError, SettingsError, Stopped, SurveyError
+from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from tests.helpers.dying import EVERY, Killed, Steps
@@ -170,16 +170,6 @@ def test_a_frame_never_gathers_the_same_devices_again(fleet: MakeFleet) -> None:
     assert len(groups[0]) > 2 and max(shared) < 0.5
 
 
-def test_a_wall_clock_survey_is_refused_with_the_way_out(fleet: MakeFleet) -> None:
-    with pytest.raises(SurveyError, match=r"clock: wall.*buttons-sim.*clock: source"):
-        fleet(scheme(budgets="eps_inf: 2, eps_1: 1"), KeepingSink())
-
-
-def test_a_source_survey_needs_the_operators_key(fleet: MakeFleet) -> None:
-    with pytest.raises(SettingsError, match="HEARSAY_CLOCK_KEY"):
-        fleet(scheme(), KeepingSink(), clock_key=None)
-
-
 @pytest.mark.parametrize(
     ("attributes", "complaint"),
     [
@@ -210,7 +200,7 @@ def test_a_crash_at_any_step_is_repaired_by_running_again(
 ) -> None:
     """Failure would look like: a token missing, one token with two reports, or a count that is not the number there."""
     survey, world, whole = scheme(SPL), Alternating(120, 3), KeepingSink()
-    owners = {FleetPresence: ("status", "delivered"), SurveyMemos: ("lookup_all",), KeepingSink: ("send", "flush")}
+    owners = {FleetPresence: ("status", "delivered"), SurveyMemos: ("lookup",), KeepingSink: ("send", "flush")}
     steps = Steps(monkeypatch, *((owner, name) for owner, names in owners.items() for name in names))
     fleet(survey, whole, world).run()
     last = len(steps.taken)

@@ -15,7 +15,7 @@ import pytest
 from producers.events import ANY_ORDER, Inspection, Options, Rule, inspect
 from producers.events.quality import Fault
 from producers.files import ColumnMapping, FileFormat, expand
-from producers.files.json_events import LINE_BYTES
+from producers.files.json_events import LINE_SIZE
 from protocols.errors import HearsayError, ReplayError
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import COLUMNS, EVENTS, OPTIONS, START, Event, MakeReplay, computed, history, survey, write
@@ -58,7 +58,8 @@ def test_two_columns_of_one_name_are_refused(replay: MakeReplay, tmp_path: Path,
 
 def test_lines_of_json_that_are_no_events_are_counted(replay: MakeReplay, tmp_path: Path) -> None:
     good = [json.dumps(dict(zip(NAMES, row, strict=True))) for row in ROWS]
-    bad = ["{", "[1]", '{"msisdn": {"p-4711": 1}}', '{"msisdn": "' + "p" * LINE_BYTES + '"}', "[" * 100_000]
+    bad = ["{", "[1]", '{"msisdn": {"p-4711": 1}}', '{"msisdn": "' + "p" * LINE_SIZE + '"}', "[" * 100_000]
+    bad.append('{"msisdn": "p-\\ud800"}')  # half a character
     path = tmp_path / "events.jsonl"
     path.write_text("\n".join([*bad, *good]))
     summary = replay(path, KeepingSink()).run()

@@ -1,10 +1,11 @@
 """Files larger than memory: what a replay needs does not grow with the file."""
 
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.helpers.command_line import done
 
 SCRIPT = """
 import resource, sys
@@ -60,14 +61,7 @@ def test_memory_stays_when_the_file_grows(redis_url: str, tmp_path: Path) -> Non
 
     Peak memory varies by some 20 MB from run to run, whatever the size of the file.
     """
-    run = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path],
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
-    assert run.returncode == 0, run.stderr
-    small, large, file_size = map(int, run.stdout.split())
+    said = done(sys.executable, "-W", "ignore", "-c", SCRIPT, redis_url, tmp_path)
+    small, large, file_size = map(int, said.split())
     assert file_size >= 45
     assert large - small < 30

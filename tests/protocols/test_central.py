@@ -4,12 +4,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from itertools import combinations, product
-from math import ceil, erf, exp, inf, log, sqrt
+from math import ceil, comb, erf, exp, inf, log, sqrt
 from typing import Any
 
 import numpy as np
 import pytest
 from pydantic import ValidationError
+from scipy import stats
 
 from protocols.arrays import Floats
 from protocols.mechanisms import Flip
@@ -21,6 +22,7 @@ from protocols.privacy.central.composition import Losses, together
 from protocols.privacy.central.families import _symbols as symbols
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.figure import _noise as noise_on_answers
+from protocols.privacy.central.walks import binomial, quantile
 from protocols.randomness.keystream import Keyring
 from protocols.scheme import Scheme
 from stream_app.finals import CentralGuarantees, guarantees_without_figure
@@ -158,6 +160,16 @@ def test_coarser_bins_smaller_crowds_more_budget_and_more_periods_never_give_les
     assert figure(asked(5, "l-grr", **MEMOS), 1, 300) == 4
 
 
+@pytest.mark.parametrize(("n", "share"), [(1, 0.3), (60, 0.5), (5000, 1e-4), (40_000, 0.999), (10**6, 0.02)])
+def test_chances_of_numbers_of_messages_are_those_of_scipy_far_into_the_tails(n: int, share: float) -> None:
+    first, chances = binomial(n, share)
+    law, numbers = stats.binom(n, share), first + np.arange(len(chances))
+    assert law.cdf(first - 1) + law.sf(numbers[-1]) < 1e-19
+    assert np.cumsum(chances) == pytest.approx(law.cdf(numbers), rel=1e-9, abs=1e-20)
+    for chance in (1e-14, 1e-9, 0.3, 1 - 1e-6):
+        assert quantile(n, share, chance) == law.ppf(chance)
+
+
 def test_two_releases_together_are_above_their_exact_product_and_losses_rounded_down_are_not() -> None:
     walks = symbols(30, 3, grr(3, 1.0), grr(3, 1.0).q, (1000, 1000))
     first: Law = defaultdict(float)
@@ -165,7 +177,7 @@ def test_two_releases_together_are_above_their_exact_product_and_losses_rounded_
         for ups in range(t + 1):
             tilt = (2 * ups - t) / scale
             loss = 2 * np.arctanh(tilt) if tilt < 1 else inf
-            first[loss,] += weight * exp(_log_choose(t, ups) - t * log(2)) * (1 + tilt)
+            first[loss,] += weight * exp(log(comb(t, ups)) - t * log(2)) * (1 + tilt)
     values, chances = np.array([value for (value,) in first]), np.array(list(first.values()))
     eps, step = 0.8, walks.epsilon(1e-6) / 1600
     sums, products = np.add.outer(values, values), np.outer(chances, chances)
@@ -178,10 +190,6 @@ def test_two_releases_together_are_above_their_exact_product_and_losses_rounded_
     direct = np.convolve(np.convolve(small.mass, small.mass), small.mass)
     by_hand = Losses(small.step, 3 * small.first, direct, 3 * small.infinite)
     assert by_hand.delta(eps) <= together([(small, 3)]).delta(eps) <= by_hand.delta(eps) + 1e-9
-
-
-def _log_choose(n: int, k: int) -> float:
-    return float(np.log(np.arange(n - k + 1, n + 1)).sum() - np.log(np.arange(1, k + 1)).sum())
 
 
 def test_a_thousand_periods_are_finite_and_above_the_gaussian_limit() -> None:

@@ -19,6 +19,7 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import NOTHING
 from protocols.survey.sets import with_paddings
+from tests.helpers.enumeration import exact
 from tests.helpers.surveys import scheme_with, sets_of
 from tests.helpers.terms import decode_terms
 
@@ -60,7 +61,7 @@ def test_devices_draw_their_question_by_its_share_exactly() -> None:
     """The share decides how many devices answer, and nothing else may: the table is exact to 2^-64."""
     scheme = scheme_with(AGE, {**AREA, "share": 0.2}, **TWO, crosses=[BOTH])
     assert scheme.survey.shares == pytest.approx((0.3, 0.2, 0.5))
-    for drawn, question in zip(scheme.sampled(range(3)).exact(), scheme.questions, strict=True):
+    for drawn, question in zip(exact(scheme.sampled(range(3))), scheme.questions, strict=True):
         assert abs(drawn - question.drawn) < Fraction(1, 2**60)
     devices = np.arange(100_000, dtype=np.uint64)
     counts = np.bincount(Respondent(scheme, seeded_keyring(5)).sampled(devices), minlength=3)
@@ -131,9 +132,6 @@ def test_the_proposed_shares_reach_all_wanted_errors_with_the_fewest_devices() -
         plan(scheme_with(AGE, AREA, **TWO, solution="spl"), wanted={"age": 0.1})
 
 
-MEMOS = {"eps_inf": 2.0, "eps_1": 1.0}
-
-
 def drawn(items: int, several: int) -> np.ndarray:
     """By set of up to L + 1 values: the chance that each element is drawn."""
     laws = []
@@ -158,7 +156,7 @@ def widest(laws: np.ndarray, question: Question, t: int) -> float:
 
 @pytest.mark.parametrize(("items", "several"), [(3, 2), (4, 2), (4, 3), (5, 3)])
 def test_no_two_sets_lose_more_than_the_budgets_and_two_lose_all_of_it(items: int, several: int) -> None:
-    scheme = scheme_with(sets_of(items, several, mechanism="l-grr"), **MEMOS)
+    scheme = scheme_with(sets_of(items, several, mechanism="l-grr"), **TWO)
     once = scheme_with(sets_of(items, several, mechanism="grr"), eps=1)
     laws = drawn(items, several)
     for t in (1, 2, 3):
@@ -177,7 +175,7 @@ def test_one_padding_for_all_slots_would_lose_what_an_element_does() -> None:
 
 
 def test_the_losses_of_many_values_are_those_that_were_computed_before() -> None:
-    scheme = scheme_with(sets_of(200, 10), **MEMOS)
+    scheme = scheme_with(sets_of(200, 10), **TWO)
     promise = scheme.guarantees
     assert [round(promise.constant(t).whole or 0, 3) for t in (1, 2, 3, inf)] == [1, 1.977, 2, 2]
     assert promise.any(2).whole == pytest.approx(7.18, abs=0.01) and not promise.any(2).exact
@@ -202,7 +200,7 @@ def different(columns: np.ndarray) -> np.ndarray:
 
 def test_a_set_that_stays_has_one_memo_and_fresh_draws_have_several() -> None:
     sets = np.random.default_rng(1).permuted(np.tile(np.arange(60), (500, 1)), axis=1)[:, :6]
-    assert (different(elements(scheme_with(sets_of(60, 10), **MEMOS), [sets] * 30)) == 1).all()
+    assert (different(elements(scheme_with(sets_of(60, 10), **TWO), [sets] * 30)) == 1).all()
     assert different(elements(scheme_with(sets_of(60, 10), eps=1), [sets] * 30)).mean() > 5
 
 
@@ -216,7 +214,7 @@ def test_a_change_of_one_value_seldom_moves_the_drawn_element() -> None:
         np.put_along_axis(order, into, both[1], axis=1)
         np.put_along_axis(order, out, both[0], axis=1)
         tables.append(order[:, :several].copy())
-    found = elements(scheme_with(sets_of(60, several), **MEMOS), tables)
+    found = elements(scheme_with(sets_of(60, several), **TWO), tables)
     expected = 2 / (several + 1)
     moved = np.mean(found[0] != found[1])
     assert abs(moved - expected) < 3 * (expected * (1 - expected) / n) ** 0.5

@@ -1,5 +1,6 @@
 """Every guarantee, and every closed-form guess, against the full output distribution, enumerated."""
 
+from collections.abc import Sequence
 from itertools import product
 from typing import Any
 
@@ -12,7 +13,6 @@ from protocols.privacy import Loss, loss_of_values
 from protocols.privacy.histories import second_round_loss
 from protocols.privacy.risk import attribute_guess, value_guess
 from protocols.scheme import Scheme
-from protocols.scheme.choosing import total_variance
 from tests.helpers.enumeration import (
     answers,
     combine,
@@ -37,6 +37,15 @@ PAIRS = [("grr", "grr"), ("grr-r", "grr-r"), ("grr-r", "grr"), ("oue-r", "oue-r"
 PRIORS = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
 
 SINGLE = [(use, record.name) for use in USES for record in fitting(use)]
+
+
+def several(sizes: Sequence[int], names: str | Sequence[str], prior: bool = False) -> list[dict[str, Any]]:
+    """Attributes of these sizes; all of one mechanism, or each of its own."""
+    each = [names] * len(sizes) if isinstance(names, str) else names
+    return [
+        of_size(k, f"a{i}", mechanism=name, prior=PRIORS[k] if prior else None)
+        for i, (k, name) in enumerate(zip(sizes, each, strict=True))
+    ]
 
 
 def holds(scheme: Scheme, t: int) -> None:
@@ -93,10 +102,8 @@ def test_several_attributes_reveal_exactly_what_is_said(kind: str, name: str, so
 @pytest.mark.parametrize("name", FAKED)
 def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee: str) -> None:
     for calibration, sizes in product(CALIBRATIONS, ((2, 3), (2, 2, 2), (3, 4))):
-        attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
-        scheme = scheme_with(
-            *attributes, solution="rs+fd", guarantee=guarantee, calibration=calibration, **BUDGETS[kind]
-        )
+        terms = {"solution": "rs+fd", "guarantee": guarantee, "calibration": calibration, **BUDGETS[kind]}
+        scheme = scheme_with(*several(sizes, name), **terms)
         bits = sum(1 if "grr" in q.label else k for k, q in zip(sizes, scheme.questions, strict=True))
         for t in (1, 2, 3):
             if bits * t <= 16:
@@ -109,13 +116,9 @@ def test_fake_data_reveals_exactly_what_is_said(kind: str, name: str, guarantee:
 def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[str, str], guarantee: str) -> None:
     for sizes, t in product(((2, 3), (3, 3), (4, 2)), (1, 2, 3)):
         bits = sum(1 if "grr" in name else k for k, name in zip(sizes, names, strict=True))
-        if bits * t > 16:
-            continue
-        attributes = [
-            of_size(k, f"a{i}", mechanism=name, prior=PRIORS[k])
-            for i, (k, name) in enumerate(zip(sizes, names, strict=True))
-        ]
-        holds(scheme_with(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
+        if bits * t <= 16:
+            attributes = several(sizes, names, prior=True)
+            holds(scheme_with(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
 
 
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, name in SINGLE if kind != "one-shot"])
@@ -134,8 +137,7 @@ def test_values_add_up_as_said(kind: str, name: str) -> None:
 @pytest.mark.parametrize("names", [("l-grr", "l-oue"), ("l-grr", "l-osue"), ("l-sue", "l-grr"), ("loloha", "l-grr")])
 def test_any_two_histories_are_as_far_apart_as_said(names: tuple[str, str], solution: str, cap: int | None) -> None:
     """Histories that return, cells that collide, two attributes."""
-    attributes = [of_size(3, f"a{i}", mechanism=name) for i, name in enumerate(names)]
-    as_far_apart_as_said(scheme_with(*attributes, solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5))
+    as_far_apart_as_said(scheme_with(*several((3, 3), names), solution=solution, memo_cap=cap, eps_inf=1.0, eps_1=0.5))
 
 
 @pytest.mark.parametrize(
@@ -172,8 +174,7 @@ def test_hashes_to_more_symbols_than_there_are_values_have_a_bound(k: int) -> No
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 @pytest.mark.parametrize("name", ["grr", "oue-r"])
 def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution: str) -> None:
-    priors = PRIORS if solution == "rs+rfd" else {}
-    attributes = [of_size(k, f"a{k}", mechanism=name, prior=priors.get(k)) for k in (2, 3)]
+    attributes = several((2, 3), name, prior=solution == "rs+rfd")
     scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
     one = scheme.guarantees.any(1)
     assert one.exact and one.whole == pytest.approx(whole_loss(history_distribution(scheme, 1)), rel=1e-9)
@@ -183,18 +184,14 @@ def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution:
     assert max(one_attribute_losses(truth)) <= bound.attribute
 
 
-SOLUTIONS: list[tuple[str, tuple[str, str]]] = [
-    ("smp", ("auto", "auto")),
-    ("spl", ("auto", "l-sue")),
-    ("rs+fd", ("grr", "oue-r")),
-]
-
-
-@pytest.mark.parametrize(("solution", "names"), SOLUTIONS)
+@pytest.mark.parametrize(
+    ("solution", "names"),
+    [("smp", ("auto", "auto")), ("spl", ("auto", "l-sue")), ("rs+fd", ("grr", "oue-r"))],
+)
 def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
     solution: str, names: tuple[str, str]
 ) -> None:
-    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
+    attributes = several((2, 3), names)
     scheme = scheme_with(*attributes, solution=solution, memo_cap=1, **BUDGETS["two rounds"])
     as_far_apart_as_said(scheme)
     assert scheme.guarantees.any(10_000).whole == pytest.approx(scheme.guarantees.for_ever.whole)
@@ -206,8 +203,8 @@ def test_with_a_cap_of_one_any_two_histories_are_as_far_apart_as_constant_ones(
 @pytest.mark.parametrize("solution", ["smp", "spl", "rs+fd"])
 def test_one_shot_reports_add_up_between_any_two_histories(solution: str) -> None:
     names = ("grr", "oue-r") if solution == "rs+fd" else ("grr", "oue")
-    attributes = [of_size(k, f"a{k}", mechanism=name) for k, name in zip((2, 3), names, strict=True)]
-    assert as_far_apart_as_said(scheme_with(*attributes, solution=solution, eps=1.0)).whole == pytest.approx(2.0)
+    scheme = scheme_with(*several((2, 3), names), solution=solution, eps=1.0)
+    assert as_far_apart_as_said(scheme).whole == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize("name", ["grr", "oue", "dbitflip", "geometric"])
@@ -221,10 +218,8 @@ def test_where_memos_are_sent_any_two_histories_have_no_bound(name: str) -> None
 @pytest.mark.parametrize("name", ["grr", "grr-r", "sue-z", "oue-r"])
 def test_values_add_up_under_fakes_as_said(name: str) -> None:
     for cap in (1, 2):
-        attributes = [of_size(2, "a", mechanism=name), of_size(3, "b", mechanism=name)]
-        scheme = scheme_with(
-            *attributes, solution="rs+fd", guarantee="published", memo_cap=cap, **BUDGETS["two rounds"]
-        )
+        terms = {"solution": "rs+fd", "guarantee": "published", "memo_cap": cap, **BUDGETS["two rounds"]}
+        scheme = scheme_with(*several((2, 3), name), **terms)
         truth = of_memos(scheme, cap, cap)
         renaming = scheme.guarantees.renaming
         assert renaming is not None and renaming.exact
@@ -235,8 +230,7 @@ def test_values_add_up_under_fakes_as_said(name: str) -> None:
 @pytest.mark.parametrize("name", ["grr", "grr-r", "sue-z", "oue-r"])
 def test_fakes_dampen_the_first_value_and_not_those_that_follow(name: str) -> None:
     """One attribute takes a second value after the others have given away, by theirs, which one is true."""
-    attributes = [of_size(3, "a", mechanism=name), of_size(2, "b", mechanism=name)]
-    scheme = scheme_with(*attributes, solution="rs+fd", guarantee="published", **BUDGETS["two rounds"])
+    scheme = scheme_with(*several((3, 2), name), solution="rs+fd", guarantee="published", **BUDGETS["two rounds"])
     first, further = scheme.guarantees.for_ever.attribute, scheme.guarantees.per_additional_value
     assert further is not None
 
@@ -252,8 +246,7 @@ def test_fakes_dampen_the_first_value_and_not_those_that_follow(name: str) -> No
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str) -> None:
     """Attributes that can take unequally many values, and fakes from a prior."""
-    priors = {k: PRIORS[k] if solution == "rs+rfd" else None for k in (2, 3)}
-    attributes = [of_size(k, f"a{k}", mechanism=name, prior=priors[k]) for k in (2, 3)]
+    attributes = several((2, 3), name, prior=solution == "rs+rfd")
     scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
     promise = scheme.guarantees
     assert promise.values == (2, 3)
@@ -294,7 +287,7 @@ def test_choices_settle_on_the_smallest_variance_and_a_one_shot_survey_has_no_bo
         other = list(labels)
         other[place] = "grr" if labels[place] == "oue-r" else "oue-r"
         rival = scheme_with(*(of_size(k, f"a{i}", mechanism=other[i]) for i, k in enumerate(sizes)), **terms)
-        assert total_variance(chosen.questions) < total_variance(rival.questions)
+        assert sum(q.variance for q in chosen.questions) < sum(q.variance for q in rival.questions)
     promise = scheme_with(of_size(3), eps=1.0).guarantees
     assert promise.for_ever == Loss(relation="constant", whole=None, attribute=None, exact=True)
     assert promise.constant(7).whole == pytest.approx(7)
@@ -304,9 +297,7 @@ def test_choices_settle_on_the_smallest_variance_and_a_one_shot_survey_has_no_bo
 @pytest.mark.parametrize("name", [record.name for record in fitting("rs+fd")])
 @pytest.mark.parametrize("terms", [{"eps": 1.0}, {"eps_inf": 2.0, "eps_1": 1.0}], ids=["one-shot", "two rounds"])
 def test_no_guess_among_fakes_is_better_than_said(name: str, terms: dict[str, Any]) -> None:
-    sizes = (2, 3, 2)
-    attributes = [of_size(k, f"a{i}", mechanism=name) for i, k in enumerate(sizes)]
-    scheme = scheme_with(*attributes, solution="rs+fd", **terms)
+    scheme = scheme_with(*several((2, 3, 2), name), solution="rs+fd", **terms)
     everything = survey_distribution(scheme, 1)
     for place, question in enumerate(scheme.questions):
         others = tuple(i for i in range(3) if i != place)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from hearsay_device.attributes import KEPT
 from hearsay_device.attributes import Grid as DeviceGrid
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats, Mask
 from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
-from protocols.mechanisms.places.area import KEPT, Area
+from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.displacement import PlanarRound, rate_after
 from protocols.mechanisms.places.fitting import composed, is_tight, weighed
 from protocols.mechanisms.places.law import ANYWHERE, cuts
@@ -143,10 +144,6 @@ RUNS = ["x0-2y0", "x0y1", "x0y2", "x0-1y3", "x1-4y4"]
 PART = {"at": [47.0, 6.0], "cell": "500m", "columns": 6, "rows": 5, "inside": RUNS}
 
 
-def inside(**more: Any) -> dict[str, Any]:
-    return {"name": "place", "grid": PART, **more}
-
-
 def integers(noise: PlaceRound) -> list[list[int]]:
     """The chances of reports in units of 2^-64, from the integers that a device draws with."""
     if isinstance(noise, PlanarRound):
@@ -204,9 +201,7 @@ def test_linked_reports_of_any_two_histories_stay_within_what_is_said(name: str)
     Neighbours are told apart by more than two reports of neighbours would suggest: whether both reports come from one
     memo shows. What is said of any two histories therefore does not depend on how far apart they are.
     """
-    grid = {**PART, "columns": 4, "rows": 2}
-    grid.pop("inside")
-    scheme = scheme_with({"name": "place", "grid": grid, "geo": NEAR, "geo_inf": WIDE, "mechanism": name})
+    scheme = scheme_with(place(grid={**GRID, "columns": 4, "rows": 2}, geo=NEAR, geo_inf=WIDE, mechanism=name))
     mechanism = scheme.questions[0].mechanism
     first, second = mechanism.first, mechanism.second
     assert isinstance(first, PlaceRound) and isinstance(second, PlaceRound)
@@ -226,7 +221,7 @@ def test_linked_reports_of_any_two_histories_stay_within_what_is_said(name: str)
 
 
 def test_a_plan_says_in_metres_what_is_kept_and_which_mechanism_it_is() -> None:
-    tight, loose = (plan(scheme_with(inside(geo={"level": level, "radius": "400m"}))) for level in (5.5, 1))
+    tight, loose = (plan(scheme_with(place(grid=PART, geo={"level": level, "radius": "400m"}))) for level in (5.5, 1))
     assert tight.attributes[0].mechanism == loose.attributes[0].mechanism == "geo-tight"
     assert "the tight mechanism exists" in tight.attributes[0].why
     assert "does not exist where a cell side costs 0.22" in loose.attributes[0].why
@@ -239,12 +234,12 @@ def test_a_plan_says_in_metres_what_is_kept_and_which_mechanism_it_is() -> None:
 
 
 def test_cells_inside_are_terms_and_are_read_again() -> None:
-    scheme = scheme_with(inside(geo=NEAR, geo_inf=WIDE))
+    scheme = scheme_with(place(grid=PART, geo=NEAR, geo_inf=WIDE))
     attribute = scheme.survey.attributes[0]
     assert attribute.k == 11 and attribute.values[:4] == ("x0y0", "x1y0", "x2y0", "x0y1")
     again = parse_survey(format_survey(scheme.survey))
     assert again == scheme.survey and Scheme(again).fingerprint == scheme.fingerprint
-    other = scheme_with(inside(geo=NEAR, geo_inf=WIDE, grid={**PART, "inside": RUNS[:-1]}))
+    other = scheme_with(place(geo=NEAR, geo_inf=WIDE, grid={**PART, "inside": RUNS[:-1]}))
     assert other.fingerprint != scheme.fingerprint
     grid = attribute.grid
     assert grid is not None

@@ -12,7 +12,6 @@ from hearsay.survey_files import example
 from protocols.errors import SurveyError
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.mechanisms.catalogue import build
-from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.mechanisms.rounds import grr
@@ -186,17 +185,6 @@ def test_a_plan_shows_what_links_and_what_other_budgets_would_do() -> None:
     assert "2.77 bits" in text and "8.3 %" in text and "Widen the ratio" in text
 
 
-def test_answers_of_one_report_link_together_and_those_of_smp_do_not() -> None:
-    attributes = [of_size(60, name, mechanism="l-osue") for name in "ab"]
-    whole = plan(scheme_with(*attributes, solution="spl", **TWO_ROUNDS)).crowd
-    assert whole.report is not None
-    assert whole.report.answer_bits == pytest.approx(sum(link.answer_bits for link in whole.attributes.values()))
-    assert whole.report.first_guess > whole.attributes["a"].first_guess
-    sampled = plan(scheme_with(*attributes, **TWO_ROUNDS)).crowd
-    assert sampled.report is None and sampled.attributes["a"].trait_bits == 1
-    assert sampled.attributes["a"].luck == 1 / 5_000
-
-
 def test_a_mechanism_that_auto_avoids_is_named_with_the_reason() -> None:
     linking = plan(scheme_with(of_size(100), **TWO_ROUNDS, devices=2_000)).attributes[0]
     assert linking.mechanism == "l-grr" and "l-osue has a smaller variance, but links reports" in linking.why
@@ -230,7 +218,7 @@ def test_six_lines_say_how_often_a_guess_is_right() -> None:
 
 @pytest.mark.parametrize("name", ["mobility-week", "telemetry"])
 def test_examples_do_not_link_reports_among_their_devices(name: str) -> None:
-    survey = example(name)
+    survey = example(name).model_copy(update={"central": None})  # what readers learn takes seconds to compute
     assert survey.devices is not None
     assert "link-by-answer" not in codes(Scheme(survey))
 
@@ -282,7 +270,7 @@ def test_auto_with_a_prior_takes_fakes_that_do_not_show_the_true_attribute() -> 
     assert [q.label for q in chosen.questions] == ["grr-r", "grr-r", "oue-r"]
     assert attribute_guess(chosen.questions, same=False) == pytest.approx(1 / 3)
     for place, question in enumerate(chosen.questions):
-        variances = {name: variance_at_zero(q.channel) for name, q in chosen.alternatives(question).items()}
+        variances = {name: q.variance for name, q in chosen.alternatives(question).items()}
         hiding = {name: variances[name] for name in ("grr-r", "oue-r")}
         assert question.label == min(hiding, key=lambda name: hiding[name])
         bare = [{**a, "mechanism": "grr"} if i == place else a for i, a in enumerate(attributes)]

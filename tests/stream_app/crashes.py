@@ -6,15 +6,16 @@ A failure would look like this: a final that is not the recount's, or a second f
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from hypothesis import strategies as st
 
 from stream_app.counting.judging import Record
-from stream_app.counting.partials import Part, Partial, Progress, decode_partial
+from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
+from stream_app.log.quarantines import NONE_FAIL, Errors
 from stream_app.merging.merger import Merger
 
 Action = Literal["read", "again", "flush", "crash", "pause", "resume", "revert"]
@@ -47,7 +48,7 @@ def merging(partials: Sequence[Output], merger: Merger) -> Worker:
 
 @dataclass
 class World:
-    start: Callable[[list[tuple[bytes, bytes]]], Worker]
+    start: Callable[[list[tuple[bytes, bytes]], Errors], Worker]
     end: int  # of the log
     store: dict[bytes, bytes] = field(default_factory=dict)
     topics: dict[str, list[Output]] = field(default_factory=lambda: defaultdict(list))
@@ -57,8 +58,23 @@ class World:
     def run(self, script: Sequence[Step]) -> Worker:
         """Follow the script, then let paused workers write the rest, restart once more and read to the end."""
         worker = self._restart()
-        for step, number in script:
-            match step:
+        for step in script:
+            worker = self._follow(worker, step)
+        for items in self.paused:
+            self._write(items)
+        to_the_end: list[Step] = [("read", self.end), ("flush", 0)]
+        worker, last = self._restart(), None
+        while worker is not last:  # it is another one if a survey failed
+            last = worker
+            for step in to_the_end:
+                worker = self._follow(worker, step)
+        return worker
+
+    def _follow(self, worker: Worker, step: Step) -> Worker:
+        """The worker after a step: a new one after a crash, or if something went wrong with a survey."""
+        action, number = step
+        try:
+            match action:
                 case "read":
                     worker.read(range(worker.next_offset, min(worker.next_offset + number, self.end)))
                 case "again":
@@ -67,12 +83,10 @@ class World:
                     self._write(list(worker.flush()))
                 case "crash":
                     self._write(list(worker.flush())[:number])
-                    worker = self._restart()
                 case "pause":
                     items = list(worker.flush())
                     self._write(items[:number])
                     self.paused.append(items[number:])
-                    worker = self._restart()
                 case "resume":
                     if self.paused:
                         items = self.paused.pop(0)
@@ -81,16 +95,15 @@ class World:
                             self.paused.append(items[number + 1 :])
                 case "revert":
                     self._revert(number)
-                    worker = self._restart()
-        for items in self.paused:
-            self._write(items)
-        worker = self._restart()
-        worker.read(range(worker.next_offset, self.end))
-        self._write(list(worker.flush()))
+        except Exception:
+            if not worker.reader.failing:
+                raise
+        if worker.reader.failing or action in ("crash", "pause", "revert"):
+            return self._restart(worker.reader.failing)
         return worker
 
-    def _restart(self) -> Worker:
-        return self.start(list(self.store.items()))
+    def _restart(self, failing: Errors = NONE_FAIL) -> Worker:
+        return self.start(list(self.store.items()), failing)
 
     def _revert(self, number: int) -> None:
         """Set one record back to an earlier version, as the late write of a worker that was paused does."""
@@ -120,13 +133,7 @@ def outputs(flush: Iterable[Write | Output], topic: str) -> list[Output]:
     return [item for item in flush if isinstance(item, Output) and item.topic == topic]
 
 
-def parts(flush: Iterable[Write | Output]) -> list[Part]:
-    return [found for found in _partials(flush) if isinstance(found, Part)]
-
-
-def progress(flush: Iterable[Write | Output]) -> list[Progress]:
-    return [found for found in _partials(flush) if isinstance(found, Progress)]
-
-
-def _partials(flush: Iterable[Write | Output]) -> list[Partial]:
-    return [decode_partial(output.value) for output in outputs(flush, "partials")]
+def partials(flush: Iterable[Write | Output], kind: type[Part | Progress]) -> list[Any]:
+    """What a flush tells the merge: the counts of parts of periods, or how far a partition is."""
+    found = [decode_partial(output.value) for output in outputs(flush, "partials")]
+    return [partial for partial in found if isinstance(partial, kind)]

@@ -11,7 +11,6 @@ from stream_app.kafka.dead_letters import letters_in
 from tests.stream_app.worlds import SCHEME, Event, Garbage, Reports, Row, Tick, scheme, wire
 
 PUBLISHED = {"s": Published(SCHEME.survey, SCHEME.fingerprint)}
-OTHERS = Published(SCHEME.survey, "0" * 32)
 
 
 def letter(event: Event, partition: int = 0) -> DeadLetter:
@@ -41,7 +40,7 @@ def test_clock_records_that_are_sent_again_close_and_open_periods_of_their_parti
 
 def test_records_of_no_survey_and_of_other_terms_are_refused_again() -> None:
     assert Refusals({}, {}).of(letter(report(0))) is Reason.UNKNOWN_SURVEY
-    assert Refusals({"s": OTHERS}, {}).of(letter(report(0))) is Reason.WRONG_FINGERPRINT
+    assert Refusals({"s": Published(SCHEME.survey, "0" * 32)}, {}).of(letter(report(0))) is Reason.WRONG_FINGERPRINT
     assert Refusals(PUBLISHED, {}).of(letter(Garbage(b"?"))) is Reason.UNDECODABLE
 
 
@@ -56,9 +55,7 @@ def test_a_record_names_its_survey_and_period_also_if_that_is_not_known() -> Non
     about = letter(report(7)).named
     assert about is not None
     assert (about.survey, about.fingerprint, about.period) == ("s", SCHEME.fingerprint, 7)
-    other = DeadLetter(
-        "", Reason.UNKNOWN_SURVEY, "", 1, 0, datetime.now(UTC), *wire(report(7), scheme("minimum: 5,"))
-    ).named
+    other = replace(letter(report(7)), value=wire(report(7), scheme("minimum: 5,"))[1]).named
     assert other is not None and other.fingerprint != SCHEME.fingerprint
     for value in (b"", b"{", b"[]", b"\xff" * 40):
         assert replace(letter(report(7)), value=value).named is None

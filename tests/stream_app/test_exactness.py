@@ -13,6 +13,7 @@ from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
 from stream_app.log.flushes import Output
+from stream_app.log.quarantines import Errors
 from stream_app.merging.merger import Merger
 from tests.helpers.published import Memory
 from tests.helpers.recount import finals_of, histograms_of
@@ -34,7 +35,7 @@ def count(
     log = log_of(events)
     made: list[PartitionCounter] = []
 
-    def start(records: list[tuple[bytes, bytes]]) -> Worker:
+    def start(records: list[tuple[bytes, bytes]], _: Errors) -> Worker:
         made.append(PartitionCounter(partition, partitions, SURVEYS.get, KEY, records, saving=saving))
         return counting(log, made[-1])
 
@@ -46,21 +47,10 @@ def count(
 def merge(partials: Sequence[Output], script: Sequence[Step], partitions: int) -> World:
     keyring = Keyring(bytes(16))
     world = World(
-        lambda records: merging(partials, Merger(0, partitions, SURVEYS.get, keyring, records)), len(partials)
+        lambda records, _: merging(partials, Merger(0, partitions, SURVEYS.get, keyring, records)), len(partials)
     )
     world.run(script)
     return world
-
-
-@settings(max_examples=35, deadline=None)
-@given(logs, scripts, savings)
-def test_whatever_happens_to_its_workers_a_partition_refuses_what_the_recount_refuses(
-    events: list[Event], script: list[Step], saving: Saving
-) -> None:
-    world, counter = count(events, script, 0, 1, saving)
-    recount = Recount.of([events])
-    assert sum(counter.rejects.values(), Counter()) == recount.rejects
-    assert {letter.key.decode() for letter in world.topics["deadletters"]} == recount.letters[0]
 
 
 @pytest.mark.parametrize("seed", range(40))
@@ -101,21 +91,25 @@ def test_frames_that_can_be_counted_together_give_what_the_recount_gives(seed: i
     savings,
     st.randoms(use_true_random=False),
 )
-def test_whatever_happens_to_its_workers_finals_are_those_of_the_recount(
+def test_whatever_happens_to_its_workers_finals_and_refusals_are_those_of_the_recount(
     partitions: tuple[list[Event], list[Event]],
     of_counters: tuple[list[Step], list[Step]],
     of_merge: list[Step],
     saving: Saving,
     random,
 ) -> None:
-    streams = [count(partitions[p], of_counters[p], p, 2, saving)[0].topics["partials"] for p in range(2)]
+    counted = [count(partitions[p], of_counters[p], p, 2, saving) for p in range(2)]
+    recount = Recount.of(partitions)
+    assert sum((sum(counter.rejects.values(), Counter()) for _, counter in counted), Counter()) == recount.rejects
+    letters = [{letter.key.decode() for letter in world.topics["deadletters"]} for world, _ in counted]
+    assert letters == recount.letters
+    streams = [world.topics["partials"] for world, _ in counted]
     partials = [
         streams[p].pop(0) for p in sorted([0] * len(streams[0]) + [1] * len(streams[1]), key=lambda _: random.random())
     ]
     published = merge(partials, of_merge, 2).topics["finals"]
     first = {message.key: message.value for message in reversed(published)}
     assert all(first[message.key] == message.value for message in published), "published with other bytes"
-    recount = Recount.of(partitions)
     assert {Final.decode(value).period: counts_of(Final.decode(value)) for value in first.values()} == recount.finals
     assert {("s", Final.decode(value).period): value for value in first.values()} == finals_of(recount)
     made = Memory(published, SURVEYS["s"].survey).values(HISTOGRAMS)

@@ -1,16 +1,13 @@
 """Answers with a fresh hash: whenever their supports are counted, and in however many parts, they are the same."""
 
-from itertools import product
-
 import numpy as np
 import pytest
 
-from protocols.arrays import Column
-from protocols.scheme import Scheme
 from protocols.wire import Frame
 from stream_app.counting import gathered
 from stream_app.counting.counters import Counts, PeriodCounts, add_counts, arrays_of, from_arrays
 from stream_app.log.codec import pack, unpack
+from tests.helpers.frames import random_answers
 from tests.helpers.surveys import of_size, scheme_with
 from tests.stream_app.worlds import dense
 
@@ -20,31 +17,9 @@ SCHEME = scheme_with(of_size(300, mechanism="olh"), of_size(3, "b"), eps=1, hori
 
 def frame(seed: int, gaps: int = HORIZON) -> Frame:
     random = np.random.default_rng(seed)
-    columns: dict[str, Column] = {}
-    for question in SCHEME.questions:
-        layout = question.mechanism.encoding.answer
-        columns[question.name] = random.integers(layout.count, size=ROWS).astype(layout.dtype)
+    columns = {q.name: random_answers(q.mechanism.encoding.answer, ROWS, random) for q in SCHEME.questions}
     given = random.integers(1, gaps + 1, size=ROWS).astype(np.uint16)
     return Frame("s", SCHEME.fingerprint, 0, np.arange(ROWS, dtype=np.uint64), given, columns)
-
-
-def recounted(frames: list[Frame], scheme: Scheme) -> dict[str, np.ndarray]:
-    """Supports by gap and value, answer by answer and value by value."""
-    found = {}
-    for question in scheme.questions:
-        supports = np.zeros((HORIZON, question.k), dtype=np.int64)
-        for one in frames:
-            for gap, answer in zip(one.gaps.tolist(), one.answers[question.name].tolist(), strict=True):
-                supports[gap - 1] += supported(question.label, answer, question.k)
-        found[question.name] = supports
-    return found
-
-
-def supported(label: str, answer: int, k: int) -> np.ndarray:
-    if label != "olh":
-        return np.arange(k) == answer
-    vectors = np.array(list(product(range(3), repeat=6)))
-    return np.asarray(vectors[:k] @ vectors[answer // 3] % 3 == answer % 3)
 
 
 def same(counts: Counts, expected: dict[str, np.ndarray]) -> None:
@@ -64,7 +39,12 @@ def test_supports_are_those_of_a_recount(waiting: int, monkeypatch: pytest.Monke
     monkeypatch.setattr(gathered, "ALWAYS_WAITING", waiting)
     monkeypatch.setattr(gathered, "SUPPORT_BYTES", 0)
     frames = [frame(seed, gaps=1 + seed % HORIZON) for seed in range(5)]
-    expected = recounted(frames, SCHEME)
+    expected = {
+        question.name: sum(
+            question.mechanism.encoding.count(one.answers[question.name], one.gaps - 1, HORIZON) for one in frames
+        )
+        for question in SCHEME.questions
+    }
     whole, first, second = PeriodCounts(SCHEME), PeriodCounts(SCHEME), PeriodCounts(SCHEME)
     for place, one in enumerate(frames):
         whole.count(one)

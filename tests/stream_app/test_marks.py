@@ -11,10 +11,11 @@ from protocols.survey_text import parse_survey
 from protocols.wire import MAX_RECORD_BYTES, MAX_ROWS, Frame, Reason, encode_frame
 from stream_app.counting.judging import Record
 from stream_app.counting.open_periods import Saving
+from stream_app.counting.partials import Part, Progress
 from stream_app.counting.partition_counter import Changes, PartitionCounter
 from stream_app.log.flushes import state_key
 from stream_app.log.marks import Acceptance, FaultKind, LogView, Loss, Mark, Skipped, Why, compare
-from tests.stream_app.crashes import keep, outputs, parts, progress
+from tests.stream_app.crashes import keep, outputs, partials
 from tests.stream_app.worlds import KEY, SURVEYS, Event, Reports, Row, Tick, log_of, wire
 
 Store = dict[bytes, bytes]
@@ -38,18 +39,12 @@ def read(store: Store, *events: Event | Skipped, epoch: int = 4, log_start: int 
     return counter
 
 
-def test_the_state_knows_the_topic_and_the_leader_epoch_of_the_last_record() -> None:
-    store: Store = {}
-    read(store, Reports(0, (Row(1),)))
-    read(store, Reports(0, (Row(2),)), epoch=5)
-    assert start(store).mark == Mark("first", 5)
-
-
-def test_reading_again_does_not_make_the_leader_epoch_older() -> None:
+def test_the_state_knows_the_topic_and_the_leader_epoch_of_the_last_record_also_if_some_are_read_again() -> None:
     store: Store = {}
     read(store, Reports(0, (Row(1),)))
     older = dict(store)
     read(store, Reports(0, (Row(2),)), epoch=5)
+    assert start(store).mark == Mark("first", 5)
     counter = start(older | {state_key("count", 0, "position"): store[state_key("count", 0, "position")]})
     assert counter.next_offset == 1
     counter.apply(Record(1, *wire(Reports(0, (Row(2),))), 5))
@@ -131,12 +126,12 @@ def test_offsets_that_are_skipped_stand_in_sequence_and_batches_that_cannot_be_u
         Skipped(6, 6, Why.UNDECODABLE),
         Record(7, *wire(Reports(0, (Row(2),)))),
     ]
-    assert sum(changes.counted for changes in counter.apply_all(records).changes) == 2
+    assert sum(changes.counted for changes in counter.apply_all(records)) == 2
     assert counter.next_offset == 8
     assert counter.rejects[""] == Counter({Reason.TOO_LARGE.value: 4, Reason.UNDECODABLE.value: 1})
     letters = outputs(counter.flush(), "deadletters")
     assert [(letter.key, letter.value) for letter in letters] == [(b"0/2/too-large", b""), (b"0/6/undecodable", b"")]
-    assert counter.apply_all(records).changes == [], "read again, they change nothing"
+    assert counter.apply_all(records) == [], "read again, they change nothing"
 
 
 def test_what_expired_before_it_was_counted_is_lost_once_in_the_periods_that_were_open_until_the_next_clock() -> None:
@@ -147,7 +142,7 @@ def test_what_expired_before_it_was_counted_is_lost_once_in_the_periods_that_wer
     assert counter.missing.endswith("of these periods: s 1, s 2")
     assert counter.lost == {"s": (Loss(1, 2, 3 * MAX_ROWS),)}
     keep(store, flush := counter.flush())
-    assert [one.lost for one in progress(flush)] == [(Loss(1, 2, 3 * MAX_ROWS),)]
+    assert [one.lost for one in partials(flush, Progress)] == [(Loss(1, 2, 3 * MAX_ROWS),)]
     counter = start(store, log_start=5)
     assert (counter.missing, counter.next_offset) == ("", 5), "it is said once"
     counter.apply(Record(5, *wire(Tick(2))))
@@ -234,11 +229,7 @@ def test_a_counter_newer_than_the_position_says_skips_what_it_contains() -> None
 
 def test_records_of_closed_periods_that_come_back_are_deleted() -> None:
     old = state_after(3)
-    store = dict(old)
-    worker = start(store)
-    for record in log_of([*EVENTS[:3], Tick(0)])[worker.next_offset :]:
-        worker.apply(record)
-    keep(store, worker.flush())
+    store = state_after(3, 4, log=log_of([*EVENTS[:3], Tick(0)]))
     assert COUNTER not in store
     store |= {key: value for key, value in old.items() if b"/s/0" in key}  # the late writes of a paused worker
     worker = start(store)
@@ -254,8 +245,8 @@ def test_after_a_restart_the_merge_is_sent_what_it_may_lack() -> None:
         worker.apply(record)
     keep(store, worker.flush(provisional=False))
     sent = start(store).flush()
-    assert {part.period: part.counts["colour"].total for part in parts(sent)} == EXPECTED[0]
-    assert [one.rejects for one in progress(sent)] == [EXPECTED[1]]
+    assert {part.period: part.counts["colour"].total for part in partials(sent, Part)} == EXPECTED[0]
+    assert [one.rejects for one in partials(sent, Progress)] == [EXPECTED[1]]
 
 
 def test_a_counter_that_waited_in_memory_is_counted_again_from_its_record_and_that_is_no_news() -> None:
@@ -266,7 +257,7 @@ def test_a_counter_that_waited_in_memory_is_counted_again_from_its_record_and_th
         keep(store, worker.flush(provisional=False))
     assert (worker.next_offset, start(store).next_offset) == (3, 1)
     again = start(store)
-    assert [changes.counted for changes in again.apply_all(LOG[1:]).changes] == [0, 0, 1], "only the last one is new"
+    assert [changes.counted for changes in again.apply_all(LOG[1:])] == [0, 0, 1], "only the last one is new"
     assert in_full(again) == EXPECTED
     keep(store, worker.flush(everything=True))
     assert start(store).next_offset == 3, "a worker that leaves writes everything"

@@ -123,10 +123,6 @@ def test_the_release_of_a_period_is_kept_instead_of_its_counts() -> None:
     assert results(restarted.take(*after)) == results(owner.take(*after)), "also after a restart"
 
 
-def many(names: list[str]) -> dict[str, Scheme]:
-    return {name: Scheme(SURVEYS["s"].survey.model_copy(update={"id": name})) for name in names}
-
-
 def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
     owner = Owner(partitions=1)
     owner.merger.skip(Skipped(0, 0, Why.MARKER))
@@ -138,7 +134,8 @@ def test_a_marker_among_the_partials_is_skipped_and_a_gap_is_an_error() -> None:
 
 def test_of_many_statuses_a_flush_has_some_and_each_has_its_turn() -> None:
     names = [f"s{number}" for number in range(2 * OPEN_AT_ONCE + 1)]
-    owner = Owner(partitions=1, lookup=many(names).get)
+    surveys = {name: Scheme(SURVEYS["s"].survey.model_copy(update={"id": name})) for name in names}
+    owner = Owner(partitions=1, lookup=surveys.get)
 
     def shown(*surveys: str, period: int = 0, everything: bool = False) -> list[str]:
         for name in surveys:
@@ -168,19 +165,11 @@ def test_a_status_that_was_not_published_before_a_crash_is_published_after_it() 
 
 
 def test_a_final_that_was_frozen_and_not_published_is_published_with_the_same_bytes_and_headers() -> None:
-    log = [encode_partial(p) for p in (part(0, 0, 5, 10, closed=True), progress(0, 5, 0))]
-
-    def merged(records: Iterable[tuple[bytes, bytes]]) -> Flush:
-        merger = Merger(0, 1, SURVEYS.get, KEYRING, records)
-        for offset in range(merger.next_offset, len(log)):
-            merger.apply(offset, log[offset])
-        return merger.flush()
-
-    flush, store = merged([]), dict[bytes, bytes]()
-    _, frozen, _, outputs, *_ = flush.stages
+    log, store = (part(0, 0, 5, 10, closed=True), progress(0, 5, 0)), dict[bytes, bytes]()
+    _, frozen, _, outputs, *_ = Owner(1).take(*log).stages
     keep(store, frozen)
     assert len(store) == 1, "the crash comes after freezing, before publishing"
-    assert merged(store.items()).stages[3] == outputs
+    assert Owner(1, records=store.items()).take(*log).stages[3] == outputs
     assert all(output.headers for output in outputs if isinstance(output, Output))
 
 
@@ -247,12 +236,8 @@ class Owner:
 def finals(flush: Iterable[Write | Output]) -> dict[int, int]:
     """Period to n of the finals that were published."""
     found = [Final.decode(output.value) for output in outputs(flush, FINALS)]
-    return {final.period: _reports(final) for final in found}
-
-
-def _reports(final: Final) -> int:
-    assert not isinstance(final.counts, Release)
-    return final.counts["colour"].total
+    assert not any(isinstance(final.counts, Release) for final in found)
+    return {final.period: final.counts["colour"].total for final in found}
 
 
 def status(flush: Iterable[Write | Output]) -> Status:

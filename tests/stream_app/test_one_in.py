@@ -1,12 +1,10 @@
 """A survey whose devices take turns, from wire bytes to what is published."""
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from numpy.typing import NDArray
 
@@ -16,7 +14,8 @@ from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, REPORT, Clock, encode_clock, encode_frame
-from tests.helpers.frames import encode_report
+from tests.helpers import wire_page
+from tests.helpers.frames import asked, encode_report
 from views.local import collector
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram
@@ -75,44 +74,23 @@ def records(scheme: Scheme, town: Town, secret: bytes = SECRET) -> Iterator[list
         yield [*sent, (0, CLOCK, encode_clock(Clock("s", period), KEY))]
 
 
-def recount(sent: list[Record]) -> dict[int, Counter[tuple[object, ...]]]:
+def recount(scheme: Scheme, sent: list[Record]) -> dict[int, Counter[tuple[object, ...]]]:
     """Counts by period from the bytes alone: how many reports of each kind have each gap, and what they name."""
     found: dict[int, Counter[tuple[object, ...]]] = defaultdict(Counter)
     seen: set[tuple[int, int]] = set()
     for _, kind, value in sent:
-        if kind == FRAME:
-            table = pa.ipc.open_stream(value).read_all()
-            period = int(table.schema.metadata[b"period"], 16)
-            rows = table.to_pylist()
-        elif kind == REPORT:
-            report = json.loads(value)
-            period = int(report["period"], 16)
-            answers = {name: bytes.fromhex(text) for name, text in report["answers"].items()}
-            rows = [{"token": int(report["token"], 16), "gap": int(report["gap"], 16), **answers}]
-        else:
-            continue
-        for row in rows:
-            token, gap = row.pop("token"), row.pop("gap")
-            if (period, token) in seen:
+        rows = wire_page.read(kind, value, asked(scheme), KEY)
+        for row in rows if isinstance(rows, list) else []:
+            if (row.period, row.token) in seen:
                 continue
-            seen.add((period, token))
-            if not row:
-                found[period]["presence only", gap] += 1
-            for name, answer in row.items():
-                found[period][name, gap, "n"] += 1
-                for value in supported(answer):
-                    found[period][name, gap, value] += 1
+            seen.add((row.period, row.token))
+            if not row.answers:
+                found[row.period]["presence only", row.gap] += 1
+            for name, answer in row.answers.items():
+                found[row.period][name, row.gap, "n"] += 1
+                for supported in [answer] if isinstance(answer, int) else answer:
+                    found[row.period][name, row.gap, supported] += 1
     return found
-
-
-def supported(answer: int | bytes) -> list[int]:
-    """The values an answer supports: the symbol, or the bits that are set (attribute `page` has more than 8)."""
-    if isinstance(answer, int):
-        return [answer]
-    if len(answer) == 1:
-        return [answer[0]]
-    bits = int.from_bytes(answer, "little")
-    return [place for place in range(8 * len(answer)) if bits >> place & 1]
 
 
 def published(final: Histogram) -> Counter[tuple[object, ...]]:
@@ -147,7 +125,7 @@ def test_what_is_published_is_a_recount_of_the_bytes(solution: str, tmp_path: Pa
                 app.send(*period[-1])
             app.flush()
             finals, reports = list(Results(app.store).histograms("s")), list(Results(app.store).read(MOBILITY, "s"))
-    expected = recount(sent)
+    expected = recount(scheme, sent)
     assert {final.period: published(final) for final in finals} == expected
     people = Respondent(scheme, Keyring(SECRET))
     for final, report in zip(finals, reports, strict=True):

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-import psycopg
 import pytest
 
 from servers.ports import free_port
@@ -66,6 +65,8 @@ _schemas = count()
 @pytest.fixture
 def database(postgresql_server: str) -> Callable[[str], str]:
     """Addresses by name: each has a schema of its own, which is empty when it is first asked for."""
+    import psycopg  # takes half a second to import
+
     addresses: dict[str, str] = {}
 
     def address(name: str) -> str:

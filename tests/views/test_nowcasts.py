@@ -70,15 +70,6 @@ def test_a_restart_in_any_period_gives_the_same_bytes() -> None:
     assert values(going_on).periods == 34 - 24
 
 
-@pytest.mark.usefixtures("short_blocks")
-def test_a_nowcast_depends_on_the_finals_since_its_filters_began_and_on_no_later_one() -> None:
-    scheme = scheme_of(TURNS)
-    finals = finals_of(scheme, 17)
-    changed = [*finals[:5], final(scheme, 5, np.array([0.1, 0.1, 0.8])), *finals[6:]]
-    pairs = [(make(scheme, finals[:n]), make(scheme, changed[:n])) for n in (5, 6, 16, 17)]
-    assert [one.model_dump_json() == other.model_dump_json() for one, other in pairs] == [True, False, False, True]
-
-
 def test_a_suppressed_period_has_no_nowcast_and_its_counts_have_no_effect() -> None:
     scheme = scheme_of(TURNS)
     before, after = finals_of(scheme, 20), final(scheme, 21, SHARES)

@@ -1,13 +1,12 @@
 """A new view and a new sink are one file and one line each: a copy of the rooms gets both, and commands know them."""
 
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from tests.helpers.command_line import done
 from tests.mutations.running import copy_checkout
 from tests.test_structure import ROOT
 
@@ -61,23 +60,12 @@ def insert(file: Path, after: str, line: str) -> None:
 @pytest.mark.long(part="pages")
 def test_a_view_and_a_sink_are_one_file_and_one_line_each(rooms: Path, tmp_path: Path) -> None:
     def hearsay(*words: str) -> str:
-        environment = os.environ | {"PYTHONPATH": str(rooms)}
-        ran = subprocess.run(
-            [sys.executable, "-m", "hearsay", *words],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=240,
-            check=False,
-        )
-        assert ran.returncode == 0, ran.stderr
-        return ran.stdout
+        return done(sys.executable, "-m", "hearsay", *words, directory=tmp_path, PYTHONPATH=str(rooms))
 
     (tmp_path / "town.yaml").write_text(SURVEY)
     hearsay("run", "town.yaml", "--devices", "200", "--periods", "3", "--data", "data")
-    done = json.loads(hearsay("sinks", "backfill", "--data", "data", "--to", "folder:out", "--json"))
-    assert done["complete"] == {"town": 2}
+    filled = json.loads(hearsay("sinks", "backfill", "--data", "data", "--to", "folder:out", "--json"))
+    assert filled["complete"] == {"town": 2}
     sizes = [json.loads(file.read_text()) for file in sorted((tmp_path / "out").glob("town+*+size.json"))]
     assert sizes == [{"schema_version": 1, "period": period, "kinds": 1} for period in range(3)]
     assert len(list((tmp_path / "out").glob("town+*+histogram.json"))) == 3

@@ -7,7 +7,6 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-import psycopg
 import pytest
 
 from analytics.mobility import tables
@@ -59,10 +58,6 @@ def shares(final: Final) -> dict[tuple[str, str], dict[str, Any]]:
     return {(row["attribute"], row["value"]): row for row in histogram_table([histogram]).to_pylist()}
 
 
-def test_there_are_five_queries() -> None:
-    assert len(queries()) == 5
-
-
 def test_visitors_by_area_and_day(ask: Callable[..., Rows]) -> None:
     found = ask("Visitors by area and day", world())
     assert len(found) == 6 * 3
@@ -107,6 +102,8 @@ def test_what_not_to_rely_on(ask: Callable[..., Rows]) -> None:
 
 @pytest.mark.integration
 def test_postgresql_answers_the_same(ask: Callable[..., Rows], database: Callable[[str], str]) -> None:
+    import psycopg
+
     with closing(open_sink(database("queries"))) as sink:
         backfill(world(), sink)
     with psycopg.connect(database("queries")) as db:

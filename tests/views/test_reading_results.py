@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from protocols.errors import ResultsError
-from protocols.wire import CONTENT_TYPE_HEADER
 from stream_app.counting import Statistics
 from stream_app.counting.counters import Counts
 from stream_app.finals import Final, FinalKey, NotCounted, Status
@@ -92,11 +91,6 @@ def test_a_key_that_names_no_period_is_an_error_that_shows_it(key: bytes) -> Non
     with pytest.raises(ResultsError, match="topic histograms: a record has the key") as caught:
         Memory([Output(HISTOGRAMS.name, key, b"{}")]).histograms("s")
     assert repr(key) in caught.value.message
-
-
-def test_a_directory_replaces_a_live_result_together_with_its_headers(in_a_directory: Write) -> None:
-    old, new = (Output(LIVE.name, b"s", name, ((CONTENT_TYPE_HEADER, name),)) for name in (b"old", b"new"))
-    assert [*in_a_directory(old, new).messages(LIVE.name)] == [new]
 
 
 def test_a_directory_keeps_the_first_final(in_a_directory: Write) -> None:

@@ -10,31 +10,39 @@ from itertools import groupby
 import numpy as np
 
 from analytics.estimation import decimals
-from analytics.forecasting import (
-    MODEL,
-    Bank,
-    BankForecast,
-    Series,
-    Structure,
-    history_length,
-    interval_ends,
-    longest_between,
-    refit_after,
-)
-from protocols.arrays import Floats, Mask
+from analytics.forecasting import MODEL, SEEN_CYCLES, Series, Structure, Tracked, interval_ends, values_needed
+from protocols.arrays import Floats, Mask, Whole
 from protocols.scheme import Scheme
 from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
 from views.forecasts.observing import Cell, Observation, cells, observe
 from views.results.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
+FEWEST_HISTORY, MOST_HISTORY, HISTORY_CYCLES = 400, 3000, 8
+FEWEST_BETWEEN, OFTEN_AT_FIRST, LATER_EVERY = 50, 3, 4
 
 
 def reach(scheme: Scheme) -> int:
-    """How many finals matter for the forecast after the last of them."""
+    """How many finals matter for the forecast after the last of them: two fits may lie so far apart."""
     assert scheme.survey.forecast is not None
     structure = Structure.of(scheme.survey.forecast.seasons)
-    return 1 + longest_between(structure) + history_length(structure)
+    return 1 + LATER_EVERY * max(FEWEST_BETWEEN, structure.longest) + history_length(structure)
+
+
+def refit_after(period: int, structure: Structure) -> bool:
+    """Whether parameters are fitted again after this period: after each longest season at first, then every fourth.
+
+    >>> [period for period in range(600) if refit_after(period, Structure.of([7, 60]))]
+    [59, 119, 179, 239, 479]
+    """
+    cycles, rest = divmod(period + 1, max(FEWEST_BETWEEN, structure.longest))
+    return rest == 0 and (cycles <= OFTEN_AT_FIRST or cycles % LATER_EVERY == 0)
+
+
+def history_length(structure: Structure) -> int:
+    """How many periods parameters are fitted to, at most."""
+    longest = structure.longest
+    return max(min(max(FEWEST_HISTORY, HISTORY_CYCLES * longest), MOST_HISTORY), SEEN_CYCLES * longest)
 
 
 class Forecaster:
@@ -47,8 +55,8 @@ class Forecaster:
         self._structure = Structure.of(scheme.survey.forecast.seasons)
         self._cells = cells(scheme)
         self._history: deque[Observation] = deque(maxlen=history_length(self._structure))
-        self._bank: Bank | None = None
-        self._fitted_after = -1
+        self._tracked: list[Tracked | None] = []  # for each cell, once there is a fit; None: too little is known
+        self._fitted_after = self._trained = -1
         self.through = -1
 
     def extend(self, histogram: Histogram, publish: bool = True) -> ForecastResult | None:
@@ -58,15 +66,17 @@ class Forecaster:
             self._take(Observation(missing, nothing, nothing, nothing))
         newest = observe(self._scheme, histogram)
         unexpected = self._take(newest)
-        return self._result(histogram.period, newest, unexpected) if publish and self._bank is not None else None
+        return self._result(histogram.period, newest, unexpected) if publish and self._tracked else None
 
     def _take(self, seen: Observation) -> Mask:
         """Update or refit; returns which cells were unexpected."""
         self.through = seen.period
         self._history.append(seen)
         unexpected = np.zeros(len(self._cells), dtype=np.bool_)
-        if self._bank is not None:
-            unexpected = self._bank.update(seen.values, seen.fresh, seen.memo)
+        number = self._numbers(seen.period, 1)
+        for place, one in enumerate(self._tracked):
+            if one is not None:
+                unexpected[place] = one.take(seen.values[place], seen.fresh[place], seen.memo[place], number)
         if refit_after(seen.period, self._structure):
             self._refit()
         return unexpected
@@ -77,15 +87,23 @@ class Forecaster:
         )
         since = self._history[0].period, self._scheme.survey.calendar.on_the_wall
         history = [Series(str(cell), values[i], fresh[i], memo[i], *since) for i, cell in enumerate(self._cells)]
-        bank = Bank(self._structure, history)
+        needed = values_needed(self._structure)
+        tracked = [Tracked(one, self._structure) if one.known >= needed else None for one in history]
         # Never keep an earlier fit: after a restart, it would not be known.
-        self._bank, self._fitted_after = (bank if np.isfinite(bank.stretch).any() else None), self.through
+        self._tracked = tracked if any(tracked) else []
+        self._fitted_after, self._trained = self.through, len(self._history)
+
+    def _numbers(self, first: int, periods: int) -> Whole:
+        return self._scheme.survey.calendar.on_the_wall(np.arange(first, first + periods))
 
     def _result(self, period: int, newest: Observation, unexpected: Mask) -> ForecastResult:
-        survey, bank = self._scheme.survey, self._bank
-        assert bank is not None
-        made = bank.forecast(self._ahead)
-        few = self._too_few(made)
+        survey, numbers = self._scheme.survey, self._numbers(period + 1, self._ahead)
+        made = np.full((3, len(self._cells), self._ahead), np.nan)  # mean, and deviations for truth and publication
+        for place, one in enumerate(self._tracked):
+            if one is not None:
+                known = one.forecast(numbers)
+                made[:, place] = known.mean, known.deviation("truth"), known.deviation("publication")
+        few = self._too_few(made[0, 0])
         return ForecastResult(
             survey=survey.id,
             fingerprint=self._scheme.fingerprint,
@@ -95,14 +113,14 @@ class Forecaster:
             model=MODEL,
             seasons=self._structure.seasons,
             fitted_after=self._fitted_after,
-            trained=bank.trained,
+            trained=self._trained,
             tables=tuple(
                 self._table(list(places), made, few, unexpected, newest)
                 for _, places in groupby(range(len(self._cells)), lambda place: _table_of(self._cells[place]))
             ),
         )
 
-    def _too_few(self, made: BankForecast) -> Mask:
+    def _too_few(self, visitors: Floats) -> Mask:
         """The periods ahead whose results will probably be suppressed.
 
         Few reports are expected in them, or the last period of the same phase was suppressed: a forecast must not fill
@@ -112,27 +130,28 @@ class Forecaster:
         smallest = min(map(self._scheme.answering_share, self._scheme.questions))
         cycle = [bool(np.isnan(seen.values[0])) for seen in list(self._history)[-season:]]
         with np.errstate(invalid="ignore"):
-            few = made.mean[0] * smallest < survey.minimum
+            few = visitors * smallest < survey.minimum
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _table(
-        self, places: list[int], made: BankForecast, few: Mask, unexpected: Mask, newest: Observation
+        self, places: list[int], made: Floats, few: Mask, unexpected: Mask, newest: Observation
     ) -> ForecastTable:
         kind, attribute = _table_of(self._cells[places[0]])
         named = {"kind": kind, "attribute": attribute, "names": tuple(self._cells[place].value for place in places)}
         if not np.isfinite(newest.values[places]).any():
             return ForecastTable(**named, suppressed="minimum")
-        mean = np.where(few, np.nan, made.mean[places])
+        some, (mean, truth, publication) = [self._tracked[place] for place in places], made[:, places]
+        mean = np.where(few, np.nan, mean)
         ends = {
-            f"{about}_{confidence}": _intervals(mean, getattr(made, about)[places], confidence / 100)
-            for about in ("truth", "publication")
+            f"{about}_{confidence}": _intervals(mean, deviation, confidence / 100)
+            for about, deviation in (("truth", truth), ("publication", publication))
             for confidence in (80, 95)
         }
         return ForecastTable(
             **named,
             suppressed=None,
-            mean=_columns(mean, made.publication[places]),
-            stretch=np.round(made.stretch[places], 3),
+            mean=_columns(mean, publication),
+            stretch=np.round([np.nan if one is None else one.stretch for one in some], 3),
             unexpected=tuple(self._cells[place].value for place in places if unexpected[place]),
             **ends,
         )

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from analytics.estimation import CellNoise, estimate, estimate_noised, norm_sub
+from analytics.estimation import CellNoise, estimate, norm_sub
 from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Channel
 from protocols.question import Question
@@ -122,10 +122,8 @@ def _variance(
     channel: Channel, shares: Floats, n: int, total: int, members: Mask | None, noise: CellNoise | None = None
 ) -> Floats:
     """The variance of estimates of all values, or of groups of them, if these are the true shares."""
-    counts = channel.support(shares) * n
-    if noise is None:
-        return np.asarray(estimate(counts, n, channel, population=total, groups=members).error ** 2)
-    return np.asarray(estimate_noised(counts, n, channel, noise, population=total, groups=members).error ** 2)
+    found = estimate(channel.support(shares) * n, n, channel, population=total, groups=members, noise=noise)
+    return np.asarray(found.error**2)
 
 
 def _presence_variance(scheme: Scheme) -> float:

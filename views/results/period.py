@@ -94,7 +94,7 @@ def _attribute(question: Question, known: PeriodAnswers, survey: Survey) -> Attr
         error=shares.error,
         low=shares.low,
         high=shares.high,
-        **own.fitted(question.axes, enough),
+        **own.fitted(enough),
         sizes=sizes_of(own),
         statistics=by_gap,
     )

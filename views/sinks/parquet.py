@@ -7,8 +7,7 @@ survey is complete.
 
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from datetime import UTC
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +16,6 @@ from secrets import token_hex
 import pyarrow as pa
 import pyarrow.parquet
 
-from protocols.errors import DeliveryError
 from servers.private_files import sync_directory
 from views.sinks.sink import Made
 from views.sinks.tables import TableSink, tables_of
@@ -26,9 +24,15 @@ from views.sinks.tables import TableSink, tables_of
 class ParquetSink(TableSink):
     """A directory. Files have no column `survey`, as readers know it from the directory that they are in."""
 
+    errors = (OSError, ValueError, LookupError)
+    hint = (
+        "see whether the disk has space, and who may write there; if `_reached` is deleted, all files are "
+        "written again from finals"
+    )
+
     def __init__(self, address: str) -> None:
-        super().__init__()
-        self._root = Path(address.removeprefix("parquet:"))
+        super().__init__(address.removeprefix("parquet:"))
+        self._root = Path(self._place)
         self._reached = self._root / "_reached"
         self._reached_name = f"{sha256(self.edition.encode()).hexdigest()[:16]}.json"
         with self._explained():
@@ -54,17 +58,6 @@ class ParquetSink(TableSink):
             for survey, period in through.items():
                 said = {"views": self.edition.split(), "period": max(period, complete.get(survey, -1))}
                 _write(self._reached / survey / self._reached_name, json.dumps(said).encode())
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except (OSError, ValueError, LookupError) as error:
-            raise DeliveryError(
-                f"results cannot be written to {self._root}: {error}",
-                "see whether the disk has space, and who may write there; if `_reached` is deleted, all files are "
-                "written again from finals",
-            ) from error
 
     def close(self) -> None:
         """Nothing is open between two calls."""

@@ -5,8 +5,8 @@ A flush is one transaction. It deletes the rows of each result's survey and peri
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from itertools import islice, repeat
 from typing import Any
 
@@ -21,16 +21,13 @@ _REACHED = "reached_v1 (survey TEXT NOT NULL, views TEXT NOT NULL, period BIGINT
 
 
 class SqlSink(TableSink):
-    """A sink in a database, over a connection as Python's DB-API has them. `place` names it in errors."""
+    """A sink in a database, over a connection as Python's DB-API has them."""
 
     types: Mapping[pa.DataType, str]  # of columns, by their types in Arrow
     parameter = "?"
-    errors: tuple[type[Exception], ...]  # the driver's
-    hint: str
 
     def __init__(self, place: str) -> None:
-        super().__init__()
-        self._place = place
+        super().__init__(place)
         self._known: set[str] = set()
         with self._explained(), ExitStack() as opened:
             self._db = opened.enter_context(closing(self._connect()))
@@ -109,15 +106,6 @@ class SqlSink(TableSink):
 
     def _said(self, statement: str) -> str:
         return statement.replace("?", self.parameter)
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        try:
-            yield
-        except self.errors as error:
-            self._known.clear()  # a table that was made in a transaction that failed is not there
-            said = " ".join(str(error).split())
-            raise DeliveryError(f"results cannot be written to {self._place}: {said}", self.hint) from error
 
     def close(self) -> None:
         self._db.close()

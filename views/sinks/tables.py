@@ -6,10 +6,12 @@ A table's name ends with the version of its columns. So there are no migrations:
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 
 import pyarrow as pa
 
 from analytics.mobility import Part
+from protocols.errors import DeliveryError
 from views.sinks.sink import Made, Sink
 from views.view import all_views
 
@@ -19,10 +21,15 @@ TIME = pa.timestamp("us", tz="UTC")
 class TableSink(Sink, ABC):
     """A sink for the tables of results. Views without tables, such as the live status, are not for it.
 
-    `edition` names the views and versions that it is complete with. Opening it shows that it can be written.
+    `edition` names the views and versions that it is complete with. Opening it shows that it can be written. `place`
+    names it in errors; those that may come of it are `errors`.
     """
 
-    def __init__(self) -> None:
+    errors: tuple[type[Exception], ...]
+    hint: str
+
+    def __init__(self, place: str) -> None:
+        self._place = place
         with_tables = [view for view in all_views() if view.tables is not None]
         self.edition = " ".join(sorted(view.name + view.table_suffix for view in with_tables))
         self._waiting: list[Made] = []
@@ -42,6 +49,14 @@ class TableSink(Sink, ABC):
     @abstractmethod
     def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:
         """Replace the rows of these results; when they are durable, `complete` says that they are there."""
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            said = " ".join(str(error).split())
+            raise DeliveryError(f"results cannot be written to {self._place}: {said}", self.hint) from error
 
 
 def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:

@@ -12,147 +12,61 @@
     trips       people by where their transition began, and by where it ended
     crosses     shares and people of each pair of values of two attributes, and of pairs with groups
 
-A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`.
+Tables with a row for each value can have millions of rows. So they are made column by column, in parts of a limited
+number of rows, in which a column that is the same in all of them takes no room.
 """
 
 from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from itertools import chain
-from types import NoneType
-from typing import Any, Literal, NamedTuple, get_args, get_origin
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime
+from functools import partial
+from itertools import chain, product
+from typing import Any
 
 from pydantic import BaseModel
 
-from analytics.mobility.model import AttributeReport, Dwell, Gaps, MobilityReport, Place, Quantity, WindowReport
-from analytics.mobility.output.part import Part, Types
-from analytics.mobility.output.value_tables import (
-    ATTRIBUTE,
-    CROSSES,
-    FLOWS,
-    SHARES,
-    SIZES,
-    TRIPS,
-    WINDOW,
-    by_value,
-    of_flows,
-    of_pairs,
-    of_shares,
-    of_sizes,
-    of_trips,
+from analytics.estimation.consistent_shares import shortened
+from analytics.estimation.estimates import Estimates
+from analytics.estimation.estimates import product as times
+from analytics.mobility.model import (
+    PARTS,
+    Amount,
+    AskedAttribute,
+    AttributeReport,
+    Change,
+    Dwell,
+    Gaps,
+    MobilityReport,
+    Place,
+    Quantities,
+    Quantity,
+    Shares,
+    WindowReport,
+    ends_of,
+    measured,
 )
+from analytics.mobility.output.flattening import flat, types_of
+from analytics.mobility.output.part import SEVERAL, Part, Types
 from protocols.arrays import lazy_arrow as pa
 
-
-def _plain(annotation: Any) -> type:
-    """The type of a field that holds one number, time or text; all are nullable."""
-    inner = without_none(annotation)
-    return str if get_origin(inner) is Literal else inner
-
-
-def without_none(annotation: Any) -> Any:
-    """X for X | None.
-
-    >>> without_none(int | None)
-    <class 'int'>
-    """
-    parts = [part for part in get_args(annotation) if part is not NoneType]
-    return parts[0] if len(parts) == 1 and NoneType in get_args(annotation) else annotation
-
-
-Row = dict[str, Any]
-_WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field
-
-
-def tables(report: MobilityReport) -> dict[str, pa.Table]:
-    """All tables, by name."""
-    return {name: pa.concat_tables([part.table() for part in parts]) for name, parts in tables_in_parts(report).items()}
-
-
-def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
-    """The same, each table in parts that are made one after the other, and have `PART_ROWS` rows where it is long."""
-    visitors = [flat(window) for window in report.windows]
-    gaps = [_window_columns(window) | flat(gap) for window in report.windows for gap in window.gaps]
-    dwells = _of_attributes(report, lambda attribute: [attribute.dwell] if attribute.dwell else [])
-    return {
-        "visitors": _table(visitors, _types(WindowReport)),
-        "gaps": _table(gaps, WINDOW | _types(Gaps)),
-        "values": by_value(report, SHARES, lambda window, asked, part: of_shares(window, asked.values, part.values)),
-        "groups": by_value(report, SHARES, lambda window, asked, part: of_shares(window, asked.groups, part.groups)),
-        "rankings": _table(_of_attributes(report, _places), WINDOW | ATTRIBUTE | _types(Place)),
-        "dwell": _table(dwells, WINDOW | ATTRIBUTE | _types(Dwell)),
-        "sizes": by_value(report, SIZES, of_sizes),
-        "amounts": _table(_of_attributes(report, _statistics), WINDOW | ATTRIBUTE | _types(Statistic)),
-        "flows": by_value(report, FLOWS, of_flows),
-        "trips": by_value(report, TRIPS, of_trips),
-        "crosses": chain(*(by_value(report, CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
-    }
-
-
-def flat(model: BaseModel) -> Row:
-    """A model as one row. Lists of models are left out: they have tables of their own.
-
-    >>> from analytics.mobility.model import Quantity
-    >>> flat(Place(place=1, value="a", people=Quantity(value=5, error=1, low=3, high=7), probability=0.9))
-    {'place': 1, 'value': 'a', 'people': 5.0, 'people_error': 1.0, 'people_low': 3.0, 'people_high': 7.0, \
-'probability': 0.9}
-    """
-    row = {}
-    for column in _columns(type(model)):
-        entry: Any = model
-        for step in column.path:
-            entry = None if entry is None else entry[step] if isinstance(step, int) else getattr(entry, step)
-        row[column.name] = entry
-    return row
-
-
-class _Column(NamedTuple):
-    name: str
-    path: tuple[str | int, ...]
-    type: type
-
-
-@cache
-def _columns(model: type[BaseModel]) -> tuple[_Column, ...]:
-    return tuple(column for name, field in model.model_fields.items() for column in _spread(name, field.annotation))
-
-
-def _spread(name: str, annotation: Any) -> Iterator[_Column]:
-    """The columns of one field: those of its fields for a nested model, one per place for a tuple of fixed length."""
-    inner = without_none(annotation)
-    if isinstance(inner, type) and issubclass(inner, BaseModel):
-        for column in _columns(inner):
-            own = name if column.path[-1] in _WHOLE_NAMES else f"{name}_{column.name}".replace("_percent", "")
-            yield _Column(own, (name, *column.path), column.type)
-    elif getattr(inner, "__origin__", None) is not tuple:
-        yield _Column(name, (name,), _plain(inner))
-    elif Ellipsis not in inner.__args__:
-        for place, part in enumerate(inner.__args__):
-            yield _Column(f"{name}_{place + 1}", (name, place), _plain(part))
-
-
-def _types(model: type[BaseModel]) -> dict[str, type]:
-    return {column.name: column.type for column in _columns(model)}
-
-
-def _window_columns(window: WindowReport) -> Row:
-    return {name: getattr(window, name) for name in WINDOW}
-
-
-def _of_attributes(report: MobilityReport, rows: Callable[[AttributeReport], Sequence[BaseModel]]) -> list[Row]:
-    return [
-        _window_columns(window)
-        | {"attribute": attribute.name, "role": report.asked(attribute.name).role, "counted": attribute.counted}
-        | flat(row)
-        for window in report.windows
-        for attribute in window.attributes
-        for row in rows(attribute)
-    ]
-
-
-def _places(attribute: AttributeReport) -> Sequence[Place]:
-    return attribute.ranking.places if attribute.ranking else ()
+Columns = dict[str, Any]  # arrays of one length, or what stands in every row; None: null
+Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
+PART_ROWS = 32_768
+"""The most rows of a part of a table."""
+WINDOW: dict[str, Any] = {"first": int, "last": int, "begin": datetime, "end": datetime, "kind": str}
+ATTRIBUTE: dict[str, Any] = {**WINDOW, "attribute": str, "role": str, "counted": str}
+CONSISTENT = dict.fromkeys(["consistent", "consistent_low", "consistent_high"], float)
+SHARES = types_of(
+    ATTRIBUTE,
+    {"value": str, "share": Quantity, **CONSISTENT, "people": Quantity, "nowcast": Quantity},
+    {"change": Change, "baseline": Change, "truth": float},
+)
+CROSSES = types_of(
+    ATTRIBUTE,
+    dict.fromkeys(["row_attribute", "row", "column_attribute", "column"], str),
+    {"group": bool, "share": Quantity, "adjusted": Quantity, **CONSISTENT, "people": Quantity, "truth": float},
+)
 
 
 class Statistic(BaseModel):
@@ -162,17 +76,131 @@ class Statistic(BaseModel):
     number: Quantity
 
 
-def _statistics(attribute: AttributeReport) -> Sequence[Statistic]:
-    found = attribute.amount
-    if found is None:
-        return ()
+def tables(report: MobilityReport) -> dict[str, pa.Table]:
+    """All tables, by name."""
+    return {name: pa.concat_tables([part.table() for part in parts]) for name, parts in tables_in_parts(report).items()}
+
+
+def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
+    """The same, each table in parts that are made one after the other, and have `PART_ROWS` rows where it is long."""
+
+    attributes = list(_attributes(report))
+
+    def by_row(types: Types, rows: Iterable[Columns]) -> Iterator[Part]:
+        listed = list(rows)
+        return _parts(types, [{name: [row[name] for row in listed] for name in types}] if listed else [])
+
+    def by_value(types: Types, cells: Cells) -> Iterator[Part]:
+        made = ((header, cells(window, asked, part)) for header, window, asked, part in attributes)
+        return _parts(types, (header | found for header, found in made if found is not None))
+
+    places = (header | flat(one) for header, *_, part in attributes if part.ranking for one in part.ranking.places)
+    amounts = (header | flat(one) for header, *_, part in attributes if part.amount for one in statistics(part.amount))
+    return {
+        "visitors": by_row(types_of(WindowReport), map(flat, report.windows)),
+        "gaps": by_row(types_of(WINDOW, Gaps), (_header(w) | flat(gap) for w in report.windows for gap in w.gaps)),
+        "values": by_value(SHARES, lambda window, asked, part: of_shares(window, asked.values, part.values)),
+        "groups": by_value(SHARES, lambda window, asked, part: of_shares(window, asked.groups, part.groups)),
+        "rankings": by_row(types_of(ATTRIBUTE, Place), places),
+        "dwell": by_row(
+            types_of(ATTRIBUTE, Dwell), (header | flat(part.dwell) for header, *_, part in attributes if part.dwell)
+        ),
+        "sizes": by_value(types_of(ATTRIBUTE, {"size": str, "share": Quantity, "mean_size": Quantity}), of_sizes),
+        "amounts": by_row(types_of(ATTRIBUTE, Statistic), amounts),
+        "flows": by_value(types_of(ATTRIBUTE, {"origin": str, "destination": str, "people": Quantity}), of_flows),
+        "trips": by_value(types_of(ATTRIBUTE, {"area": str, "began": Quantity, "ended": Quantity}), of_trips),
+        "crosses": chain(*(by_value(CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
+    }
+
+
+def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None) -> Columns | None:
+    """Shares of values, or of groups of values. Products and ratios have more digits than their errors carry."""
+    if shares is None or window.visitors is None:
+        return None
+    found = flat(shares) | {"value": names} | _named("people", shortened(shares.people(window.visitors).estimates))
+    for name, changes in (("change", shares.change), ("baseline", shares.baseline)):
+        found |= {} if changes is None else _named(name, shortened(changes.percent.estimates))
+    return found
+
+
+def of_pairs(window: WindowReport, asked: AskedAttribute, part: AttributeReport, group: bool) -> Columns | None:
+    """Each pair of values of a cross, or each pair of which one is, or both are, a group."""
+    columns = of_shares(window, (), part.groups if group else part.values) if asked.axes else None
+    if columns is None:
+        return None
+    first, second = asked.axes
+    parts = [(first.values, second.values)]
+    if group:
+        parts = [(first.groups, second.values), (first.values, second.groups), (first.groups, second.groups)]
+    pairs = [pair for part in parts for pair in product(*part)]
+    named = {"row_attribute": first.name, "column_attribute": second.name, "group": group}
+    return columns | named | {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}
+
+
+def of_sizes(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """How many devices have sets of each size; the mean is the same in every row. None if there are no sets."""
+    if part.sizes is None or asked.several is None:
+        return None
+    names = [*map(str, range(asked.several)), f"{asked.several} or more"]
+    return {"size": names, **_named("share", part.sizes.share), **_named("mean_size", part.sizes.mean)}
+
+
+def statistics(amount: Amount) -> list[Statistic]:
+    known = {"mean": amount.mean, "sum": amount.sum, "top": amount.top}
     quantiles = [
         Statistic(statistic=f"{one.at:g}", number=Quantity(value=one.value, error=None, low=one.low, high=one.high))
-        for one in found.quantiles
+        for one in amount.quantiles
     ]
-    known = {"mean": found.mean, "sum": found.sum, "top": found.top}
-    return [*(Statistic(statistic=name, number=number) for name, number in known.items() if number), *quantiles]
+    return [*(Statistic(statistic=name, number=one) for name, one in known.items() if one), *quantiles]
 
 
-def _table(rows: list[Row], types: Types) -> Iterator[Part]:
-    yield Part.of(types, len(rows), {name: [row[name] for row in rows] for name in types})
+def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """People from each origin to each destination; values that do not name both are left out.
+
+    None if the attribute has another role, or no answers.
+    """
+    if asked.role != "transition" or part.values is None or window.visitors is None:
+        return None
+    pairs = {place: both for place, both in enumerate(map(ends_of, asked.values)) if both}
+    people = _named("people", shortened(part.values.people(window.visitors).estimates[list(pairs)]))
+    origins, destinations = zip(*pairs.values(), strict=True) if pairs else ((), ())
+    return {"origin": origins, "destination": destinations, **people}
+
+
+def of_trips(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
+    """People whose transition began, and ended, in each place; None if there are no transitions, or no answers."""
+    if part.trips is None or window.visitors is None:
+        return None
+    columns: Columns = {"area": asked.places}
+    for name, shares in (("began", part.trips.began), ("ended", part.trips.ended)):
+        columns |= _named(name, shortened(times(shares.estimates, measured(window.visitors))))
+    return columns
+
+
+def _named(name: str, numbers: Quantities | Estimates | Quantity) -> Columns:
+    names = (name if part == "value" else f"{name}_{part}" for part in PARTS)
+    return dict(zip(names, (getattr(numbers, part) for part in PARTS), strict=True))
+
+
+def _header(window: WindowReport) -> Columns:
+    return {name: getattr(window, name) for name in WINDOW}
+
+
+def _attributes(report: MobilityReport) -> Iterator[tuple[Columns, WindowReport, AskedAttribute, AttributeReport]]:
+    """The attributes of all windows, with what stands in all of their rows."""
+    asked = {attribute.name: attribute for attribute in report.attributes}
+    for window in report.windows:
+        for part in window.attributes:
+            named = {"attribute": part.name, "role": asked[part.name].role, "counted": part.counted}
+            yield _header(window) | named, window, asked[part.name], part
+
+
+def _parts(types: Types, made: Iterable[Columns]) -> Iterator[Part]:
+    """The rows that were made, in parts; first a part that has columns and no rows."""
+    yield Part.without_rows(types)
+    for found in made:
+        rows = max(len(each) for each in found.values() if isinstance(each, SEVERAL))
+        for first in range(0, rows, PART_ROWS):
+            some = slice(first, first + PART_ROWS)
+            cut = {name: each[some] if isinstance(each, SEVERAL) else each for name, each in found.items()}
+            yield Part.of(types, min(rows - first, PART_ROWS), cut)

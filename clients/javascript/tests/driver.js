@@ -1,7 +1,7 @@
 // Devices for tests in Python (tests/clients/libraries.py): a line of commands in, a line of what came of them out.
 //
-// A command is [device, what, ...arguments]: `open` with { path, limits, entropy } (no path: the state is forgotten),
-// `at` with the time in seconds since 1970, or a method.
+// A command is [device, what, ...arguments]: `open` with { path, limits, entropy }, `at` with the time in seconds since
+// 1970, or a method.
 
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
@@ -11,14 +11,6 @@ const { written } = internals;
 const ODD = { nan: NaN, infinity: Infinity, undefined, bigint: 7n, symbol: Symbol("a"), bytes: new Uint8Array(2), function: () => 1 };
 const devices = new Map();
 
-// State that is forgotten with this process.
-class Memory {
-  #text = null;
-  locked = (run) => run();
-  read = () => this.#text;
-  write = (text) => void (this.#text = text);
-}
-
 function opened({ path, limits, entropy: name }) {
   const at = { seconds: 0, waited: [] };
   const entropy = name ? (what) => createHash("sha256").update(written([name, what])).digest() : undefined;
@@ -26,8 +18,7 @@ function opened({ path, limits, entropy: name }) {
     at.waited.push(seconds);
     at.seconds += seconds;
   };
-  const options = { limits, now: () => 1000 * at.seconds, wait, entropy, storage: path ? undefined : new Memory() };
-  return { at, device: new Device(path, options) };
+  return { at, device: new Device(path, { limits, now: () => 1000 * at.seconds, wait, entropy }) };
 }
 
 async function done([name, what, ...given]) {

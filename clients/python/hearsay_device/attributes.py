@@ -15,8 +15,8 @@ ATTRIBUTE = "geo geo_inf grid mechanism name other parameter prior range several
 MAX_VALUES = 1 << 16
 MOST_VALUES = 1_000_000  # of answers with fresh hashes
 KEPT = 0.75  # cell sides from the middle of its last cell within which a device stays in it
-_MERIDIAN, _ECCENTRICITY = 6367449.145823415, 0.08181919084262149  # of WGS 84, and Krüger's series for it
-_ALPHA = (0.0008377318206303529, 7.608527714248998e-7, 1.1976380015605232e-9, 2.4433761945220637e-12)
+MERIDIAN, ECCENTRICITY = 6367449.145823415, 0.08181919084262149  # of WGS 84, and Krüger's series for it
+ALPHA = (0.0008377318206303529, 7.608527714248998e-7, 1.1976380015605232e-9, 2.4433761945220637e-12)
 
 
 class Attribute:
@@ -131,13 +131,13 @@ def _mercator(start: float, meridian: float, scale: float, latitude: float, long
     """The transverse Mercator projection of WGS 84, by Krüger's series to n^4."""
     away = radians((longitude - meridian + 540) % 360 - 180)
     sines = [sin(radians(each)) for each in (latitude, start)]
-    t, begin = (sinh(atanh(sine) - _ECCENTRICITY * atanh(_ECCENTRICITY * sine)) for sine in sines)
+    t, begin = (sinh(atanh(sine) - ECCENTRICITY * atanh(ECCENTRICITY * sine)) for sine in sines)
     xi, eta, begin = atan2(t, cos(away)), atanh(sin(away) / sqrt(1 + t * t)), atan(begin)
     up, across = xi - begin, eta
-    for j, alpha in zip((2, 4, 6, 8), _ALPHA):
+    for j, alpha in zip((2, 4, 6, 8), ALPHA):
         up += alpha * (sin(j * xi) * cosh(j * eta) - sin(j * begin))
         across += alpha * cos(j * xi) * sinh(j * eta)
-    return scale * _MERIDIAN * across, scale * _MERIDIAN * up
+    return scale * MERIDIAN * across, scale * MERIDIAN * up
 
 
 def _listed(given: Any, grid: Grid | None) -> tuple[list[str], range | None]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hmac
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from hashlib import sha256
 from itertools import accumulate
@@ -16,8 +16,8 @@ from hearsay_device.errors import keys, need, number
 
 SLOTS, WORD = 1 << 16, 1 << 64
 ANYWHERE = 1 << 24  # of 2^64: the chance of each cell of a grid to be reported whatever the truth is
-_INVERSE_LN2 = 1.4426950408889634
-_COEFFICIENTS = list(accumulate(range(1, 18), lambda before, i: before / -i, initial=1.0))
+INVERSE_LN2 = 1.4426950408889634
+COEFFICIENTS = list(accumulate(range(1, 18), lambda before, i: before / -i, initial=1.0))
 
 
 def parts(*texts: str) -> bytes:
@@ -109,7 +109,7 @@ def digest(rows: Sequence[Sequence[int]], flat: bool = False) -> str:
     return sha256(shape.encode() + b"".join(pack(f"<{len(row)}Q", *row) for row in rows)).hexdigest()
 
 
-def whole_numbers(floats: Sequence[float]) -> list[int]:
+def whole_numbers(floats: Iterable[float]) -> list[int]:
     """The same proportions in whole numbers: a float is a whole number over a power of two."""
     ratios = [float(each).as_integer_ratio() for each in floats]
     scale = max(denominator for _, denominator in ratios)
@@ -122,7 +122,7 @@ def cuts(weights: Sequence[int]) -> list[int]:
     return [min(WORD - 1, (2 * running * WORD + total) // (2 * total)) for running in accumulate(weights[:-1])]
 
 
-def eight_bits(q: float, p: float | None = None) -> Table:
+def bytes_of_bits(q: float, p: float | None = None) -> list[list[float]]:
     """A byte of independent bits, each 1 with probability q; of kind i, bit i - 1 is 1 with probability p instead."""
     kinds = [[q] * 8] + [[q] * bit + [p] + [q] * (7 - bit) for bit in range(8) if p is not None]
     distributions = []
@@ -132,7 +132,7 @@ def eight_bits(q: float, p: float | None = None) -> Table:
             chances = [rest * (whole - one) for rest in chances] + [rest * one for rest in chances]
             scale *= whole
         distributions.append([chance / scale for chance in chances])  # a quotient of whole numbers is rounded once
-    return Table(*distributions)
+    return distributions
 
 
 class Flip:
@@ -161,7 +161,7 @@ class Bits(Flip):
 
     @cached_property
     def tables(self) -> list[Table]:
-        return [eight_bits(self.q, self.p)]
+        return [Table(*bytes_of_bits(self.q, self.p))]
 
     def one(self, cell: int, draws: Draws) -> int:
         return self._sample(0, draws, (cell >> 3, 1 + (cell & 7)) if cell < self._size else (0, 0))
@@ -176,7 +176,7 @@ class SecondBits(Bits):
 
     @cached_property
     def tables(self) -> list[Table]:
-        return [eight_bits(self.q)] if self.p + self.q == 1 else [eight_bits(self.q), eight_bits(self.p)]
+        return [Table(*bytes_of_bits(each)) for each in ((self.q,) if self.p + self.q == 1 else (self.q, self.p))]
 
     def one(self, memo: int, draws: Draws) -> int:
         drawn = [self._sample(lane, draws) for lane in range(len(self.tables))]
@@ -218,7 +218,7 @@ class Move:
         columns, rows = self._grid.columns, self._grid.rows
         bound = 1 + 2 * 1.4142135623730951 / self.rate
         bits = 62 - int(bound * bound + 1).bit_length()
-        reach = ceil(bits / _INVERSE_LN2 / self.rate) + 1
+        reach = ceil(bits / INVERSE_LN2 / self.rate) + 1
         law = [[0] * columns for _ in range(rows)]  # what is beyond the grid's size is added to the outermost
         for up in range(reach + 1):
             for across in range(reach + 1):
@@ -243,9 +243,9 @@ class Move:
 
 def _weight(x: float, bits: int) -> int:
     """floor(e^-x 2^bits), by the same operations in the same order in every language."""
-    n = floor(x * _INVERSE_LN2)
+    n = floor(x * INVERSE_LN2)
     rest = (x - n * 0.6931471803691238) - n * 1.9082149292705877e-10  # the logarithm of 2, in two parts
     total = 0.0
-    for coefficient in reversed(_COEFFICIENTS):
+    for coefficient in reversed(COEFFICIENTS):
         total = total * rest + coefficient
     return floor(total * 2.0 ** (bits - n))

@@ -6,7 +6,7 @@ import numpy as np
 from incidents import Floats, Incidents, Whole
 from scipy.spatial import cKDTree
 
-from analytics.estimation.places import DIVISIONS, MOST_STEPS, advance, best_steps
+from analytics.estimation.places import DIVISIONS, MOST_STEPS, advance, held_out, last_within
 from protocols.mechanisms import Area, PlanarChannel
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -89,7 +89,7 @@ def expected(incidents: Incidents, reported: Whole, around: Map, budget: Budget)
     found = np.empty((3, len(incidents)))
     stations, which = np.unique(np.stack([incidents.station_x, incidents.station_y]), axis=1, return_inverse=True)
     busiest = np.bincount(reported[which.ravel() == np.bincount(which.ravel()).argmax()], minlength=channel.k)
-    steps = best_steps(busiest, channel, MOST_STEPS, DIVISIONS, 0.0)
+    steps = last_within(held_out(busiest, channel, MOST_STEPS, DIVISIONS), 0.0)
     for place, (x, y) in enumerate(stations.T):
         own = np.flatnonzero(which.ravel() == place)
         shares = advance(np.bincount(reported[own], minlength=channel.k) / len(own), channel, steps)

@@ -35,4 +35,4 @@ def dashboard(
         console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
         console.out.file.flush()
 
-    serve(Published(surveys or [], data, kafka, areas), surveys or [], host, port, public, started, name or ())
+    serve(Published(surveys or [], data, kafka, areas), host, port, public, started, name or ())

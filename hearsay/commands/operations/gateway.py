@@ -62,7 +62,7 @@ def serve(
     """
     with console.progress("starting"):  # to import these, and to compile their loops once, takes seconds
         from hearsay.serving.embedded_log import serve_surveys
-        from hearsay.serving.exposure import Exposure, per_minute
+        from hearsay.serving.running import Exposure
         from hearsay.survey_files import read_survey
         from servers.logs import configure_logs
         from stream_app.counting import load_loops
@@ -71,7 +71,7 @@ def serve(
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        tuple(name or ()), per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
+        tuple(name or ()), devices_per_minute, edges_per_minute, web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     serve_surveys([read_survey(path) for path in survey_files], data, exposure, say)
@@ -114,14 +114,14 @@ def gateway(
     if context.invoked_subcommand is not None:
         return
     from gateway.service import StateFile
-    from hearsay.serving.exposure import Exposure, per_minute
     from hearsay.serving.kafka_log import serve_kafka
+    from hearsay.serving.running import Exposure
     from servers.logs import configure_logs
     from servers.settings import load
 
     exposure = Exposure(
         host, port, tokens, tls_certificate, tls_key, client_ca, tuple(edge or ()), behind_proxy, tuple(origin or ()),
-        tuple(name or ()), per_minute(devices_per_minute), per_minute(edges_per_minute), web_host, web_port,
+        tuple(name or ()), devices_per_minute, edges_per_minute, web_host, web_port,
     )  # fmt: skip
     configure_logs(log_level)
     # While it waits for a broker: the first process of a container ignores SIGTERM unless it handles it.

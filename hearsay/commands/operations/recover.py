@@ -40,7 +40,7 @@ def recover(
     Example: hearsay recover --lost 500
     """
     from servers.settings import load
-    from stream_app.faust_app import accept, quarantined_surveys, resume_surveys, stuck_partitions
+    from stream_app.faust_app import quarantined_surveys, stuck_partitions, write_state
     from stream_app.kafka import existing
 
     settings = load().at(kafka).kafka
@@ -56,11 +56,12 @@ def recover(
         raise StateError(
             f"not quarantined: {', '.join(sorted(unknown))}", "run `hearsay recover` to see which surveys are"
         )
-    if (lost is not None and stuck) or resumed:
+    decided = [one.resumption for one in resumed]
+    if lost is not None:
+        decided += [one.accepted(lost) for one in stuck]
+    if decided:
         with console.progress("letting workers go on"):
-            if lost is not None:
-                accept(settings, topics, stuck, lost)
-            resume_surveys(settings, topics, resumed)
+            write_state(settings, topics, decided)
     if as_json:
         found = [
             {"topic": one.topic, "partition": one.partition, "fault": one.fault.kind.value, "what": one.fault.what}

@@ -12,7 +12,7 @@ from producers.stopping import Stop
 from protocols.errors import Stopped
 from protocols.wire import Reason
 from servers.settings import KafkaSettings
-from stream_app.kafka import RESUBMITTED, DeadLetter, DeadLetters, Refusals, existing, last_finals, noted, records
+from stream_app.kafka import RESUBMITTED, DeadLetter, Refusals, dead_letters, existing, last_finals, noted, records
 
 AT_ONCE = 500
 """After how many records they are confirmed and noted: so many may be sent twice if the process is killed."""
@@ -33,10 +33,10 @@ class Group:
 
 def summarise(kafka: KafkaSettings, reason: Reason | None, survey: str | None, step: Step) -> list[Group]:
     """The dead letters by reason and survey, the largest group first."""
-    letters = DeadLetters(kafka, existing(kafka))
+    resubmitted: set[str] = set()
     groups: dict[tuple[Reason, str], Group] = {}
     keys: dict[str, Group] = {}
-    for letter in letters:
+    for letter in dead_letters(kafka, existing(kafka), resubmitted):
         if not _wanted(letter, reason, survey):
             continue
         place = letter.reason, letter.survey
@@ -46,7 +46,7 @@ def summarise(kafka: KafkaSettings, reason: Reason | None, survey: str | None, s
         group.newest = max(group.newest, letter.at)
         keys[letter.key] = group
         step(len(keys), len(keys), "dead letters")
-    for key in letters.resubmitted & keys.keys():
+    for key in resubmitted & keys.keys():
         keys[key].resubmitted += 1
     return sorted(groups.values(), key=lambda group: -group.rows)
 
@@ -73,9 +73,8 @@ def resubmit(kafka: KafkaSettings, reason: Reason, survey: str | None, step: Ste
     process is killed between sending letters and noting it.
     """
     topics = existing(kafka)
-    letters = DeadLetters(kafka, topics)
-    total = sum(_wanted(letter, reason, survey) for letter in letters)
-    resubmitted, done = set(letters.resubmitted), Resubmission()
+    resubmitted, done = set[str](), Resubmission()
+    total = sum(_wanted(letter, reason, survey) for letter in dead_letters(kafka, topics, resubmitted))
     refusals = Refusals(records(kafka, topics), last_finals(kafka, topics))
     waiting: list[DeadLetter] = []
     with closing(KafkaSink(kafka, topics.reports)) as sink, closing(KafkaSink(kafka, topics.deadletters)) as notes:
@@ -87,7 +86,7 @@ def resubmit(kafka: KafkaSettings, reason: Reason, survey: str | None, step: Ste
                 notes.flush()
             waiting.clear()
 
-        wanted = (letter for letter in DeadLetters(kafka, topics) if _wanted(letter, reason, survey))
+        wanted = (letter for letter in dead_letters(kafka, topics, set()) if _wanted(letter, reason, survey))
         # Letters that are written meanwhile are left for the next time: they may be answers to what is sent here.
         for number, letter in enumerate(islice(wanted, total), start=1):
             if stop():

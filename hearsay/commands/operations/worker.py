@@ -46,5 +46,5 @@ def worker(
     with serve_pages(web_host, web_port) as health:
         topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
         options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
-        with making_views(settings.kafka, topics, settings.sink_addresses, health):
+        with making_views(settings.kafka, topics, settings.sinks.split(), health):
             run_worker(options, health)

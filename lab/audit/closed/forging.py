@@ -66,17 +66,11 @@ def moved_places(question: Question, target: int, forgery: Forgery, beta: float,
     """How far a share beta of forged reports moves the estimated share of a cell, among n reports, on average."""
     channel, forged = question.channel, round(n * beta)
     assert isinstance(channel, PlanarChannel)
-    random, gains = np.random.default_rng(0), []
-    honest, law = channel.support(shares), _law(channel, target, forgery)
+    random, gains, own = np.random.default_rng(0), [], np.eye(channel.k)[target]
+    laws = {"best": own, "random": np.full(channel.k, 1 / channel.k), "lying": channel.support(own)}
+    honest, law = channel.support(shares), laws[forgery]  # the chances of each cell to be what a report names
     for _ in range(DRAWS):
         counts = random.multinomial(n - forged, honest / honest.sum())
         after = counts + random.multinomial(forged, law / law.sum())
         gains.append(fitted_places(after, channel)[target] - fitted_places(counts, channel)[target])
     return float(np.mean(gains))
-
-
-def _law(channel: PlanarChannel, target: int, forgery: Forgery) -> Floats:
-    """The chance of each cell to be what a forged report names."""
-    own = np.zeros(channel.k)
-    own[target] = 1.0
-    return {"best": own, "random": np.full(channel.k, 1 / channel.k), "lying": channel.support(own)}[forgery]

@@ -59,19 +59,19 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
         prior = None
     if not memoised and t == inf:
         return share + (1 - share) * prior_guess(question.k, prior)
-    if not question.mechanism.encoding.memoisable and t > 1:
+    if question.record.fresh and t > 1:
         return None
     if not memoised and t > 1:
         question = replace(of_the_value(question), share=share, fake=question.fake)
     if prior is None:
-        truth = _even(replace(question, share=1.0), t)
+        truth = _accuracy(replace(question, share=1.0), t, None)
         if truth is None:
             return None
         others = (question.several - 1) / max(question.k - 1, 1)  # of a set: any other element is as likely in it
         return share * (truth + (1 - truth) * others) + (1 - share) / question.k
     if not memoised and t > 1 and question.faked and question.fake is not None:
         return None  # fakes without a memo are drawn again in every report
-    return _uneven(question, t, prior)
+    return _accuracy(question, t, prior)
 
 
 def number_guess(question: Question, t: float, memoised: bool, spread: Floats | None = None) -> float:
@@ -140,30 +140,44 @@ def tuple_guess(scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = 
     return float(np.mean([accuracy * rest for accuracy, rest in zip(accuracies, others, strict=True)]))
 
 
-def _even(question: Question, t: float) -> float | None:
-    """The accuracy if the answers are true and all values are alike beforehand."""
-    mechanism, k = question.mechanism, question.k
-    encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
-    if t == 1:
-        return encoding.best_likelihoods(mechanism.one_report) / k
-    if t == inf or second is None:
-        return encoding.best_likelihoods(first) / k
-    if isinstance(first, MatrixRound) or isinstance(second, MatrixRound):
-        return guess_by_counts(question, int(t), np.full(k, 1 / k))
+def _accuracy(question: Question, t: float, prior: Floats | None) -> float | None:
+    """The accuracy of the best guess; with even shares (None), if the answers are true."""
+    if t == inf or question.mechanism.second is None:  # the memo is all that there is to see
+        question, t = replace(question, mechanism=replace(question.mechanism, second=None)), 1
+    mechanism, encoding, noise = question.mechanism, question.mechanism.encoding, question.mechanism.one_report
+    if prior is None and t == 1:
+        return encoding.best_likelihoods(noise) / question.k
+    shares = np.full(question.k, 1 / question.k) if prior is None else prior
     if isinstance(encoding.memo, PackedBits):
-        return _largest_product(question, int(t), np.full(k, 1 / k))
+        unknown = prior is not None and (encoding.lifelong or (question.faked and question.fake is not None))
+        return None if unknown else _largest_product(question, int(t), shares)
+    if t > 1:
+        counted = prior is not None or isinstance(mechanism.first, MatrixRound)
+        return guess_by_counts(question, int(t), shares) if counted else _named_most(question, int(t))
+    if question.record.fresh:
+        few = encoding.answer.count * encoding.k <= MOST_CELLS
+        by_value = encoding.answers_by_value(noise) if few else None
+        return None if by_value is None else float((shares[:, None] * by_value).max(axis=0).sum())
+    matrix = noise_matrix(noise, encoding.memo.count)
+    if question.faked:
+        matrix = question.share * matrix + (1 - question.share) * np.asarray(question.fake_answer)
+    best = best_by_cell(encoding.sent, len(matrix), shares)
+    return float(np.mean([(row[:, None] * matrix).max(axis=0).sum() for row in best]))
+
+
+def _named_most(question: Question, t: int) -> float | None:
+    """The chance that, of the symbols that values can have, the one seen most often is the true one."""
+    encoding, first, second = question.mechanism.encoding, question.mechanism.first, question.mechanism.second
+    assert isinstance(first, Flip) and isinstance(second, Flip)
     if t > MOST_REPORTS:
         return None
     sizes, counts = np.unique([len(np.unique(row)) for row in encoding.sent], return_counts=True)
-    reached = [size / k * _by_symbols(int(size), encoding.memo.count, int(t), first, second) for size in sizes]
-    return float(np.average(reached, weights=counts))
-
-
-def _by_symbols(reached: int, size: int, t: int, first: Flip, second: Flip) -> float:
-    """The chance that, of the symbols that values can have, the one seen most often is the true one."""
-    top = most_frequent(t, second, reached - 1, size - reached)
-    others = first.q * (1 - top) if reached > 1 else 0.0  # the memo is another symbol, yet the true one is seen most
-    return first.p * top + others + (size - reached) * first.q / reached
+    found, size = [], encoding.memo.count
+    for reached in map(int, sizes):  # so many symbols can be those of values
+        top = most_frequent(t, second, reached - 1, size - reached)
+        others = first.q * (1 - top) if reached > 1 else 0.0  # of another memo, when the true symbol is seen most
+        found.append(reached / question.k * (first.p * top + others + (size - reached) * first.q / reached))
+    return float(np.average(found, weights=counts))
 
 
 def most_frequent(t: int, second: Flip, rivals: int, free: int) -> float:
@@ -204,37 +218,6 @@ def _power(polynomial: Floats, exponent: int) -> Floats:
         polynomial = np.convolve(polynomial, polynomial)[:size]
         exponent >>= 1
     return result
-
-
-def _uneven(question: Question, t: float, prior: Floats) -> float | None:
-    mechanism = question.mechanism
-    encoding, first, second = mechanism.encoding, mechanism.first, mechanism.second
-    single = t == 1 or t == inf or second is None
-    noise = first if t == inf else mechanism.one_report
-    if isinstance(encoding.memo, PackedBits) and encoding.lifelong:
-        return None
-    if not encoding.memoisable:
-        few = encoding.answer.count * encoding.k <= MOST_CELLS
-        by_value = encoding.answers_by_value(noise) if few else None
-        return None if by_value is None else _largest_joint(prior, by_value)
-    if not isinstance(encoding.memo, PackedBits):
-        if not single:
-            return guess_by_counts(question, int(t), prior)
-        matrix = noise_matrix(noise, encoding.memo.count)
-        if question.faked:
-            fake = question.fake_memo if t == inf else question.fake_answer
-            matrix = question.share * matrix + (1 - question.share) * np.asarray(fake)[None, :]
-        best = best_by_cell(encoding.sent, len(matrix), prior)
-        return float(np.mean([_largest_joint(row, matrix) for row in best]))
-    if question.faked and question.fake is not None:
-        return None
-    if t == inf:
-        return _largest_product(replace(question, mechanism=replace(mechanism, second=None)), 1, prior)
-    return _largest_product(question, int(t), prior)
-
-
-def _largest_joint(prior: Floats, matrix: Floats) -> float:
-    return float((prior[:, None] * matrix).max(axis=0).sum())
 
 
 def _largest_product(question: Question, t: int, prior: Floats) -> float:
@@ -278,7 +261,7 @@ def guess_by_counts(question: Question, t: int, prior: Floats) -> float | None:
     if question.faked:
         first = question.share * first + (1 - question.share) * np.asarray(question.fake_memo)
     likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, cell]
-    rows, times = np.unique(best_by_cell(encoding.sent, size, prior), axis=0, return_counts=True)
+    rows, times = np.unique(best_by_cell(encoding.sent, encoding.memo.count, prior), axis=0, return_counts=True)
     return float(np.average([(likelihoods * row).max(axis=1).sum() for row in rows], weights=times))
 
 

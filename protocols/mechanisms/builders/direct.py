@@ -12,23 +12,17 @@ def build_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism
 
 
 def build_l_grr(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """GRR of a GRR. Chained GRRs are a GRR, so the exact second round is the one that makes the chain GRR(b)."""
+    """GRR of a GRR. Chained GRRs are a GRR, so the exact second round is the one that makes the chain GRR(b).
+
+    As published, it omits the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap).
+    """
     assert budget.one is not None
-    first = grr(k, budget.inf)
-    second = _published if budget.calibration == "published" else _exact
-    return Mechanism("l-grr", Direct(k), first, second(k, budget.inf, budget.one, first))
-
-
-def _exact(k: int, a: float, b: float, first: Flip) -> Flip:
+    a, b, first = budget.inf, budget.one, grr(k, budget.inf)
     p2 = (grr(k, b).p - first.q) / first.gain
-    return Flip(p2, (1 - p2) / (k - 1))
-
-
-def _published(k: int, a: float, b: float, first: Flip) -> Flip:
-    """As printed: it omits the other k - 2 intermediate values and wastes budget (PROTOCOLS 3, trap)."""
-    kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
-    p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
-    return Flip(p2, (1 - p2) / (k - 1))
+    if budget.calibration == "published":
+        kept = -expm1(-a - b)  # numerator and denominator as printed, both divided by e^(a+b)
+        p2 = kept / ((k - 1) * (exp(-b) - exp(-a)) + kept)
+    return Mechanism("l-grr", Direct(k), first, Flip(p2, (1 - p2) / (k - 1)))
 
 
 GRR = MechanismRecord(

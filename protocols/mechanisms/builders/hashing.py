@@ -4,9 +4,10 @@ OLH has a new hash in every report, for one-shot surveys of very many values. Th
 grow with the domain (PROTOCOLS 5).
 """
 
+from hearsay_device.attributes import MOST_VALUES
+from hearsay_device.questions import FRESH_PRIMES, MOST_HASHES
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.builders.direct import build_grr, build_l_grr
-from protocols.mechanisms.channels import variance_at_zero
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -14,32 +15,30 @@ from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.mechanisms.rounds import grr, sue
 
-PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61)
-"""Lifelong hashes take those up to 13: beyond, their family is too small for two values."""
-MOST_HASHES = 1 << 23
-"""16 bytes each are in memory while supports are counted, unless a counter for each hash and symbol takes less."""
-MOST_VALUES = 1_000_000
-
 
 def build_olh(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """Hash to g values, then GRR among them; g by default the prime with the smallest variance."""
-    feasible = [g for g in PRIMES if FreshHash(k, g).family <= MOST_HASHES]
+    """Hash to g values, then GRR among them; g by default the prime with the smallest variance.
+
+    Of each of the `MOST_HASHES` 16 bytes are in memory while supports are counted, unless a counter takes less.
+    """
+    feasible = [g for g in FRESH_PRIMES if FreshHash(k, g).family <= MOST_HASHES]
+    chosen = _chosen("olh", k, parameter, feasible)
+    return min((Mechanism("olh", FreshHash(k, g), grr(g, budget.inf)) for g in chosen), key=_variance)
+
+
+def _chosen(name: str, k: int, parameter: int | None, feasible: list[int]) -> list[int]:
+    """The numbers of symbols to choose from: the survey's, or by default every one that is feasible."""
     if parameter is None:
-        return min((_olh(k, budget, g) for g in feasible), key=_variance)
+        return feasible
     if parameter not in feasible:
-        raise InfeasibleError(
-            f"olh cannot hash {k} values to g = {parameter}", f"possible here: {', '.join(map(str, feasible))}"
-        )
-    return _olh(k, budget, parameter)
-
-
-def _olh(k: int, budget: Budget, g: int) -> Mechanism:
-    return Mechanism("olh", FreshHash(k, g), grr(g, budget.inf))
+        choices = ", ".join(map(str, feasible)) or "none"
+        raise InfeasibleError(f"{name} cannot hash {k} values to g = {parameter}", f"possible here: {choices}")
+    return [parameter]
 
 
 def _variance(mechanism: Mechanism) -> float:
     """n times the variance of the estimate of a value that nobody has; the same for every value (PROTOCOLS 1)."""
-    seen = mechanism.encoding.seen(bit_flip(mechanism.first))
+    seen = mechanism.encoding.seen(bit_flip(mechanism.one_report))
     return seen.q * (1 - seen.q) / seen.gain**2
 
 
@@ -57,15 +56,10 @@ OLH = MechanismRecord(
 
 def build_loloha(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Hash to g values, then (L-)GRR among them; g by default the one with the smallest variance."""
-    feasible = [g for g in PRIMES if k <= _largest_domain(g)]
-    if parameter is None:
-        if not feasible:
-            raise InfeasibleError(f"loloha hashes at most {_largest_domain(2)} values, not {k}", "use l-osue")
-        return min((_loloha(k, budget, g) for g in feasible), key=lambda m: variance_at_zero(m.channel()))
-    if parameter not in feasible:
-        choices = ", ".join(map(str, feasible)) or "none"
-        raise InfeasibleError(f"loloha cannot hash {k} values to g = {parameter}", f"possible here: {choices}")
-    return _loloha(k, budget, parameter)
+    feasible = [g for g in FRESH_PRIMES if k <= _largest_domain(g)]  # up to 13: then families are too small
+    if parameter is None and not feasible:
+        raise InfeasibleError(f"loloha hashes at most {_largest_domain(2)} values, not {k}", "use l-osue")
+    return min((_loloha(k, budget, g) for g in _chosen("loloha", k, parameter, feasible)), key=_variance)
 
 
 def build_dbitflip(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:

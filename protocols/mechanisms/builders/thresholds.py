@@ -1,6 +1,5 @@
 """One bit about a number: whether it is above a threshold. For means and quantiles of numbers that keep changing."""
 
-from protocols.errors import InfeasibleError
 from protocols.mechanisms.builders.direct import build_grr, build_l_grr
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MechanismRecord
@@ -10,8 +9,6 @@ from protocols.mechanisms.thresholds import Threshold, slots_of
 def build_threshold(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """(L-)GRR of two values, for k numbers."""
     slots = slots_of(k, parameter)
-    if slots >= k:
-        raise InfeasibleError(f"threshold cannot cut {k} values into {slots} slots", f"choose at most {k - 1}")
     inner = (build_grr if budget.one is None else build_l_grr)(2, budget)
     return Mechanism("threshold", Threshold(2 * slots, k, slots), inner.first, inner.second)
 

@@ -6,10 +6,8 @@ from math import hypot, sqrt
 
 import numpy as np
 
+from hearsay_device.attributes import KEPT
 from protocols.arrays.aliases import Floats, Whole
-
-KEPT = 0.75
-"""How far from the middle of its last cell, in cell sides and along each axis, a device still stays in it."""
 
 
 @dataclass(frozen=True)

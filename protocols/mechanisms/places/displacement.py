@@ -4,71 +4,24 @@ Shares of cells go through it as through a convolution over the grid. And what s
 distance, and how far it moves a place.
 """
 
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from math import ceil, inf
 
 import numpy as np
 from numpy.typing import NDArray
 
+from hearsay_device.draws import WORD
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.law import ANYWHERE, WORD, cuts, weights
+from protocols.mechanisms.places.law import ANYWHERE, cuts, weights
 from protocols.mechanisms.places.rounds import PlaceRound
 from protocols.mechanisms.rounds import Round
 from protocols.randomness.keystream import Draws
-from protocols.randomness.sampling import below, invert
+from protocols.randomness.sampling import below
 
 FEW = 900  # cells: up to here a product with the matrix is quicker than transforms, thirtyfold with 140 cells
 NEGLIGIBLE = 36.0  # e^-36: displacements that are rarer are folded onto the largest one that is not
-
-
-@dataclass(frozen=True, eq=False)
-class Convolution:
-    """One round, ready to be applied: the transform of its law, and how far it reaches."""
-
-    shape: tuple[int, int]  # of the grid: rows, columns
-    reach: tuple[int, int]
-    size: tuple[int, int]  # of the transforms
-    law: NDArray[np.complex128]
-
-    def forward(self, plane: Floats) -> Floats:
-        (rows, columns), (up, across) = self.shape, self.reach
-        spread = np.fft.irfft2(np.fft.rfft2(plane, self.size) * self.law, self.size)
-        spread = spread[..., : rows + 2 * up, : columns + 2 * across]
-        inside = spread[..., up : up + rows, across : across + columns].copy()
-        sides = spread[..., up : up + rows, :]
-        inside[..., 0] += sides[..., :across].sum(axis=-1)
-        inside[..., -1] += sides[..., across + columns :].sum(axis=-1)
-        for edge, outside in ((0, spread[..., :up, :]), (-1, spread[..., up + rows :, :])):
-            beyond = outside.sum(axis=-2)
-            inside[..., edge, :] += beyond[..., across : across + columns]
-            inside[..., edge, 0] += beyond[..., :across].sum(axis=-1)
-            inside[..., edge, -1] += beyond[..., across + columns :].sum(axis=-1)
-        every = ANYWHERE / WORD
-        return np.asarray(
-            np.maximum(inside, 0) * (1 - every * rows * columns) + every * plane.sum(axis=(-1, -2), keepdims=True)
-        )
-
-    def backward(self, plane: Floats) -> Floats:
-        (rows, columns), (up, across) = self.shape, self.reach
-        padded = np.pad(plane, [(0, 0)] * (plane.ndim - 2) + [(up, up), (across, across)], mode="edge")
-        gathered = np.fft.irfft2(np.fft.rfft2(padded, self.size) * self.law, self.size)
-        inside = gathered[..., 2 * up : 2 * up + rows, 2 * across : 2 * across + columns]
-        every = ANYWHERE / WORD
-        return np.asarray(inside * (1 - every * rows * columns) + every * plane.sum(axis=(-1, -2), keepdims=True))
-
-
-@lru_cache(maxsize=16)
-def _prepared(columns: int, rows: int, rate: float) -> Convolution:
-    from scipy.fft import next_fast_len  # scipy takes long to import
-
-    furthest = ceil(NEGLIGIBLE / rate)
-    up, across = min(rows - 1, furthest), min(columns - 1, furthest)
-    law = weights(across + 1, up + 1, rate)
-    size = next_fast_len(rows + 2 * up, real=True), next_fast_len(columns + 2 * across, real=True)
-    return Convolution((rows, columns), (up, across), size, np.fft.rfft2(law / law.sum(), size))
 
 
 class PlanarRound(PlaceRound):
@@ -103,7 +56,7 @@ class PlanarRound(PlaceRound):
         pieces = np.diff(cuts(self.columns, self.rows, self.rate), prepend=np.uint64(0))
         return np.asarray(pieces.astype(np.float64).reshape(2 * self.rows - 1, -1) / WORD)
 
-    @property
+    @cached_property
     def table(self) -> Words:
         return cuts(self.columns, self.rows, self.rate)[None]
 
@@ -125,17 +78,48 @@ class PlanarRound(PlaceRound):
         own = np.array([[law[r, c].sum() for c in columns] for r in rows])
         return np.full(self.cells, every), np.asarray(own[up[:, None], across].ravel() + every)
 
+    @cached_property
+    def _transformed(self) -> tuple[tuple[int, int], tuple[int, int], NDArray[np.complex128]]:
+        """How far the law reaches up and across, the size of transforms, and that of the law."""
+        from scipy.fft import next_fast_len  # scipy takes long to import
+
+        furthest = ceil(NEGLIGIBLE / self.rate)
+        up, across = min(self.rows - 1, furthest), min(self.columns - 1, furthest)
+        law = weights(across + 1, up + 1, self.rate)
+        size = next_fast_len(self.rows + 2 * up, real=True), next_fast_len(self.columns + 2 * across, real=True)
+        return (up, across), size, np.fft.rfft2(law / law.sum(), size)
+
+    def _and_anywhere(self, found: Floats, given: Floats) -> Floats:
+        every = ANYWHERE / WORD
+        return np.asarray(found * (1 - every * self.cells) + every * given.sum(axis=(-1, -2), keepdims=True))
+
     def forward(self, shares: Floats) -> Floats:
         if self.cells <= FEW:
-            return np.asarray(shares @ self.matrix)
-        plane = shares.reshape(*shares.shape[:-1], self.rows, self.columns)
-        return _prepared(self.columns, self.rows, self.rate).forward(plane).reshape(shares.shape)
+            return super().forward(shares)
+        (rows, columns), ((up, across), size, law) = (self.rows, self.columns), self._transformed
+        plane = shares.reshape(*shares.shape[:-1], rows, columns)
+        spread = np.fft.irfft2(np.fft.rfft2(plane, size) * law, size)
+        spread = spread[..., : rows + 2 * up, : columns + 2 * across]
+        inside = spread[..., up : up + rows, across : across + columns].copy()
+        sides = spread[..., up : up + rows, :]
+        inside[..., 0] += sides[..., :across].sum(axis=-1)
+        inside[..., -1] += sides[..., across + columns :].sum(axis=-1)
+        for edge, outside in ((0, spread[..., :up, :]), (-1, spread[..., up + rows :, :])):
+            beyond = outside.sum(axis=-2)
+            inside[..., edge, :] += beyond[..., across : across + columns]
+            inside[..., edge, 0] += beyond[..., :across].sum(axis=-1)
+            inside[..., edge, -1] += beyond[..., across + columns :].sum(axis=-1)
+        return self._and_anywhere(np.maximum(inside, 0), plane).reshape(shares.shape)
 
     def backward(self, votes: Floats) -> Floats:
         if self.cells <= FEW:
-            return np.asarray(votes @ self.matrix.T)
-        plane = votes.reshape(*votes.shape[:-1], self.rows, self.columns)
-        return _prepared(self.columns, self.rows, self.rate).backward(plane).reshape(votes.shape)
+            return super().backward(votes)
+        (rows, columns), ((up, across), size, law) = (self.rows, self.columns), self._transformed
+        plane = votes.reshape(*votes.shape[:-1], rows, columns)
+        padded = np.pad(plane, [(0, 0)] * (plane.ndim - 2) + [(up, up), (across, across)], mode="edge")
+        gathered = np.fft.irfft2(np.fft.rfft2(padded, size) * law, size)
+        inside = gathered[..., 2 * up : 2 * up + rows, 2 * across : 2 * across + columns]
+        return self._and_anywhere(inside, plane).reshape(votes.shape)
 
     @cached_property
     def matrix(self) -> Floats:
@@ -152,17 +136,14 @@ class PlanarRound(PlaceRound):
             found[cell] = np.bincount(inside.ravel(), law, self.cells)
         return np.asarray(found + ANYWHERE / WORD)
 
-    def sample(self, cells: Whole, draws: Draws) -> Column:
-        """The noisy cell of each row."""
+    def sample(self, inputs: Whole, draws: Draws) -> Column:
         words = draws.blocks(1).view("<u8")
-        table = self.table
-        zeros = np.zeros(len(cells), dtype=np.uint8)
-        drawn = invert(table, zeros, words[:, 0]).astype(np.int64)
+        drawn = np.searchsorted(self.table[0], words[:, 0], side="right")
         up, across = np.divmod(drawn, 2 * self.columns - 1)
-        row, column = np.divmod(cells.astype(np.int64), self.columns)
+        row, column = np.divmod(inputs.astype(np.int64), self.columns)
         row = (row + up - (self.rows - 1)).clip(0, self.rows - 1)
         column = (column + across - (self.columns - 1)).clip(0, self.columns - 1)
-        found = np.where(drawn == table.shape[1], below(self.cells, words[:, 1]), row * self.columns + column)
+        found = np.where(drawn == self.table.size, below(self.cells, words[:, 1]), row * self.columns + column)
         return np.asarray(found.astype(smallest_unsigned(self.cells)))
 
 

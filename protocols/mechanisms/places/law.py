@@ -16,9 +16,9 @@ from math import ceil
 import numpy as np
 from numpy.typing import NDArray
 
+from hearsay_device.draws import COEFFICIENTS, INVERSE_LN2, WORD
 from protocols.arrays.aliases import Floats, Words
 
-WORD = 1 << 64
 ANYWHERE = 1 << 24
 """Of 2^64: the chance of each cell to be reported whatever the truth is.
 
@@ -28,11 +28,7 @@ LEAST_RATE, MOST_RATE = 0.05, 20.0
 """Per cell side: below, cells are too small for the noise; above, nothing is protected."""
 _BITS = 62  # all weights together stay below 2^62
 _SQRT_2 = 1.4142135623730951
-_INVERSE_LN2 = 1.4426950408889634
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is ln 2; the first has spare bits
-_COEFFICIENTS = [1.0]
-for _i in range(1, 18):
-    _COEFFICIENTS.append(_COEFFICIENTS[-1] / -_i)
 
 
 def falling(x: Floats) -> tuple[Floats, Floats]:
@@ -42,10 +38,10 @@ def falling(x: Floats) -> tuple[Floats, Floats]:
     >>> np.abs(np.ldexp(m, -n.astype(int)) / np.exp([-0.0, -1.0, -30.0]) - 1).max() < 1e-15
     np.True_
     """
-    n = np.floor(x * _INVERSE_LN2)
+    n = np.floor(x * INVERSE_LN2)
     rest = (x - n * _LN2_HIGH) - n * _LN2_LOW
-    total = np.full_like(x, _COEFFICIENTS[-1])
-    for coefficient in reversed(_COEFFICIENTS[:-1]):
+    total = np.zeros_like(x)
+    for coefficient in reversed(COEFFICIENTS):
         total = total * rest + coefficient
     return total, n
 
@@ -60,7 +56,7 @@ def weights(columns: int, rows: int, rate: float) -> NDArray[np.int64]:
     """
     bound = 1 + 2 * _SQRT_2 / rate
     bits = _BITS - int(bound * bound + 1).bit_length()
-    reach = ceil(bits / _INVERSE_LN2 / rate) + 1  # beyond, a weight is 0
+    reach = ceil(bits / INVERSE_LN2 / rate) + 1  # beyond, a weight is 0
     distances = np.arange(reach + 1, dtype=np.float64)
     squares = distances * distances
     mantissa, power = falling(rate * np.sqrt(squares[:, None] + squares))

@@ -1,22 +1,20 @@
 """Rounds of noise on places: what all of them have in common; and the channel of one round, or of two."""
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import sqrt
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Whole, Words
+from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.rounds import MatrixRound
-from protocols.randomness.keystream import Draws
 
 DENSE = 1024  # cells up to which the whole channel matrix is computed
 
 
-class PlaceRound(MatrixRound, ABC):
+class PlaceRound(MatrixRound):
     """Noise on the cells of an area."""
 
     area: Area
@@ -35,27 +33,18 @@ class PlaceRound(MatrixRound, ABC):
     def cells(self) -> int:
         return self.area.k
 
-    @property
-    @abstractmethod
-    def table(self) -> Words:
-        """The integers that it draws with: one row, or one for each cell."""
-
-    @abstractmethod
-    def sample(self, cells: Whole, draws: Draws) -> Column:
-        """The noisy cell of each row."""
-
-    @abstractmethod
     def forward(self, shares: Floats) -> Floats:
         """The chance of each cell to be reported, if these are the shares; any leading dimensions."""
+        return np.asarray(shares @ self.matrix)
 
-    @abstractmethod
     def backward(self, votes: Floats) -> Floats:
         """For each true cell the mean of `votes` over its reports."""
+        return np.asarray(votes @ self.matrix.T)
 
     @property
-    @abstractmethod
     def bounds(self) -> tuple[Floats, Floats]:
         """The least and the largest chance that each report can have, whatever the truth."""
+        return np.asarray(self.matrix.min(axis=0)), np.asarray(self.matrix.max(axis=0))
 
     def refuse_many(self) -> None:
         """Raise InfeasibleError if the matrix would be too large."""
@@ -67,7 +56,6 @@ class PlaceRound(MatrixRound, ABC):
 
     @property
     def best_guesses(self) -> float:
-        """The sum over all reports of the largest chance that any cell gives them."""
         return float(np.sum(self.bounds[1]))
 
 

@@ -13,12 +13,11 @@ from itertools import accumulate
 
 import numpy as np
 
-from protocols.arrays.aliases import Column, Floats, Whole, Words
+from hearsay_device.draws import WORD
+from protocols.arrays.aliases import Floats, Whole, Words
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.law import ANYWHERE, WORD, falling
+from protocols.mechanisms.places.law import ANYWHERE, falling
 from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.randomness.keystream import Draws
-from protocols.randomness.sampling import invert
 
 UNIT = 1 << 30  # a mass of 1
 _BITS = 52
@@ -46,7 +45,7 @@ class WeighedRound(PlaceRound):
         """What its table follows from."""
         return {"slope": self.slope, "masses": list(self.masses)}
 
-    @property
+    @cached_property
     def table(self) -> Words:
         return cuts(self.area, self.slope, self.masses)
 
@@ -56,20 +55,6 @@ class WeighedRound(PlaceRound):
         self.refuse_many()
         pieces = np.diff(self.table, prepend=np.uint64(0), append=np.uint64(0), axis=1)  # the last one up to 2^64
         return np.asarray(pieces.astype(np.float64) / WORD)
-
-    @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        return np.asarray(self.matrix.min(axis=0)), np.asarray(self.matrix.max(axis=0))
-
-    def forward(self, shares: Floats) -> Floats:
-        return np.asarray(shares @ self.matrix)
-
-    def backward(self, votes: Floats) -> Floats:
-        return np.asarray(votes @ self.matrix.T)
-
-    def sample(self, cells: Whole, draws: Draws) -> Column:
-        """The noisy cell of each row."""
-        return invert(self.table, cells, draws.blocks(1).view("<u8")[:, 0])
 
 
 def by_distance(area: Area, slope: float) -> tuple[Floats, Floats, Whole]:

@@ -15,7 +15,7 @@ bin in the walk, and all numbers are the lower ends in U.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, log, sqrt, tanh
+from math import ceil, exp, sqrt, tanh
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from protocols.arrays.aliases import Floats, Whole
 from protocols.privacy.central.composition import Losses
 
 TINY = 1e-14  # the chance of numbers of messages that are left out, at either end; it is added to delta
-SUBTRACTED = 1 + 1e-9  # the one difference of large numbers, in `_excess`, is wrong by less
+SUBTRACTED = 1 + 1e-9  # the one difference of large numbers, in `_excess`, is wrong by much less
 FINEST = 1e-5  # of an epsilon: how far the bisection goes
 REACH = 24_000  # grid points of losses in either direction; what is beyond is added to delta
 
@@ -63,9 +63,9 @@ class Walks:
         for t in np.unique(self.steps).tolist():
             rows = self.steps == t
             span = int(min(t, 40 + 9.5 * sqrt(t)))
+            first, chances = binomial(t, 0.5)
             ups = np.arange((t - span) // 2, (t + span + 1) // 2 + 1)
-            walk = np.exp(_log_choices(t, ups) - t * log(2))
-            walk /= walk.sum()  # logarithms of factorials lose 4e-11, which a year would add up
+            walk = chances[ups - first]
             tilts = (2 * ups - t) / self.scale[rows, None]
             chances = self.weights[rows, None] * walk * (1 + tilts)
             with np.errstate(divide="ignore"):
@@ -150,36 +150,52 @@ def _bins(n: int, share: float, parts: int, ratio: tuple[float, float] | None = 
     return [(low, high - 1, float(part)) for low, high, part in zip(edges, edges[1:], np.diff(below), strict=False)]
 
 
+@lru_cache(maxsize=128)
+def binomial(n: int, share: float) -> tuple[int, Floats]:
+    """The chances of a binomial number, from the first one that is returned, on.
+
+    Each follows from the one nearer to the likeliest by their ratio: that loses no digits, and needs no factorials. The
+    numbers that are left out have a chance below 1e-19 together, which is nothing beside `TINY` (Bernstein).
+
+    >>> binomial(2, 0.5)[0], binomial(2, 0.5)[1].tolist()
+    (0, [0.25, 0.5, 0.25])
+    """
+    likeliest, reach = min(n, int((n + 1) * share)), int(40 + 9.5 * sqrt(n * share * (1 - share)))
+    first, last = max(0, likeliest - reach), min(n, likeliest + reach)
+    below, above = np.arange(likeliest, first, -1), np.arange(likeliest, last)
+    down = np.cumprod(below * (1 - share) / ((n - below + 1) * share))
+    up = np.cumprod((n - above) * share / ((above + 1) * (1 - share)))
+    chances = np.concatenate([down[::-1], [1.0], up])
+    return first, chances / chances.sum()
+
+
 def quantile(n: int, share: float, chance: float) -> int:
     """The least number that a binomial number does not exceed with at least this chance."""
-    low, high = -1, n
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if _at_most(np.array([middle]), n, share)[0] < chance else (low, middle)
-    return high
+    first, chances = binomial(n, share)
+    return min(n, first + int(np.searchsorted(np.cumsum(chances), chance)))
 
 
 def _at_most(numbers: Whole, n: int, share: float) -> Floats:
     """The chance that a binomial number is at most each of these."""
-    from scipy.special import betainc  # takes a while to import
-
-    inside = np.clip(numbers, 0, n - 1)
-    chances = betainc(n - inside, inside + 1, 1 - share)
-    return np.asarray(np.where(numbers < 0, 0.0, np.where(numbers >= n, 1.0, chances)))
+    first, chances = binomial(n, share)
+    return np.append(0.0, np.cumsum(chances))[np.clip(numbers + 1 - first, 0, len(chances))]
 
 
-def _log_choices(n: Floats | Whole | int, some: Floats | Whole) -> Floats:
-    from scipy.special import gammaln
-
-    return np.asarray(gammaln(np.asarray(n) + 1.0) - gammaln(some + 1.0) - gammaln(n - some + 1.0))
+@lru_cache(maxsize=128)
+def _tails(t: int) -> tuple[int, Floats, Floats]:
+    """Of a walk of t steps: P(B >= j) and E[s; B >= j], from the first j on. B is the number of steps up."""
+    first, chances = binomial(t, 0.5)
+    sums = chances * (2 * (first + np.arange(len(chances))) - t)
+    tail, above = (np.append(np.cumsum(each[::-1])[::-1], 0.0) for each in (chances, sums))
+    return first, tail, above
 
 
 def _excess(steps: Whole, above: Floats) -> Floats:
-    """E[(s - x)_+] of walks, for x >= 0: j b(j) - x P(B >= j), with j the least number of steps up that is above x."""
-    from scipy.special import betainc
-
-    ups = np.ceil((steps + above) / 2 - 1e-12)
-    can = (ups <= steps) & (steps > 0)
-    t, j, x = np.where(can, steps, 1), np.where(can, np.maximum(ups, 1), 1), np.where(can, above, 0)
-    point = np.exp(_log_choices(t, j) - t * log(2))
-    return np.asarray(np.where(can, np.maximum(j * point - x * betainc(j, t - j + 1, 0.5), 0) * SUBTRACTED, 0.0))
+    """E[(s - x)_+] of walks, for x >= 0: of the steps up that are above x."""
+    found = np.zeros(len(steps))
+    for t in np.unique(steps).tolist():
+        rows = steps == t
+        first, tail, sums = _tails(t)
+        ups = np.clip(np.ceil((t + above[rows]) / 2 - 1e-12) - first, 0, len(tail) - 1).astype(np.int64)
+        found[rows] = sums[ups] - above[rows] * tail[ups]
+    return np.maximum(found, 0) * SUBTRACTED

@@ -77,7 +77,7 @@ def newest_records(kafka: KafkaSettings, changelog: str) -> dict[bytes, bytes]:
 
 
 def write_state(kafka: KafkaSettings, topics: Topics, records: Iterable[StateRecord]) -> None:
-    """Add records to changelogs, confirmed. Refused while a worker is running."""
+    """Let partitions and surveys go on by these records when workers are started. Refused while one is running."""
     with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
         members = _members(admin, topics.prefix)
     if members:
@@ -117,14 +117,15 @@ class StuckPartition:
     view: LogView | None
     changelog: Changelog
 
-    def accepted(self, lost: int) -> Acceptance:
-        """Let it go on, with at most so many lost reports of each survey."""
+    def accepted(self, lost: int) -> StateRecord:
+        """The record by which it goes on, with at most so many lost reports of each survey."""
         if self.view is None or self.fault.kind in (FaultKind.GONE, FaultKind.PARTITIONS):
             raise StateError(
                 f"{self.topic}, partition {self.partition}: {self.fault.what}",
                 "make the topic again first, with as many partitions as its changelog has",
             )
-        return Acceptance.of(*self.reading, self.fault, self.view, lost)
+        value = Acceptance.of(*self.reading, self.fault, self.view, lost).encode()
+        return self.changelog.record(self.partition, "accepted", value=value)
 
 
 def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartition]:
@@ -132,12 +133,6 @@ def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartitio
     account_for_all_offsets(BatchLimits(kafka.max_batch_bytes, topics.reports))
     with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
         return [stuck for changelog in changelogs(topics) for stuck in _stuck(kafka, admin, changelog)]
-
-
-def accept(kafka: KafkaSettings, topics: Topics, stuck: Iterable[StuckPartition], lost: int) -> None:
-    """Let partitions go on when workers are started again. Refused while one is running."""
-    records = [one.changelog.record(one.partition, "accepted", value=one.accepted(lost).encode()) for one in stuck]
-    write_state(kafka, topics, records)
 
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, changelog: Changelog) -> Iterator[StuckPartition]:
@@ -227,8 +222,3 @@ def quarantined_surveys(kafka: KafkaSettings, topics: Topics) -> list[Quarantine
                     record = log.record(partition, "resumed", survey, value=resumption(quarantine.times))
                     found.append(QuarantinedSurvey(survey, log.topic, partition, quarantine, record))
     return found
-
-
-def resume_surveys(kafka: KafkaSettings, topics: Topics, quarantines: Iterable[QuarantinedSurvey]) -> None:
-    """Let surveys go on when workers are started again. Refused while one is running."""
-    write_state(kafka, topics, [one.resumption for one in quarantines])

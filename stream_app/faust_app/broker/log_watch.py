@@ -94,7 +94,6 @@ class LogWatch:
         self._kafka = kafka
         self._admin: EpochAdmin | None = None
         self._asking = asyncio.Lock()
-        self._partitions_certain_before: dict[TP, int] = {}
         self._ids: dict[str, str] = {}  # of topics, when they were first seen
 
     async def begins(self, tps: Iterable[TP]) -> dict[TP, int]:
@@ -126,17 +125,9 @@ class LogWatch:
             what = "was deleted and made again" if look.topic else "was deleted"
             raise LogError(f"topic {topic} {what}", READ_MORE)
 
-    async def has_partitions(self, wanted: int, tp: TP, offset: int, end: int) -> bool:
-        """Whether the topic of `tp` had so many partitions when the record at this offset was written; it `end`s there.
-
-        Asks only about records that are newer than the last answer.
-        """
-        if offset < self._partitions_certain_before.get(tp, 0):
-            return True
-        if (await self._asked(look_at, tp.topic, {})).partitions != wanted:
-            return False
-        self._partitions_certain_before[tp] = max(end, offset + 1)
-        return True
+    async def has_partitions(self, topic: str, wanted: int) -> bool:
+        """Whether a topic has so many partitions."""
+        return (await self._asked(look_at, topic, {})).partitions == wanted
 
     async def _asked(self, ask: Callable[..., T], *about: Any) -> T:
         """The answer to a question, in a thread of its own. Others are asked while this one waits to be repeated."""

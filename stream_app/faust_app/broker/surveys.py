@@ -30,8 +30,7 @@ class Surveys(Registry):
         self._watch = watch
         self._tp = TP(topic, 0)
         self._reading = asyncio.Lock()
-        self._first_read = asyncio.Event()
-        self._certain_before: dict[TP, int] = {}
+        self._consumer: AIOKafkaConsumer | None = None
 
     def __contains__(self, survey: str) -> bool:
         return survey in self.schemes
@@ -39,38 +38,22 @@ class Surveys(Registry):
     def __iter__(self) -> Iterator[Survey]:
         return (scheme.survey for scheme in list(self.schemes.values()))
 
-    def certain_before(self, tp: TP) -> int:
-        """Every survey that was published before the records of `tp` below this offset were written is known."""
-        return self._certain_before.get(tp, 0)
-
     async def follow(self) -> None:
         """Read the registry, and follow it for as long as the worker runs."""
         with fatal("reading the surveys"):
-            self._consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
-            await retry_while_unavailable(self._consumer.start)
-            self._consumer.assign([self._tp])
-            self._consumer.seek(self._tp, 0)
             while True:
-                await self._catch_up()
-                self._first_read.set()
+                await self.catch_up()
                 await asyncio.sleep(FOLLOW_SECONDS)
-
-    async def make_certain(self, tp: TP, offset: int, end: int) -> None:
-        """Move `certain_before(tp)` beyond the record at `offset`, and to the `end` that the partition has now.
-
-        What is published by the time this is called is read, so what was published before any record that exists now.
-        """
-        if offset >= self.certain_before(tp):
-            await self.catch_up()
-            self._certain_before[tp] = max(end, offset + 1)
 
     async def catch_up(self) -> None:
         """Read everything that is published by now."""
-        await self._first_read.wait()
-        await self._catch_up()
-
-    async def _catch_up(self) -> None:
         async with self._reading:
+            if self._consumer is None:
+                consumer = AIOKafkaConsumer(**self._kafka.client_options(), enable_auto_commit=False)
+                await retry_while_unavailable(consumer.start)
+                consumer.assign([self._tp])
+                consumer.seek(self._tp, 0)
+                self._consumer = consumer
             end = (await self._watch.ends([self._tp]))[self._tp]
             while await self._consumer.position(self._tp) < end:
                 batches = await self._consumer.getmany(timeout_ms=1000)

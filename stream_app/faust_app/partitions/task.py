@@ -21,10 +21,11 @@ from stream_app.faust_app.broker.state_table import StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
-from stream_app.faust_app.writing import Writer
+from stream_app.faust_app.writing import NO_SURVEY, Writer
 from stream_app.log.codec import RECORD_BYTES, RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, Skipped
+from stream_app.log.quarantines import Errors
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long what others wait for may wait to be written: messages, results, and a good number of reports."""
@@ -92,9 +93,20 @@ R = TypeVar("R", bound=LogReader)
 
 
 class PartitionTask(Generic[R]):
-    """One partition: its log reader, and an asyncio task that writes its flushes one after the other."""
+    """One partition: its log reader, and an asyncio task that writes its flushes one after the other.
 
-    def __init__(self, tp: TP, reader: R, table: StateTable, writer: Writer, fault: LogFault | None = None) -> None:
+    `failed` is called with what went wrong with surveys, and must close the task: its reader is of no use any more.
+    """
+
+    def __init__(
+        self,
+        tp: TP,
+        reader: R,
+        table: StateTable,
+        writer: Writer,
+        failed: "Callable[[PartitionTask[R], Errors], None]",
+        fault: LogFault | None = None,
+    ) -> None:
         self.tp = tp
         self.reader = reader
         self._log = log.bind(topic=tp.topic, partition=tp.partition)
@@ -104,6 +116,7 @@ class PartitionTask(Generic[R]):
         self.written_through = reader.next_offset - 1
         self._table = table
         self._writer = writer
+        self._failed = failed
         self.has_gap = False  # a record came that is not the next one
         self.last_wanted = -1  # the next offset, when it was last looked at
         self.attempts = 0  # how often records were fetched again from there
@@ -144,7 +157,6 @@ class PartitionTask(Generic[R]):
     async def note_read(self, size: int, write_now: bool) -> None:
         """Note that the reader was given records of this size; wait if writing is too far behind."""
         self._pace.note_read(size)
-        self._say_failures()
         if write_now or self._pace.is_full:
             self._flush_wanted.set()
         if self._pace.is_too_full and not self._closed:
@@ -152,16 +164,16 @@ class PartitionTask(Generic[R]):
             await self._flush_begun.wait()
 
     def _say_failures(self) -> None:
-        """Say which surveys were quarantined."""
-        failed, self.reader.failed = self.reader.failed, []
-        for one in failed:
+        """Say which surveys are quarantined from now on."""
+        for survey, error in self.reader.failed.items():
+            quarantine = self.reader.quarantines[survey]
             self._log.error(
                 "a survey is quarantined",
-                survey=one.survey,
-                why=one.quarantine.why,
-                after_offset=one.quarantine.offset,
+                survey=survey,
+                why=quarantine.why,
+                after_offset=quarantine.offset,
                 hint=SURVEY_HINT,
-                exc_info=None if isinstance(one.error, HearsayError) else one.error,
+                exc_info=None if isinstance(error, HearsayError) else error,
             )
 
     async def finish(self) -> None:
@@ -178,10 +190,15 @@ class PartitionTask(Generic[R]):
 
     async def _keep_writing(self) -> None:
         with fatal(f"writing the state of {self.tp.topic} {self.tp.partition}"):
-            while not self._finishing:
+            try:
+                while not self._finishing:
+                    await self._write_next()
+                    await self._until_due()
                 await self._write_next()
-                await self._until_due()
-            await self._write_next()
+            except Exception:
+                if not self.reader.failing:
+                    raise
+                self._failed(self, self.reader.failing)
 
     async def _until_due(self) -> None:
         """Wait until there is something to write that is wanted, or worth it.
@@ -203,13 +220,15 @@ class PartitionTask(Generic[R]):
         self._pace.flushed(provisional, time.perf_counter() - began)
         outcomes, self.outcomes = self.outcomes, Counter()
         private, self.is_private = self.is_private, False
-        self._say_failures()
         self._flush_begun.set()
         if flush:
             # How often the reports of a private survey were flushed would nearly count them.
             with nullcontext() if private else FLUSH_SECONDS.labels(self._table.name).time():
-                refusal = await self._writer.write(flush, self._table, self.reader.refused)
-                self._say_failures()
+                refused = await self._writer.write(flush, self._table)
+            refusal = refused.pop(NO_SURVEY, None)
+            if refused:
+                self._failed(self, refused)
+                return
             self._say_position(refusal)
             if refusal is not None:
                 self.reader.position_refused(flush)

@@ -28,6 +28,7 @@ from stream_app.kafka.topics import Topics
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
+from stream_app.log.quarantines import NONE_FAIL, Errors
 
 
 @dataclass(frozen=True)
@@ -99,7 +100,7 @@ class PartitionTasks(ABC, Generic[R]):
         self._acknowledged: dict[TP, int] = {}
 
     @abstractmethod
-    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int) -> R:
+    def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> R:
         """The reader of a partition, recovered from its state records; its log begins at an offset."""
 
     @abstractmethod
@@ -108,10 +109,6 @@ class PartitionTasks(ABC, Generic[R]):
 
     def __iter__(self) -> Iterator[PartitionTask[R]]:
         return iter(list(self._tasks.values()))
-
-    @property
-    def readers(self) -> list[R]:
-        return [task.reader for task in self]
 
     @property
     def progress(self) -> int:
@@ -138,18 +135,23 @@ class PartitionTasks(ABC, Generic[R]):
     def get(self, partition: int) -> PartitionTask[R] | None:
         return self._tasks.get(partition)
 
-    async def open(self, partitions: Iterable[int]) -> None:
-        """Recover the readers of the assigned partitions from the changelog, and read on at their next offsets."""
+    async def open(self, partitions: Iterable[int], failing: Mapping[int, Errors] | None = None) -> None:
+        """Recover the readers of the assigned partitions from the changelog, and read on at their next offsets.
+
+        `failing` are surveys to be quarantined, by partition.
+        """
         self.close()
         assignment = self._assignments
         tps = [TP(self.topic, partition) for partition in sorted(partitions)]
         await self.table.recover([tp.partition for tp in tps], lambda: assignment == self._assignments)
+        begins = await self._watch.begins(tps)
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
-        begins = await self._watch.begins(tps)
-        made = await asyncio.gather(
-            *(asyncio.to_thread(self.make, tp.partition, self.table.records(tp.partition), begins[tp]) for tp in tps)
-        )
+        given = [
+            (tp.partition, self.table.records(tp.partition), begins[tp], (failing or {}).get(tp.partition, NONE_FAIL))
+            for tp in tps
+        ]
+        made = await asyncio.gather(*(asyncio.to_thread(self.make, *about) for about in given))
         readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
         look, faults = await self._watch.faults(self.topic, readings)
         self._watch.check_same(self.topic, look)
@@ -168,10 +170,25 @@ class PartitionTasks(ABC, Generic[R]):
             fault = faults.get(tp.partition)
             if reader.missing and fault is None:
                 log.error("records are missing", what=reader.missing)
-            self._tasks[tp.partition] = PartitionTask(tp, reader, self.table, self._writer, fault)
+            self._tasks[tp.partition] = PartitionTask(tp, reader, self.table, self._writer, self._begin_again, fault)
         self._acknowledged = {}  # the group's offsets may be others than those of the state
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
+
+    def _begin_again(self, task: PartitionTask[R], errors: Errors) -> None:
+        """Recover with these surveys quarantined: what is in memory, and not written, is of no use any more."""
+        partitions, partition = list(self._tasks), task.tp.partition
+        if self._tasks.get(partition) is not task:
+            return  # it is given up already
+        self.close()
+        assignment = self._assignments
+
+        async def recover() -> None:
+            with fatal("recovering"):
+                if assignment == self._assignments:
+                    await self.open(partitions, {partition: errors})
+
+        self._app.add_future(recover())
 
     def close(self) -> None:
         """Give up all partitions: they are revoked."""
@@ -232,7 +249,13 @@ class PartitionTasks(ABC, Generic[R]):
         lacking = next((record for record in skipped if not task.reader.may_skip(task.skipped(record))), None)
         usable = wanted if lacking is None else wanted[: wanted.index(lacking)]
         if usable:
-            write_now = await self.apply(task, usable)
+            try:
+                write_now = await self.apply(task, usable)
+            except Exception:
+                if not task.reader.failing:
+                    raise
+                self._begin_again(task, task.reader.failing)
+                return
             await task.note_read(sum(len(record.value or b"") + RECORD_COST for record in usable), write_now)
         if lacking is not None:
             what = f"offsets {lacking.offset} to {last_offset(lacking)} hold no record that can be read"

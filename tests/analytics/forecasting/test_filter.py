@@ -1,7 +1,5 @@
 """The filter is the Kalman filter of the model: statsmodels says the same."""
 
-import warnings
-
 import numpy as np
 import pytest
 
@@ -9,10 +7,10 @@ from analytics.forecasting.filtering import log_likelihood, predict
 from analytics.forecasting.fitting import Fit
 from analytics.forecasting.predicting import Tracked
 from analytics.forecasting.series import Series
-from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, Structure
+from analytics.forecasting.structure import FIRST_HARMONIC, Structure
 from protocols.arrays import Floats
 
-pytestmark = pytest.mark.xdist_group("statsmodels")  # whose imports take two CPU seconds
+pytestmark = pytest.mark.xdist_group("statsmodels")  # which takes two CPU seconds to import
 STRUCTURES = [Structure(), Structure.of([7]), Structure.of([12, 2]), Structure((24, 168), sides=1)]
 PERIODS = 260
 
@@ -35,7 +33,7 @@ def a_series(structure: Structure, seed: int = 3) -> tuple[Floats, Floats]:
 
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
 def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
-    from tests.analytics.forecasting.test_filter import Oracle
+    from tests.analytics.forecasting.oracle import Oracle
 
     fit, (values, noise) = a_fit(structure), a_series(structure)
     ours = log_likelihood(values, noise, structure.regressors(np.arange(PERIODS)), *fit.filter())
@@ -46,7 +44,7 @@ def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
 @pytest.mark.long(part="statistics")
 @pytest.mark.parametrize("structure", STRUCTURES, ids=lambda structure: str(structure.seasons))
 def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
-    from tests.analytics.forecasting.test_filter import Oracle
+    from tests.analytics.forecasting.oracle import Oracle
 
     fit, (values, noise) = a_fit(structure), a_series(structure)
     last = fit.filter()
@@ -65,42 +63,9 @@ def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
     values, noise = a_series(structure, 0)
     whole = Series("whole", values, noise, noise)
     fit = a_fit(structure)
-    known, later = (Tracked.of(whole[:end], structure, fit) for end in (PERIODS, PERIODS - 9))
+    known, later = (Tracked(whole[:end], structure, fit) for end in (PERIODS, PERIODS - 9))
     for t in range(PERIODS - 9, PERIODS):
-        later.take(values[t], noise[t], np.array([t]))
+        later.take(values[t], noise[t], noise[t], np.array([t]))
     for one, other in zip(known.filters, later.filters, strict=True):
         assert one.x.tobytes() == other.x.tobytes() and one.p.tobytes() == other.p.tobytes()
         assert (one.p == one.p.T).all()
-
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # of the imports of statsmodels and pandas
-    from statsmodels.tsa.statespace.mlemodel import MLEModel
-
-
-class Oracle(MLEModel):
-    """The model as textbooks have it: harmonics that rotate, a constant design. Initialised with our first state."""
-
-    def __init__(self, values: Floats, noise: Floats, fit: Fit) -> None:
-        structure = fit.structure
-        x, p, q, phi, irregular = fit.filter()
-        super().__init__(values, k_states=structure.size, k_posdef=structure.size)
-        rotation = np.eye(structure.size)
-        rotation[DEVIATION, DEVIATION] = phi
-        design = np.ones((1, structure.size))
-        column = FIRST_HARMONIC
-        for place, number in structure.waves:
-            angle = 2 * np.pi * number / structure.seasons[place]
-            if 2 * number == structure.seasons[place]:
-                rotation[column, column] = -1
-                column += 1
-                continue
-            turn = np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-            rotation[column : column + 2, column : column + 2] = turn
-            design[0, column + 1] = 0
-            column += 2
-        self.ssm["design"], self.ssm["transition"] = design, rotation
-        self.ssm["selection"], self.ssm["state_cov"] = np.eye(structure.size), np.diag(q)
-        self.ssm["obs_cov"] = (noise + irregular)[None, None, :]
-        self.ssm.initialize_known(x, p)
-        self.ssm.tolerance = 0  # never take the filter for converged

@@ -126,7 +126,7 @@ def test_scripts_are_loaded_once(source: Source) -> None:
 
 def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="no token is set"):
-        serve(Published([], tmp_path, None), [], "0.0.0.0", 0, False, lambda address: None)
+        serve(Published([], tmp_path, None), "0.0.0.0", 0, False, lambda address: None)
 
 
 def test_a_short_token_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,5 +142,5 @@ def test_an_unknown_survey_is_refused_with_those_there_are(tmp_path: Path) -> No
     with collecting(tmp_path / "collector", small_survey()) as _:
         pass
     with pytest.raises(SurveyError, match="known surveys: colours"):
-        serve(Published([], tmp_path, None), ["colors"], "127.0.0.1", 0, False, lambda address: None)
+        serve(Published(["colors"], tmp_path, None), "127.0.0.1", 0, False, lambda address: None)
     assert json.dumps([path.name for path in tmp_path.iterdir()]) == '["collector"]'

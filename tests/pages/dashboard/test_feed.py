@@ -98,17 +98,6 @@ def test_a_viewer_that_resumes_has_what_a_full_replay_has_and_nothing_twice(
     assert len(page.received) == len(set(page.received))
 
 
-@given(records, st.integers(0, 30))
-def test_a_viewer_of_another_log_forgets_what_it_had(drawn: list[tuple[str, int, int]], seen: int) -> None:
-    log, other = log_of(drawn), log_of([("a", 0, 0)])
-    before, after, page = Dashboard("log"), Dashboard("other"), Page()
-    before.read(log)
-    page.view(before.feed, seen)
-    after.read(other)
-    page.view(after.feed, None)
-    assert page.state == {result.key: result.segment for result in other}
-
-
 def test_a_viewer_that_has_read_more_than_there_is_begins_again() -> None:
     log = log_of([("a", 0, 0), ("a", 0, 0)])
     dashboard, page = Dashboard("log"), Page()

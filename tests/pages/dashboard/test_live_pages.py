@@ -119,6 +119,7 @@ def press(page: Page, link: str) -> None:
     pytest.fail(f"the keyboard does not reach {link}")
 
 
+@pytest.mark.long(part="browser")
 def test_the_pages_work_with_the_keyboard_alone(browser: Browser, running: Running) -> None:
     with tab(browser) as (page, _):
         page.goto(running.address)

@@ -16,8 +16,8 @@ from stream_app.finals import FinalKey
 from stream_app.log.flushes import Come, Output
 from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
-from views.reading import Followed, Results
-from views.results import HISTOGRAMS, LIVE, MOBILITY, Histogram, Live, MobilityResult
+from views.reading import Results
+from views.results import HISTOGRAMS, MOBILITY, Histogram, Live, MobilityResult
 
 
 @dataclass
@@ -123,7 +123,7 @@ def test_verdicts_on_integrity_are_counted_and_alarms_are_named(colours: Collect
     for final, verdict in zip(colours.finals, ("consistent", "consistent", "contradicted"), strict=True):
         assert final.integrity is not None
         judged = final.model_copy(update={"integrity": final.integrity.model_copy(update={"verdict": verdict})})
-        status.note(Followed(HISTOGRAMS, FinalKey("colours", final.period), judged))
+        status.note(judged)
     shown = status.record(None)
     assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
     assert [(alarm["period"], alarm["verdict"]) for alarm in shown["alarms"]] == [(2, "contradicted")]
@@ -136,5 +136,5 @@ def _come(survey: Survey, messages: list[Output]) -> Come:
 def test_reports_that_are_lost_in_any_of_some_periods_are_lost_once() -> None:
     status, lost = SurveyStatus(), (Loss(0, 2, 260), Loss(5, 5, 3))
     live = Live(survey="colours", closed_through=4, open=(), rejects={}, lates={}, lost=lost)
-    status.note(Followed(LIVE, FinalKey("colours"), live))
+    status.note(live)
     assert status.record(None)["lost"] == 263

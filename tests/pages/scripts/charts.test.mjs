@@ -64,7 +64,7 @@ test("a triangle shows what is left where old reports are gone", () => {
     period, windows: [{ first: period, last: period, begin: day(period), end: day(period + 1), attributes: [] }],
     triangle: Array.from({ length: 4 }, (_, back) => ({ first: period - back, visitors: { value: back + 1 } })),
   }]));
-  const survey = { revision: 1, about: { period_seconds: 86400 }, periods, histograms: new Map(), provisional: new Map() };
+  const survey = { revision: 1, about: { period_seconds: 86400 }, periods, provisional: new Map() };
   const { steps, cells } = triangleOf(survey);
   assert.equal(steps.length, 3);
   assert.deepEqual(cells.map((cell) => [cell.first, cell.last]), [[8, 8], [9, 9], [8, 9], [10, 10], [9, 10], [8, 10]]);
@@ -73,7 +73,7 @@ test("a triangle shows what is left where old reports are gone", () => {
 test("columns of some of the values are read by the places that they name", () => {
   const part = { name: "a", places: [1, 3], values: { share: { value: [0.2, 0.6], error: [0, 0], low: [0.2, 0.6], high: [0.2, 0.6] } } };
   const window = { first: 0, last: 0, begin: day(0), end: day(1), visitors: quantity(100), attributes: [part] };
-  const survey = { revision: 1, about: {}, periods: new Map([[0, { period: 0, windows: [window], triangle: [] }]]), histograms: new Map(), provisional: new Map() };
+  const survey = { revision: 1, about: {}, periods: new Map([[0, { period: 0, windows: [window], triangle: [] }]]), provisional: new Map() };
   const attribute = { name: "a", values: ["p", "q", "r", "s"], role: "plain" };
   assert.deepEqual(rankedValues(survey, attribute), [3, 1]);
   assert.deepEqual(valueSeries(survey, attribute, 3).map((point) => point.value), [60]);
@@ -121,7 +121,7 @@ test("verdicts are shown where results carry them, and nowhere else", () => {
   const part = { name: "a_b", verdict: "contradicted", sum: check(0.001, 0.02), widths: null, negativity: check(1, 0.05), jump: null, flow: null };
   const integrity = { verdict: "contradicted", level: 0.01, looks: 1, flow: null, attributes: [part] };
   const window = { first: 0, last: 0, begin: day(0), end: day(1), visitors: quantity(9), attributes: [], integrity };
-  const survey = (periods) => ({ revision: 1, about: { period_seconds: 86400 }, periods, histograms: new Map(), provisional: new Map() });
+  const survey = (periods) => ({ revision: 1, about: { period_seconds: 86400 }, periods, provisional: new Map() });
   const card = integrityCard(), [chart] = card.views, found = survey(new Map([[0, { period: 0, windows: [window], triangle: [] }]]));
   assert.equal(chart.shown({ survey: survey(new Map()) }), false);
   assert.equal(chart.shown({ survey: found }), true);
@@ -132,7 +132,7 @@ test("verdicts are shown where results carry them, and nowhere else", () => {
 test("arrivals are beside a band of what is usual in the other periods, and one that is far off is marked", () => {
   const fresh = [1000, 100, 95, 110, 300, 102];
   const window = (period) => ({ first: period, last: period, begin: day(period), end: day(period + 1), visitors: quantity(1000), new: quantity(fresh[period]), attributes: [], integrity: { attributes: [] } });
-  const survey = { revision: 1, about: { horizon: 3 }, periods: new Map(fresh.map((_, period) => [period, { period, windows: [window(period)], triangle: [] }])), histograms: new Map(), provisional: new Map() };
+  const survey = { revision: 1, about: { horizon: 3 }, periods: new Map(fresh.map((_, period) => [period, { period, windows: [window(period)], triangle: [] }])), provisional: new Map() };
   const found = arrivals(survey);
   assert.deepEqual(found.map((one) => one.row.period), [1, 2, 3, 4, 5], "in the first period everybody is new");
   assert.deepEqual(found.filter((one) => one.odd).map((one) => one.row.period), [4]);
@@ -144,7 +144,7 @@ test("arrivals are beside a band of what is usual in the other periods, and one 
 
 test("of the longest windows the newest one is among the first figures", () => {
   const window = (first, last, value) => ({ first, last, begin: day(first), end: day(last + 1), visitors: value == null ? null : quantity(value), attributes: [] });
-  const survey = (...windows) => ({ revision: 1, finals: 1, about: {}, periods: new Map(windows.map((one, at) => [at, { period: at, windows: [one], triangle: [] }])), histograms: new Map(), provisional: new Map() });
+  const survey = (...windows) => ({ revision: 1, finals: 1, about: {}, periods: new Map(windows.map((one, at) => [at, { period: at, windows: [one], triangle: [] }])), provisional: new Map() });
   assert.deepEqual(widestWindow(survey(window(0, 0, 75), window(1, 1, 147), window(2, 2, 90))).visitors.value, 90);
   assert.deepEqual(widestWindow(survey(window(0, 2, 300), window(1, 3, 310), window(2, 4, null), window(5, 5, 9))).visitors.value, 310);
   assert.equal(widestWindow(survey(window(0, 0, null))), null);
@@ -161,7 +161,7 @@ test("the methods of an evaluation come with the smallest headline error first",
 test("an hour that the clock repeats is there twice, by its offsets", () => {
   const hours = ["01:00:00+02:00", "02:00:00+02:00", "02:00:00+01:00", "03:00:00+01:00"].map((hour) => `2026-10-25T${hour}`);
   const windows = hours.slice(0, 3).map((begin, at) => ({ first: at, last: at, begin, end: hours[at + 1] }));
-  periodsOf({ revision: 1, provisional: new Map(), histograms: new Map(), periods: new Map([[0, { windows }]]) });
+  periodsOf({ revision: 1, provisional: new Map(), periods: new Map([[0, { windows }]]) });
   assert.deepEqual(hours.map(clockOf), ["01:00", "02:00", "02:00 +01:00", "03:00"]);
   assert.deepEqual(windows.map(({ begin, end }) => windowLabel(begin, end, 3600).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00"]);
   assert.deepEqual(hours.map((hour) => cellText(column("begin", "from"), hour).slice(11)), ["01:00", "02:00 +02:00", "02:00 +01:00", "03:00"]);

@@ -1,11 +1,9 @@
 """Every offset of a fetch is accounted for: by a record, or by what stands in its place."""
 
-import gzip
 import struct
-from collections.abc import Callable
+from functools import partial
 from random import Random
 
-import cramjam
 import pytest
 from aiokafka import TopicPartition
 from aiokafka.errors import CorruptRecordException
@@ -25,6 +23,7 @@ from tests.helpers import bombs
 from tests.helpers.appetite import within_the_rule
 from tests.helpers.bombs import GZIP, LZ4, SNAPPY, ZSTD, varint
 
+CODECS = [0, GZIP, SNAPPY, LZ4, ZSTD]
 CONTROL = 0x20
 LIMIT = 1 << 20
 
@@ -46,10 +45,13 @@ def moved(raw: bytes, offset: int) -> bytes:
     return struct.pack(">q", offset) + raw[8:]
 
 
+def offsets(limits: BatchLimits, records: RawBatches, start: int = 0, topic: str = "reports") -> AllOffsets:
+    return AllOffsets(limits, TopicPartition(topic, 0), records, None, start, None, None, True, 0)
+
+
 def fetched(*raw: bytes, start: int = 0, topic: str = "t") -> tuple[list[tuple[int, int, Why | None, int]], int]:
     """First and last offset, why skipped, and epoch of everything that a fetch delivers; and where to fetch on."""
-    tp, records = TopicPartition(topic, 0), RawBatches(b"".join(raw))
-    found = AllOffsets(BatchLimits(LIMIT, "reports"), tp, records, None, start, None, None, True, 0)
+    found = offsets(BatchLimits(LIMIT, "reports"), RawBatches(b"".join(raw)), start, topic)
     delivered: list[EpochRecord] = list(found)
     return [
         (one.offset, one.last, one.why, one.leader_epoch)
@@ -109,7 +111,7 @@ def test_the_rest_of_a_fetch_that_decompresses_to_much_is_left_for_the_next_fetc
     assert fetched(*raw[end:], start=end)[1] == 6
 
 
-@pytest.mark.parametrize("codec", [0, bombs.GZIP, bombs.SNAPPY, bombs.LZ4, bombs.ZSTD])
+@pytest.mark.parametrize("codec", CODECS)
 def test_a_batch_of_too_many_headers_or_records_is_skipped_before_anything_is_made_of_it(codec: int) -> None:
     raw = [bombs.header_bomb(10_000, codec), moved(bombs.record_bomb(3000, codec), 1), batch(3001, 0)]
     assert fetched(*raw) == ([(0, 0, Why.TOO_LARGE, 0), (1, 3000, Why.TOO_LARGE, 0), (3001, 3001, None, 3)], 3002)
@@ -154,15 +156,6 @@ SIZES = [-1, 0, 1, 100, 70_000, 4 << 20]
 LIES = ("key", "value", "headers", "length", "attributes")
 LYING = [-(1 << 31), -2, -1, 0, 1, 1000, (1 << 31) - 1, 1 << 40]
 
-Compress = Callable[[bytes], bytes]
-ONE_PIECE: dict[int, Compress] = {
-    0: bytes,
-    GZIP: lambda data: gzip.compress(data, 1),
-    SNAPPY: lambda data: bytes(cramjam.snappy.compress_raw(data)),
-    LZ4: lambda data: bytes(cramjam.lz4.compress(data, level=1)),
-    ZSTD: lambda data: bytes(cramjam.zstd.compress(data, level=1)),
-}
-
 
 def record(random: Random, delta: int, headers: int, lie: str = "") -> bytes:
     """A record that is what it says, or lies about one of its sizes."""
@@ -183,7 +176,10 @@ def record(random: Random, delta: int, headers: int, lie: str = "") -> bytes:
 
 def in_pieces(random: Random, codec: int, data: bytes) -> tuple[str, bytes]:
     """Data as a codec has them: whole or in pieces, some of them empty, with something before, after or missing."""
-    one, way = ONE_PIECE[codec], random.choice(["whole"] * 4 + ["pieces", "empty", "cut", "more", "claims"])
+    one, way = (
+        partial(bombs.compressed, codec),
+        random.choice(["whole"] * 4 + ["pieces", "empty", "cut", "more", "claims"]),
+    )
     if way == "pieces":
         size = random.choice([1, 50, 65_536])
         if codec == SNAPPY:
@@ -208,7 +204,7 @@ def in_pieces(random: Random, codec: int, data: bytes) -> tuple[str, bytes]:
 
 def drawn(random: Random) -> tuple[str, bytes, int]:
     """What a batch is, the batch, and the distance of its last offset."""
-    codec, count, headers = random.choice(list(ONE_PIECE)), random.choice(COUNTS), random.choice(COUNTS)
+    codec, count, headers = random.choice(CODECS), random.choice(COUNTS), random.choice(COUNTS)
     lie = random.choice([""] * 7 + ["key", "value", "headers", "length", "attributes", "count", "codec"])
     first = record(random, 0, min(headers, CONTENTS // 4), lie if lie in LIES else "")
     if count > MANY:
@@ -229,9 +225,7 @@ def test_a_batch_of_any_structure_takes_memory_and_time_in_proportion_to_its_siz
     random = Random(seed)
     for _ in range(DRAWN // 2):
         what, raw, last = drawn(random)
-        fetched = AllOffsets(
-            LIMITS, TopicPartition("reports", 0), RawBatches(raw), None, 0, None, None, True, "read_uncommitted"
-        )
+        fetched = offsets(LIMITS, RawBatches(raw))
         reached = -1
         with within_the_rule(len(raw), what):
             for one in fetched:
@@ -247,7 +241,7 @@ def test_many_small_bombs_take_memory_and_time_in_proportion_to_their_size() -> 
     records, reached, fetches = RawBatches(many), 0, 0
     with within_the_rule(len(many), "small bombs"):
         while records.has_next():
-            fetched = AllOffsets(LIMITS, TopicPartition("reports", 0), records, None, reached, None, None, True, 0)
+            fetched = offsets(LIMITS, records, reached)
             assert all(isinstance(one, SkippedRecords) for one in fetched)
             reached, fetches = fetched.next_fetch_offset, fetches + 1
     assert reached == len(kinds)

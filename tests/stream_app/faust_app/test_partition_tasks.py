@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coro
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from faust.types import TP
@@ -133,13 +134,9 @@ def test_too_many_checks_without_progress_in_between_are_an_error(other: object)
         watchdog.check((7, 100))
 
 
-async def nothing() -> None:
-    pass
-
-
 async def fetched_while_paused() -> list[set[TP]]:
     """The partitions of each fetch of a consumer whose only partition is paused during the first one."""
-    app = FaustApp("small", {"broker": "kafka://127.0.0.1:1", "autodiscover": False}, nothing)
+    app = FaustApp("small", {"broker": "kafka://127.0.0.1:1", "autodiscover": False}, AsyncMock())
     consumer: Any = app.batch_consumer
     consumer._active_partitions = {REPORTS}
     fetches: list[Collection[TP]] = []

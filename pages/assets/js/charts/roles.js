@@ -58,6 +58,7 @@ export const amountView = (attribute) => meanView(attribute, {
   ],
 });
 
+// Flows of the chosen window, as a table of origins and destinations.
 export function flowsView(attribute) {
   return {
     see: "now", name: "Now",
@@ -74,7 +75,7 @@ export function flowsView(attribute) {
       const { rows } = table(), places = (at) => [...new Set(rows.map((row) => row[at]))].sort(), from = places(0), to = places(1);
       if (!rows.length) return box.replaceChildren();
       heat(box, rows.map((row) => {
-        const value = row[3] > 0 ? row[2] : null;
+        const value = isClear(row) ? row[2] : null;
         return { row: from.indexOf(row[0]), column: to.indexOf(row[1]), value, text: value == null ? "" : short(value), title: `${row[0]} to ${row[1]}: ${number(row[2])} (${number(row[3])} to ${number(row[4])})` };
       }), { rows: from, columns: to, columnTitle: "columns: to", rowTitle: "rows: from" }, `Flows of ${context.words.people}, ${windowName(context.survey, windowOf(context))}; the table has all numbers`);
     },
@@ -92,7 +93,7 @@ export function tripsView(attribute) {
     controls: windowControls,
     table: (context) => {
       const trips = tripsOf(context), { visitors } = windowOf(context) ?? {};
-      const places = trips ? [...new Set(attribute.values.flatMap((value) => endsOf(value) ?? []))] : [];
+      const places = trips ? [...new Set(attribute.values.flatMap((value) => flowEnds(value) ?? []))] : [];
       return {
         name: `${attribute.name} trips`,
         columns: [column("area", "area"), ...quantity("began", "from here"), ...quantity("ended", "to here")],
@@ -105,16 +106,19 @@ export function tripsView(attribute) {
   };
 }
 
-function endsOf(value) {
+export function flowEnds(value) {
   const ends = value.split(ARROW).map((end) => end.trim());
   return ends.length === 2 ? ends : null;
 }
 
-function flowRows(context, attribute) {
+// Whether a flow is more than its noise.
+export const isClear = ([, , , low]) => low > 0;
+
+export function flowRows(context, attribute) {
   const window = windowOf(context), part = partOf(window, attribute);
   if (!part?.values || !isKnown(window.visitors)) return [];
   return placesOf(part).map((place, at) => {
-    const ends = endsOf(attribute.values.at(place)), people = product(entry(part.values.share, at), window.visitors);
+    const ends = flowEnds(attribute.values.at(place)), people = product(entry(part.values.share, at), window.visitors);
     return ends ? [...ends, people.value, people.low, people.high] : null;
   }).filter(Boolean);
 }

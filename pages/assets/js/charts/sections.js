@@ -9,7 +9,7 @@ import { pairsView } from "./crosses.js";
 import { devicesView } from "./devices.js";
 import { forecastChart } from "./forecasts.js";
 import { integrityCard } from "./integrity.js";
-import { mapView } from "./map.js";
+import { flowsMapView, mapView } from "./map.js";
 import { amountView, dwellView, flowsView, tripsView } from "./roles.js";
 import { truthChart } from "./truth.js";
 import { busiestView, gapsView, nowView } from "./windows.js";
@@ -19,7 +19,7 @@ const kept = new Map();
 
 function attributeCard(attribute) {
   const now = { cross: pairsView, transition: flowsView }[attribute.role] ?? nowView;
-  const own = { area: [mapView, now, overTimeView, baselineView, busiestView], dwell: [now, dwellView, overTimeView, baselineView], amount: [now, amountView, overTimeView, baselineView], transition: [now, tripsView, overTimeView, baselineView] }[attribute.role] ?? [now, overTimeView, baselineView];
+  const own = { area: [mapView, now, overTimeView, baselineView, busiestView], dwell: [now, dwellView, overTimeView, baselineView], amount: [now, amountView, overTimeView, baselineView], transition: [now, flowsMapView, tripsView, overTimeView, baselineView] }[attribute.role] ?? [now, overTimeView, baselineView];
   return { id: `of-${attribute.name.replaceAll("*", "-by-")}`, title: () => capitalised(attribute.name), views: own.map((view) => view(attribute)) };
 }
 

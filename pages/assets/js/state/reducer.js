@@ -8,8 +8,8 @@ export function emptyState() {
 
 function emptySurvey(id) {
   return {
-    id, revision: 0, published: 0, about: null, live: null, status: null, integrity: new Map(),
-    periods: new Map(), histograms: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(), nowcasts: new Map(),
+    id, revision: 0, published: 0, about: null, live: null, status: null,
+    periods: new Map(), provisional: new Map(), forecast: null, unexpected: new Map(), nowcasts: new Map(),
   };
 }
 
@@ -27,12 +27,10 @@ export function apply(state, event) {
   if (kind !== "live" && kind !== "status") survey.published += 1;
   if (kind === "survey") survey.about = { ...record, attributes: record.attributes.map(named) };
   else if (kind === "mobility") survey.periods.set(record.period, record);
-  else if (kind === "histogram") takeHistogram(survey, record);
   else if (kind === "nowcast") survey.nowcasts.set(record.period, record);
   else if (kind === "forecast") takeForecast(survey, record);
   else if (kind === "live") takeLive(survey, record);
   else if (kind === "status") survey.status = record;
-  else if (kind === "integrity") survey.integrity.set(key, record);
   if (kind === "mobility") survey.provisional.delete(record.period);
   if (kind === "mobility" || kind === "nowcast") joinNowcasts(survey.periods.get(record.period), survey.nowcasts.get(record.period));
   return id;
@@ -44,19 +42,6 @@ function joinNowcasts(report, nowcasts) {
   for (const { attribute, nowcast } of nowcasts?.tables ?? []) {
     const part = window?.attributes?.find(({ name }) => name === attribute);
     if (part?.values) part.values.nowcast = { value: nowcast };
-  }
-}
-
-function isFinal(survey, period) {
-  return survey.periods.has(period) || survey.histograms.has(period);
-}
-
-function takeHistogram(survey, record) {
-  if (record.kind === "final") {
-    survey.histograms.set(record.period, record);
-    survey.provisional.delete(record.period);
-  } else if (!isFinal(survey, record.period)) {
-    survey.provisional.set(record.period, record);
   }
 }
 
@@ -76,6 +61,6 @@ function takeLive(survey, record) {
   survey.live = record;
   survey.provisional = new Map();
   for (const histogram of record.open) {
-    if (!isFinal(survey, histogram.period)) survey.provisional.set(histogram.period, histogram);
+    if (!survey.periods.has(histogram.period)) survey.provisional.set(histogram.period, histogram);
   }
 }

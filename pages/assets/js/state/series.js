@@ -9,8 +9,7 @@ import { noticeTimes, windowLabel } from "./words.js";
 export function periodsOf(survey) {
   if (survey.listed?.revision === survey.revision) return survey.listed.periods;
   const rows = new Map();
-  for (const histogram of survey.provisional.values()) rows.set(histogram.period, fromHistogram(histogram, "provisional"));
-  for (const histogram of survey.histograms.values()) rows.set(histogram.period, fromHistogram(histogram, "final"));
+  for (const histogram of survey.provisional.values()) rows.set(histogram.period, fromHistogram(histogram));
   for (const record of survey.periods.values()) {
     for (const window of record.windows) if (window.first === window.last) rows.set(window.first, window.row ??= fromWindow(window));
   }
@@ -28,7 +27,7 @@ function fromWindow(window) {
   };
 }
 
-function fromHistogram(histogram, state) {
+function fromHistogram(histogram) {
   const attribute = (part) => ({
     ...part,
     values: part.estimate && {
@@ -36,7 +35,7 @@ function fromHistogram(histogram, state) {
     },
   });
   return {
-    period: histogram.period, begin: histogram.begin, end: histogram.end, state, suppressed: histogram.suppressed ?? null, integrity: histogram.integrity ?? null,
+    period: histogram.period, begin: histogram.begin, end: histogram.end, state: "provisional", suppressed: histogram.suppressed ?? null, integrity: histogram.integrity ?? null,
     visitors: histogram.n == null ? UNKNOWN : exactly(histogram.n), fresh: UNKNOWN, returning: UNKNOWN, truth: null,
     attributes: new Map(histogram.attributes.map((part) => [part.name, attribute(part)])),
   };

@@ -10,22 +10,34 @@ paths under the matching of both that suits the attacker best. Most people stay 
 table names most positions: the figure means nothing without that line of luck.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from analytics.estimation import estimate, norm_sub
+from lab.attacks.coins import loss_figure
+from lab.attacks.reidentify import Table, own_respondent
 from lab.attacks.trials import Trials
+from lab.audit.report import Figure
 from protocols.arrays import Counts, Devices, Floats, Mask, Values, Whole
 from protocols.mechanisms import Flip, MatrixChannel, MatrixRound, SupportChannel
+from protocols.privacy import central_loss
 from protocols.question import Question
+from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey import Survey
 from stream_app.counting import Statistics
 from stream_app.finals import Final, NotCounted, Release
 
 GAPS = np.array([1, 2], dtype=np.uint16)  # that of the others, and that of the device that is alone
 TARGETS = 10  # of each pair of crowds
+SIZE = 100  # answers in a table: of ten times as many, coins would prove nothing
+CROWDS, FEWER, PERIODS = 2000, 200, 7  # fewer crowds where counting takes as long for 100 answers as for a million
+AREAS = 40  # crowds whose paths are looked for
+MOVES = 0.2  # the share of people who move from a period to the next
+DELTA = 0.01  # the chance beyond a loss that so many coins can see
 
 
 def memo_sent(question: Question) -> Question:
@@ -200,3 +212,81 @@ def positions_right(paths: Whole, truth: Whole) -> float:
 
     same = (paths[:, :, None] == truth[:, None, :]).sum(axis=0)
     return float(same[linear_sum_assignment(-same)].sum() / truth.size)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Tables of crowds with `size` answers each, of devices with the values of `people`."""
+
+    survey: Survey
+    people: Table
+    alpha: float
+    seed: int
+    size: int = SIZE
+
+    def run(self, keyring: Keyring, alpha: float) -> Iterator[Figure]:
+        """All attacks on the attribute about which tables tell most; `alpha` is for what coins prove."""
+        scheme = Scheme(self.survey.model_copy(update={"presence_epsilon": None}))  # noise on counts would hide more
+        asked = [q for q in scheme.questions if not (q.attribute.placed or q.axes)]
+        if not asked:
+            return
+        question = max(asked, key=lambda question: self.promise(scheme, question))
+        crowds = self.crowds(question, keyring)
+        coins = self._random(0).random((PERIODS + 1, crowds.number)) < 0.5
+        knows = f"tables of {self.size} answers, everybody else's memos; but for a chance of {DELTA:g}"
+        told, promise = coin_scores(crowds, coins[1:]).ravel(), self.promise(scheme, question)
+        target = f"{question.name} in tables"
+        yield loss_figure(target, knows, told, coins[1:].ravel(), promise, alpha, delta=DELTA, exact=False)
+        yield self._figure(question, "membership", PERIODS, *membership(crowds, self._values(crowds), PERIODS))
+        if self.survey.longitudinal:
+            both = differencing(crowds, coins[0], question), differencing(crowds, coins[0], memo_sent(question))
+            yield self._figure(question, "differencing: two periods, a device in the second alone", 2, *both)
+        if self.survey.horizon > 1 and self.survey.presence_epsilon is None:
+            both = alone_in_its_gap(crowds, coins[0], scheme)
+            yield self._figure(question, "a device that is alone in its gap", 1, *both)
+        for area in (question for question in asked if question.role == "area"):
+            luck, right, control = self.paths(self.crowds(area, keyring))
+            knows = f"paths of people, {MOVES:.0%} of whom move in a period"
+            yield self._figure(area, knows, PERIODS, right, control, luck.share)
+
+    def promise(self, scheme: Scheme, question: Question) -> float:
+        """The loss of one period's tables that coins can see: the central figure, or that of a report."""
+        found = central_loss(scheme, {question.name: [self.size]}, delta=DELTA)
+        return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
+
+    def crowds(self, question: Question, keyring: Keyring) -> Crowds:
+        respondent = own_respondent(self.survey, f"audit.readers.{question.name}", keyring)
+        number = FEWER if question.record.fresh else CROWDS
+        return Crowds(respondent, question, self.size, number)
+
+    def paths(self, crowds: Crowds) -> tuple[Trials, Trials, Trials]:
+        """Positions that are right if no table is seen, from the published tables, and from exact ones."""
+        random, truth = self._random(2), [self._values(crowds)]
+        for _ in range(PERIODS - 1):
+            goes = random.random(len(truth[0])) < MOVES
+            truth.append(np.where(goes, random.permutation(truth[0]), truth[-1]))
+        tables = [crowds.tables(period, crowds.devices, values) for period, values in enumerate(truth)]
+        shares, found = norm_sub(estimate(tables, self.size, crowds.question.channel).value), []
+        for place in range(AREAS):
+            own = np.array(truth)[:, place * self.size : (place + 1) * self.size]
+            exact = np.array([np.bincount(row, minlength=crowds.question.k) for row in own])
+            stays = np.tile(whole_people(exact.mean(axis=0), self.size), (PERIODS, 1))
+            seen = np.array([whole_people(row, self.size) for row in shares[:, place]])
+            found.append([positions_right(recovered(people), own) for people in (stays, seen, exact)])
+        luck, told, control = (Trials(float(right), AREAS) for right in np.sum(found, axis=0))
+        return luck, told, control
+
+    def _values(self, crowds: Crowds) -> Whole:
+        """Of everybody in all crowds, like those of the people."""
+        return self._random(1).choice(np.asarray(self.people[crowds.question.name]), len(crowds.devices))
+
+    def _random(self, purpose: int) -> np.random.Generator:
+        return np.random.default_rng([self.seed, 41, purpose])
+
+    def _figure(
+        self, question: Question, knows: str, periods: int, told: Trials, control: Trials, luck: float | None = 0.5
+    ) -> Figure:
+        facts = {"attack": "read", "target": question.name, "knows": f"{knows}; tables of {self.size} answers"}
+        return told.figure(
+            self.alpha, reports=periods, luck=luck, histogram=luck, best=control.share, exact=False, **facts
+        )

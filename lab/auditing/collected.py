@@ -8,23 +8,26 @@ hash.
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 
-from analytics.integrity import MEANINGS, AttributeIntegrity, Integrity
+from analytics.integrity import ALPHA, MEANINGS, AttributeIntegrity, Integrity
+from hearsay.reports.files import chosen, open_results
+from hearsay.terminal.console import Step
 from lab.audit.closed.forging import moved
 from lab.audit.computed import cheapest
-from lab.audit.report import Figure, Finding, plain
-from protocols.arrays import Floats, Whole
+from lab.audit.report import AuditReport, Figure, Finding, PeriodIntegrity, plain
+from protocols.arrays import Whole
+from protocols.errors import ResultsError
 from protocols.privacy import evidence, hidden_bits, trait_values
-from protocols.scheme import Scheme
+from protocols.scheme import PRESENCE_ONLY, Scheme
+from views.results import Histogram
 
 CODES = {"flow": "forged-returners", "jump": "changed"}
 FEW = 100  # candidates below which a crowd is small
 WORST = 0.05  # the share of reports that have the fewest candidates
 
-Reports = tuple[str, int, Whole, Whole]  # of a crowd in a period: its name, the period, gaps, and reports with each
 Candidates = Mapping[str, list[tuple[int, int]]]  # by crowd: candidates, and how many reports have so many; ascending
 
 
@@ -33,24 +36,25 @@ def divided(scheme: Scheme) -> bool:
     return scheme.discloses and not scheme.takes_turns
 
 
-def crowds(scheme: Scheme) -> list[str]:
-    """The attributes that have a crowd of their own; the first one stands for all if there is one crowd."""
-    return [question.name for question in (scheme.questions if divided(scheme) else scheme.questions[:1])]
+def followed(scheme: Scheme, periods: Sequence[Histogram]) -> Candidates:
+    """Among how many reports the one before is, of every report with a gap below the horizon.
 
-
-def candidates(scheme: Scheme, reports: Iterable[Reports]) -> Candidates:
-    """Among how many reports the one before is, of every report with a gap below the horizon."""
-    visits, there, followed = scheme.survey.visits, Counter[tuple[str, int]](), Counter[tuple[str, int, int]]()
-    for name, period, gaps, counts in reports:
-        there[name, period] += int(counts.sum())
-        for gap, count in zip(gaps.tolist(), counts.tolist(), strict=True):
-            followed[name, period, gap] += count
-    found: dict[str, Counter[int]] = {}
-    for (name, period, gap), count in followed.items():
-        if count > 0 and (before := visits.previous(gap, period)):
-            among = max(1, sum(there[name, earlier] for earlier in before) // trait_values(scheme.question(name)))
-            found.setdefault(name, Counter())[among] += count
-    return {name: sorted(found[name].items()) for name in crowds(scheme) if name in found}
+    If there is one crowd, the first attribute stands for all.
+    """
+    visits, found = scheme.survey.visits, dict[str, list[tuple[int, int]]]()
+    known = {histogram.period: counted(histogram) for histogram in periods}
+    for question in scheme.questions if divided(scheme) else scheme.questions[:1]:
+        name = question.name
+        there = {period: int(counts[name][1].sum()) for period, counts in known.items() if name in counts}
+        among = Counter[int]()
+        for period in there:
+            for gap, count in zip(*(column.tolist() for column in known[period][name]), strict=True):
+                if count > 0 and (before := visits.previous(gap, period)):
+                    size = sum(there.get(earlier, 0) for earlier in before) // trait_values(question)
+                    among[max(1, size)] += count
+        if among:
+            found[name] = sorted(among.items())
+    return found
 
 
 def gap_figures(scheme: Scheme, found: Candidates) -> Iterator[Figure]:
@@ -75,20 +79,39 @@ def gap_findings(found: Candidates) -> Iterator[Finding]:
             yield Finding(code="small-crowd", text=text)
 
 
-@dataclass(frozen=True, eq=False)
-class Collected:
-    """What was published about one period."""
+def audit_collected(
+    data: Path | None, kafka: str | None, survey: str | None, fail_above: str, step: Step
+) -> AuditReport:
+    """What the published counts of a survey say, in a data directory or on a Kafka cluster."""
+    with open_results(survey, data, kafka) as (results, root):
+        scheme = Scheme(chosen(results, survey))
+        step(0, 1, "reading histograms")
+        periods = results.histograms(scheme.survey.id)
+    if not periods:
+        raise ResultsError(
+            f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
+        )
+    judged = [(histogram.period, histogram.integrity) for histogram in periods if histogram.integrity is not None]
+    return AuditReport.of(
+        scheme,
+        collected_figures(scheme, periods),
+        collected_findings(scheme, periods),
+        fail_above,
+        contradictions(judged),
+        crowd=max(1, *(reports_in(scheme, histogram) for histogram in periods)),
+        attacker="best",
+        alpha=ALPHA,
+        seed=0,
+        source=str(root) if kafka is None else kafka,
+        periods=len(periods),
+        integrity=tuple(PeriodIntegrity(period=period, integrity=integrity) for period, integrity in judged),
+    )
 
-    period: int
-    reports: Mapping[str, tuple[Whole, Whole]]  # by attribute: gaps, and reports with each
-    shares: Mapping[str, tuple[Floats, Floats]] = field(default_factory=dict)  # by attribute: ends of 95 % intervals
-    integrity: Integrity | None = None
 
-
-def collected_figures(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Figure]:
+def collected_figures(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Figure]:
     """How few reports one may be among; and how far forged reports could have moved a share without being noticed."""
     yield from gap_figures(scheme, followed(scheme, periods))
-    judged = [collected.integrity for collected in periods if collected.integrity is not None]
+    judged = [histogram.integrity for histogram in periods if histogram.integrity is not None]
     for question in scheme.questions:
         found = judged[-1].attribute(question.name) if judged else None
         share = None if found is None else unnoticed(found)
@@ -105,7 +128,7 @@ def unnoticed(found: AttributeIntegrity) -> float | None:
     return check.smallest
 
 
-def collected_findings(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+def collected_findings(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:
     """Claims that the data contradict, and crowds that are small."""
     if (noise := scheme.presence) is not None:
         text = (
@@ -114,34 +137,34 @@ def collected_findings(scheme: Scheme, periods: Sequence[Collected]) -> Iterator
             "estimates, and whether devices are honest is not judged."
         )
         yield Finding(code="noised-counts", text=text)
-    for collected in periods:
-        if collected.integrity is not None:
-            for name, check in collected.integrity.alarms:
-                where = f"period {collected.period}" + (f", {name}" if name else "")
+    for histogram in periods:
+        if histogram.integrity is not None:
+            for name, check in histogram.integrity.alarms:
+                where = f"period {histogram.period}" + (f", {name}" if name else "")
                 yield Finding(code=CODES.get(check, "contradicted"), text=f"{where}: {MEANINGS[check]}.")
     yield from gap_findings(followed(scheme, periods))
     yield from _crowd(scheme, periods)
     yield from _priors(scheme, periods)
 
 
-def followed(scheme: Scheme, periods: Sequence[Collected]) -> Candidates:
-    """Among how many reports the one before is, of every report."""
-    known = ((name, one) for one in periods for name in crowds(scheme) if name in one.reports)
-    return candidates(scheme, ((name, one.period, *one.reports[name]) for name, one in known))
+def counted(histogram: Histogram) -> dict[str, tuple[Whole, Whole]]:
+    """Gaps, and reports with each: of attributes, and of reports that answer nothing."""
+    known = {attribute.name: attribute.statistics for attribute in histogram.attributes}
+    known[PRESENCE_ONLY] = histogram.presence_only
+    return {name: (counts.gaps, counts.n.clip(0)) for name, counts in known.items() if counts is not None}
 
 
-def contradictions(periods: Sequence[Collected]) -> tuple[str, ...]:
+def contradictions(judged: Iterable[tuple[int, Integrity]]) -> tuple[str, ...]:
     """A sentence for each period that honest devices cannot have made."""
-    judged = [(collected.period, collected.integrity) for collected in periods]
-    found = [(period, one) for period, one in judged if one is not None and one.verdict == "contradicted"]
+    found = [(period, one) for period, one in judged if one.verdict == "contradicted"]
     checks = {period: sorted({check for _, check in one.alarms} - {"jump"}) for period, one in found}
     return tuple(f"period {period} does not fit honest devices: {', '.join(names)}" for period, names in checks.items())
 
 
-def _crowd(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+def _crowd(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:
     """Whether those who report hide a device as well as the declared number of devices would."""
     declared = scheme.survey.devices
-    sizes = [reports_in(scheme, collected) for collected in periods]
+    sizes = [reports_in(scheme, histogram) for histogram in periods]
     if declared is None or not sizes:
         return
     crowd = int(np.median(sizes))
@@ -156,19 +179,20 @@ def _crowd(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
             yield Finding(code="crowd-below-claim", text=text)
 
 
-def reports_in(scheme: Scheme, collected: Collected) -> int:
+def reports_in(scheme: Scheme, histogram: Histogram) -> int:
     """All reports of a period, as far as they are published."""
-    return sum(int(collected.reports[kind][1].sum()) for kind in scheme.kinds if kind in collected.reports)
+    return sum(int(reports.sum()) for kind, (_, reports) in counted(histogram).items() if kind in scheme.kinds)
 
 
-def _priors(scheme: Scheme, periods: Sequence[Collected]) -> Iterator[Finding]:
+def _priors(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:
     """Priors from which fakes are drawn, against what was estimated: the further off, the better fakes are told apart.
 
     A prior is off if it is outside the intervals of most periods; of those that are right, one in twenty is.
     """
     for question in scheme.questions:
-        prior = question.attribute.prior
-        seen = [collected.shares[question.name] for collected in periods if question.name in collected.shares]
+        prior, name = question.attribute.prior, question.name
+        shares = [one for histogram in periods for one in histogram.attributes if one.name == name]
+        seen = [(one.low, one.high) for one in shares if one.low is not None and one.high is not None]
         if prior is None or not question.faked or not seen:
             continue
         declared = np.array([prior[value] for value in question.attribute.values])

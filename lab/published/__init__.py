@@ -1,1 +1,0 @@
-"""Attacks on published tables: what readers of counts reach."""
