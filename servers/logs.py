@@ -10,6 +10,8 @@ import structlog
 from servers.printable import printable
 
 LIBRARIES = ("aiokafka", "faust", "mode", "aiohttp", "kafka", "asyncio")
+NOTICES = ("protocols.arrays.compiling",)
+"""What the command line shows as plain lines: in a log that a program reads, they are lines of JSON as all others."""
 REPEAT_SECONDS = 5.0
 """While the broker is unavailable, libraries log that thousands of times a minute; one line in this time is passed."""
 
@@ -74,3 +76,6 @@ def configure_logs(level: str = "INFO") -> None:
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)
+    if not sys.stderr.isatty() and logging.getLogger().isEnabledFor(logging.INFO):
+        for notices in map(logging.getLogger, NOTICES):
+            notices.handlers, notices.propagate = [], True

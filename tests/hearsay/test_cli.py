@@ -108,6 +108,8 @@ def test_a_defect_has_its_own_exit_code_and_colours_of_our_own_stay(capsys: pyte
     assert "\x1b[31mstop" in file.getvalue()
 
 
+TELEMETRY = re.sub(r"^(central|devices):.*\n", "", example_text("telemetry"), flags=re.MULTILINE)
+"""Without what readers of results learn, which takes seconds to compute."""
 HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
 
 
@@ -115,14 +117,14 @@ HEAVY = {"numba", "scipy", "pyarrow", "kafka", "faust", "redis"}
     ("words", "heavy"),
     [
         (["--help"], HEAVY | {"numpy", "yaml", "pydantic"}),
-        (["plan", "{survey}"], HEAVY - {"scipy"}),  # which calibrates alternatives that have no closed form
+        (["plan", "{survey}"], HEAVY),
         (["run", "{survey}", "--devices=50", "--periods=1", "--data={data}"], {"kafka", "faust", "pyarrow.compute"}),
     ],
     ids=["--help", "plan", "run"],
 )
 def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: set[str], tmp_path: Path) -> None:
     survey = tmp_path / "survey.yaml"
-    survey.write_text(example_text("telemetry"))
+    survey.write_text(TELEMETRY)
     given = [word.format(survey=survey, data=tmp_path / "data") for word in words]
     called = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "hearsay", *given],
@@ -138,7 +140,7 @@ def test_what_needs_no_heavy_library_does_not_load_one(words: list[str], heavy: 
 
 def test_a_damaged_log_is_said_on_standard_error(tmp_path: Path) -> None:
     survey = tmp_path / "survey.yaml"
-    survey.write_text(example_text("telemetry"))
+    survey.write_text(TELEMETRY)
     words = "run", str(survey), "--devices=50", "--periods=1", f"--data={tmp_path / 'data'}"
     assert hearsay(*words).returncode == 0
     path = next((tmp_path / "data").rglob("0.log"))
@@ -293,21 +295,36 @@ def test_json_has_the_same_data_in_harmless_characters(capsys: pytest.CaptureFix
     assert not UNSAFE.search(shown)
 
 
+@pytest.fixture
+def _loggers_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    for logger in logging.getLogger(), logging.getLogger("protocols.arrays.compiling"):
+        monkeypatch.setattr(logger, "handlers", logger.handlers[:])
+        monkeypatch.setattr(logger, "level", logger.level)
+        monkeypatch.setattr(logger, "propagate", logger.propagate)
+
+
+@pytest.mark.usefixtures("_loggers_are_kept")
 def test_a_log_on_a_terminal_is_harmless_too(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = io.StringIO()
     monkeypatch.setattr(terminal, "isatty", lambda: True)
     monkeypatch.setattr(sys, "stderr", terminal)
-    root = logging.getLogger()
-    kept, level = root.handlers[:], root.level
-    try:
-        configure_logs()
-        logging.getLogger("hearsay").warning("%s", HOSTILE)
-    finally:
-        root.handlers[:] = kept
-        root.setLevel(level)
+    configure_logs()
+    logging.getLogger("hearsay").warning("%s", HOSTILE)
     shown = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())  # colours of our own
     assert "before?]0;title??[2J" in shown
     assert not UNSAFE.search(shown)
+
+
+@pytest.mark.usefixtures("_loggers_are_kept")
+def test_every_line_of_a_log_that_a_program_reads_is_json_also_of_a_first_compilation(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    file = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", file)
+    configure_logs()
+    logging.getLogger("hearsay").info("counting")
+    logging.getLogger("protocols.arrays.compiling").info("compiling, once")
+    assert [json.loads(line)["event"] for line in file.getvalue().splitlines()] == ["counting", "compiling, once"]
 
 
 @pytest.fixture
