@@ -55,6 +55,17 @@ class AttributeEntries:
         A memo is created from the cell that has its tag. If no cell has it, two devices share a name of 8 bytes and the
         commit is the other one's: this device reports its own cell.
         """
+        layout, held = self._question.mechanism.encoding.memo, self._state.held(self._question.name)
+        known, memos = held.find(devices, tags)
+        if known.any():
+            self._state.epochs.verify()  # a store that has lost them must get them back
+        if len(rest := np.flatnonzero(~known)):
+            counting, memos[rest] = self._stored(devices[rest], cells[rest], tags[rest])
+            held.add(devices[rest], counting, memos[rest])
+        return layout.from_bytes(memos)
+
+    def _stored(self, devices: Devices, cells: Values, tags: Words) -> Entries:
+        """The same from the store, with the tags of what it has."""
         layout, placed = self._question.mechanism.encoding.memo, Placed.of(self._tables.sealer.pseudonyms(devices))
         devices, cells, tags = devices[placed.order], cells[placed.order], tags[placed.order]
 
@@ -70,7 +81,8 @@ class AttributeEntries:
             return proposed, plain ^ self._pads(own, proposed)
 
         tags[missing], sealed[missing] = memos.create(self._state.epochs, placed.part(missing), make)
-        return placed.restored(layout.from_bytes(sealed ^ self._pads(devices, tags)))
+        back = placed.restored(np.arange(len(tags)))
+        return tags[back], (sealed ^ self._pads(devices, tags))[back]
 
     def _cells_of(self, devices: Devices, tags: Words, cells: Values) -> Values:
         """The cells that have these tags; the given one where none has. Tries the given cells first."""

@@ -19,6 +19,7 @@ import numpy as np
 from memo_store.connection.epochs import Call, Epochs, script
 from memo_store.connection.layout import SHARDS, shard_key, shard_slices
 from memo_store.connection.link import Command
+from memo_store.tables.first_rows import FirstRows
 from protocols.arrays import Mask, Words
 from protocols.errors import StoreError
 
@@ -37,15 +38,11 @@ class PeriodCommits:
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._names = np.empty(0, dtype=np.uint64)  # ascending
-        self._sealed = np.empty(0, dtype=np.uint64)  # the first commit of each
+        self._first = FirstRows(np.empty(0, dtype=np.uint64))  # sealed
 
     def known(self, names: Words) -> tuple[Mask, Words]:
         """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
-        if not len(self._names):
-            return np.zeros(len(names), dtype=np.bool_), np.zeros(len(names), dtype=np.uint64)
-        rows = np.searchsorted(self._names, names)
-        return self._names.take(rows, mode="clip") == names, self._sealed.take(rows, mode="clip")
+        return self._first.find(names)
 
     def read_on(self, names: Words) -> bool:
         """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
@@ -68,7 +65,7 @@ class PeriodCommits:
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
-        names, sealed = self._names, self._sealed
+        names, sealed = self._first.names, self._first.rows
         while not self._append(names, sealed):
             pass
 
@@ -88,10 +85,7 @@ class PeriodCommits:
         for call, text in zip(calls, texts, strict=True):
             self._read[call.shard] += len(text)
         learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-        new = learned[~self.known(learned[:, 0])[0]]
-        names, first = np.unique(new[:, 0], return_index=True)
-        rows = np.searchsorted(self._names, names)
-        self._names, self._sealed = np.insert(self._names, rows, names), np.insert(self._sealed, rows, new[first, 1])
+        self._first.add(learned[:, 0], learned[:, 1])
         return not any(unread)
 
 
