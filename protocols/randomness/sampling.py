@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from hearsay_device.draws import SLOTS, bytes_of_bits, cuts, whole_numbers
+from hearsay_device.draws import Table as DeviceTable
 from protocols.arrays.aliases import Column, Floats, Mask, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.randomness.keystream import Draws
@@ -35,21 +36,12 @@ class Table:
     """
 
     def __init__(self, *distributions: Probabilities) -> None:
-        weights = [whole_numbers(list(probabilities)) for probabilities in distributions]
-        totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
-        owned = [
-            np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
-        ]
-        self.symbols = len(weights[0])
-        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
-        self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
-        kept, left_over = [], []
-        for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
-            self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
-            kept.append(np.bincount(self._slots[kind, : self.filled], minlength=self.symbols))
-            left = zip(each, kept[kind].tolist(), strict=True)
-            left_over.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
-        self._owned, self._cuts = np.stack(kept), np.stack(left_over)
+        table = DeviceTable(*map(list, distributions))
+        self._owned, self._cuts = np.array(table.slots), np.array(table.cuts, dtype=np.uint64)
+        self.filled, self.symbols = table.filled, self._owned.shape[1]
+        self._slots: Column = np.zeros((len(self._owned), SLOTS), dtype=smallest_unsigned(self.symbols))
+        for slots, owned in zip(self._slots, self._owned, strict=True):
+            slots[: self.filled] = np.repeat(np.arange(self.symbols), owned)
 
     @property
     def integers(self) -> Words:
