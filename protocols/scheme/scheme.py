@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from hearsay_device.draws import bits_of, hashed
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.record import Use
+from protocols.mechanisms.encodings import table_of
 from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise, presence_noise
@@ -40,9 +40,9 @@ class Scheme:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self._choosing = Choosing(survey)
+        self.choosing = Choosing(survey)
         try:
-            self.questions = self._choosing.chosen()
+            self.questions = self.choosing.chosen()
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
         self._places = {question.name: place for place, question in enumerate(self.questions)}
@@ -84,7 +84,7 @@ class Scheme:
     def sampled(self, order: Sequence[int]) -> Table:
         """By which devices draw their question: evenly, or by the survey's shares. Questions are in this order."""
         shares = self.survey.shares
-        return uniform(len(order)) if shares is None else Table([shares[place] for place in order])
+        return uniform(len(order)) if shares is None else table_of(tuple(shares[place] for place in order))
 
     @cached_property
     def by_id(self) -> list[int]:
@@ -117,7 +117,7 @@ class Scheme:
     @property
     def discloses(self) -> bool:
         """Whether a report answers only the sampled attribute."""
-        return self._choosing.discloses
+        return self.choosing.discloses
 
     @property
     def takes_turns(self) -> bool:
@@ -151,11 +151,6 @@ class Scheme:
         answers = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
         return f"answers {answers}" + (", or none of them" if self.takes_turns else "")
 
-    @property
-    def use(self) -> Use:
-        """How the survey's solution and budgets use mechanisms."""
-        return self._choosing.use
-
     @cached_property
     def guarantees(self) -> Guarantees:
         """What these questions reveal."""
@@ -183,10 +178,6 @@ class Scheme:
 
     def question(self, name: str) -> Question:
         return self.questions[self._places[name] if name in self._places else self.survey.index(name)]
-
-    def alternatives(self, question: Question) -> dict[str, Question]:
-        """This attribute with every mechanism that it could use, the others as they are; itself included."""
-        return self._choosing.alternatives(self.questions, self.survey.index(question.name))
 
     def _refuse_linking_crosses(self) -> None:
         """A cross has many values, so its answers may link; a survey that declares its crowd must not ask it then."""
