@@ -308,16 +308,10 @@ class Survey(Strict):
     @property
     def declared_terms(self) -> dict[str, Any]:
         """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
-        shown: Any = {
-            "title": True,
-            "description": True,
-            "contact": True,
-            "forecast": True,
-            "nowcast": True,
-            "areas": True,
-            "signature": True,
-            "attributes": {"__all__": {"groups", "role", "quantiles", "correction", "areas"}},
-        }
+        shown: Any = dict.fromkeys(
+            ("title", "description", "contact", "forecast", "nowcast", "areas", "signature"), True
+        )
+        shown["attributes"] = {"__all__": {"groups", "role", "quantiles", "correction", "areas"}}
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         for attribute in terms["attributes"]:
             if "grid" in attribute:  # the names of its cells follow from it
