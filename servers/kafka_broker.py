@@ -12,6 +12,7 @@ import socket
 import tempfile
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from string import Template
 from xml.etree import ElementTree
@@ -74,17 +75,11 @@ class KafkaBroker(ServerProcess):
         return [*command, "kafka.Kafka", str(self.properties)]
 
     def answers(self) -> bool:
-        try:
+        with suppress(OSError, KafkaError):
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            admin = attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)
-        except (OSError, KafkaError):
-            return False
-        try:
-            return bool(admin.describe_cluster()["brokers"])
-        except KafkaError:
-            return False
-        finally:
-            admin.close()
+            with closing(attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)) as admin:
+                return bool(admin.describe_cluster()["brokers"])
+        return False
 
     def _configure(self) -> None:
         template = Template((DEPLOY / "server.properties").read_text())

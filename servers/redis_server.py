@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -175,12 +175,9 @@ class RedisServer(ServerProcess):
 
     def answers(self) -> bool:
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
-        try:
+        with closing(client), suppress(redis.RedisError):  # no socket yet, or still loading its file
             return bool(client.ping())
-        except redis.RedisError:  # no socket yet, or still loading its file
-            return False
-        finally:
-            client.close()
+        return False
 
     def stop(self) -> None:
         """Stop it, and remove its socket."""
@@ -199,33 +196,27 @@ def local(directory: Path) -> Iterator[RedisServer]:
     running is used as it is, and stopped at the end.
     """
     server = RedisServer(directory)
-    private_directory(server.directory)
-    with _owned(server.directory):
-        try:
-            yield server.ensure()
-        except HearsayError:  # of a client that lost its connection, or of a start that failed
-            if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
-                raise
-            raise ServerError(
-                f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
-                "free disk space, then run the same command again: it resumes",
-            ) from None
-        finally:
-            server.stop()
-
-
-@contextmanager
-def _owned(directory: Path) -> Iterator[None]:
     try:
-        owner = lock_directory(directory)
+        owner = lock_directory(private_directory(server.directory))
     except BlockingIOError:
         raise ServerError(
-            f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
+            f"another process is using the Redis in {server.directory}",
+            "wait until it ends, or choose another directory",
         ) from None
     try:
-        yield
+        yield server.ensure()
+    except HearsayError:  # of a client that lost its connection, or of a start that failed
+        if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
+            raise
+        raise ServerError(
+            f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
+            "free disk space, then run the same command again: it resumes",
+        ) from None
     finally:
-        os.close(owner)
+        try:
+            server.stop()
+        finally:
+            os.close(owner)
 
 
 def _make_private(directory: Path) -> None:
