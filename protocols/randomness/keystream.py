@@ -17,7 +17,6 @@ so a device computed alone and the same device computed among a million give the
 """
 
 import hmac
-import secrets
 from dataclasses import dataclass, field, replace
 from math import gcd
 
@@ -66,11 +65,6 @@ class Keyring:
             )
         self._secret = bytes(secret)
         self._keys: dict[tuple[str, ...], bytes] = {}
-
-    @classmethod
-    def generate(cls) -> "Keyring":
-        """A new secret from the operating system."""
-        return cls(secrets.token_bytes(32))
 
     def __repr__(self) -> str:
         return "Keyring(…)"

@@ -97,7 +97,7 @@ def eight_bits(q: float, p: float | None = None) -> Table:
 
 def row_cuts(matrix: Floats) -> Words:
     """Of one distribution per input symbol: where [0, 2^64) is cut for each."""
-    return np.stack([_cuts(whole_numbers(row)) for row in matrix])
+    return np.array([cuts(whole_numbers(row)) for row in matrix], dtype=np.uint64)
 
 
 def invert(cuts: Words, rows: Whole, words: Words) -> Column:
@@ -134,7 +134,3 @@ def below(count: int, words: Words) -> Whole:
     half, factor = np.uint64(32), np.uint64(count)
     low = (words & np.uint64(0xFFFFFFFF)) * factor >> half
     return (((words >> half) * factor + low) >> half).astype(np.int64)
-
-
-def _cuts(weights: Sequence[int]) -> Words:
-    return np.array(cuts(weights), dtype=np.uint64)

@@ -16,7 +16,6 @@ from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, No
 from protocols.survey.calendar import (
     DAY,
     HOUR,
-    MAX_PERIOD,
     Calendar,
     TimeZone,
     Unit,
@@ -32,8 +31,6 @@ from protocols.survey.names import Duration, Strict, Text, format_duration
 from protocols.survey.sets import check_set, padded
 from protocols.survey.thresholds import check_thresholds, thresholds
 from protocols.survey.visits import Visits, visits_of
-
-__all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
 
@@ -353,7 +350,7 @@ class Survey(Strict):
 
     def period_of(self, moment: datetime) -> int:
         """The period a moment belongs to; negative before the start."""
-        return self.calendar.period_of(moment)
+        return self.calendar.of(micros(moment))
 
     def attribute(self, name: str) -> Attribute:
         """An attribute or a cross, by name."""

@@ -37,7 +37,6 @@ class GapVisits:
     """How a single report writes it: unsigned, big-endian."""
 
     def __init__(self, horizon: int) -> None:
-        self.horizon = horizon
         self.cells: Whole = np.arange(1, horizon + 1)
         """All numbers that can occur, ascending."""
         self.reach = horizon
@@ -49,16 +48,16 @@ class GapVisits:
         >>> GapVisits(7).of(np.array([4, NEVER, 1]), 5).tolist()
         [1, 7, 4]
         """
-        gaps = np.where(last == NEVER, self.horizon, np.clip(period - last, 1, self.horizon))
+        gaps = np.where(last == NEVER, self.reach, np.clip(period - last, 1, self.reach))
         return gaps.astype(np.uint16)
 
     def good(self, numbers: Column, period: int) -> Mask:
         """Which of these numbers a report of this period can have."""
-        return np.asarray((numbers >= 1) & (numbers <= self.horizon))
+        return np.asarray((numbers >= 1) & (numbers <= self.reach))
 
     def previous(self, number: int, period: int) -> range:
         """The periods in one of which a device reported last that reports this number; none if that is not known."""
-        return range(period - number, period - number + 1) if number < self.horizon else range(0)
+        return range(period - number, period - number + 1) if number < self.reach else range(0)
 
     def read(self, raw: bytes | Bytes) -> Column:
         """The numbers of single reports, as they were written."""

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from protocols.arrays.aliases import Column
+from protocols.wire.content import MAX_ROWS
 
 MOST_FIELDS = 8  # of a table that are read
 MOST_TEXT = 1024  # bytes of a text: many fields may refer to the same one, of which each reading is a copy
@@ -120,10 +121,10 @@ class Head:
     end: int  # of the body, in the record
 
 
-def read_head(data: bytes, max_rows: int) -> Head:
+def read_head(data: bytes) -> Head:
     """The head of the one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
     body = _message_end(data, _message_end(data, 0))
-    head = _read_head(data[:body], max_rows)
+    head = _read_head(data[:body])
     if head.end > len(data) or data[head.end :] not in (b"", END):
         raise Broken("the record does not end where its batch does")
     return head
@@ -147,7 +148,7 @@ def _message_end(data: bytes, start: int) -> int:
 
 
 @lru_cache(maxsize=256)  # frames often have the same size
-def _read_head(data: bytes, max_rows: int) -> Head:
+def _read_head(data: bytes) -> Head:
     schema_end = _message_end(data, 0)
     metadata, columns = _read_schema(data[8:schema_end])
     message, batch = _open(data[schema_end + 8 :], RECORD_BATCH)
@@ -157,8 +158,8 @@ def _read_head(data: bytes, max_rows: int) -> Head:
     lengths, buffers = batch.numbers(1, 2, MAX_COLUMNS), batch.numbers(2, 2, 2 * MAX_COLUMNS)
     if length < 0:
         raise Broken("a body of less than nothing")
-    if not 0 < rows <= max_rows:
-        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
+    if not 0 < rows <= MAX_ROWS:
+        raise Broken(f"{rows} rows; 1 to {MAX_ROWS} are taken")
     if lengths != (rows, 0) * len(columns):
         raise Broken("columns of different lengths, or with nulls")
     if len(buffers) != 4 * len(columns):

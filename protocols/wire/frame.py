@@ -104,7 +104,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     if len(data) > MAX_RECORD_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
-        head = read_head(data, MAX_ROWS)
+        head = read_head(data)
         header = ReportHeader.read(head.metadata)
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
