@@ -131,6 +131,11 @@ class RedisServer(ServerProcess):
         options: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(directory)
+        self.socket = self.directory / "redis.sock"
+        """The unix socket: in the directory, or in a short one under /tmp when the path would be too long."""
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
+            digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
+            self.socket = Path("/tmp") / f"hearsay-{os.getuid()}-{digest}" / "redis.sock"  # noqa: S108  (see _make_private)
         self.port = port
         self.options = {
             "appendonly": "yes",
@@ -140,15 +145,6 @@ class RedisServer(ServerProcess):
             **(options or {}),
         }
         self._executable = executable
-
-    @property
-    def socket(self) -> Path:
-        """The unix socket: in the directory, or in a short one under /tmp when the path would be too long."""
-        path = self.directory / "redis.sock"
-        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
-            return path
-        digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
-        return Path("/tmp") / f"hearsay-{os.getuid()}-{digest}" / "redis.sock"  # noqa: S108  (see _make_private)
 
     @property
     def url(self) -> str:

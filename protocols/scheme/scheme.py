@@ -45,7 +45,27 @@ class Scheme:
             self.questions = self.choosing.chosen()
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
-        self._places = {question.name: place for place, question in enumerate(self.questions)}
+        self.discloses = self.choosing.discloses
+        """Whether a report answers only the sampled attribute."""
+        self.sampling = survey.solution != "spl" and len(survey.attributes) > 1
+        """Whether each device answers truthfully about one attribute only, drawn once for life."""
+        self.takes_turns = survey.one_in > 1
+        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
+        self.last_period = survey.calendar.last
+        """The last period that there is."""
+        names = [question.name for question in self.questions]
+        self.kinds = (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
+        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
+
+        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
+        take turns, reports that answer nothing are a kind of their own.
+        """
+        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
+        self.forms = frozenset([*answers, *([()] if self.takes_turns else [])])
+        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
+        self.answer_bytes = {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
+        """How many bytes an answer to each attribute has, in the survey's order."""
+        self._places = {name: place for place, name in enumerate(names)}
         self._refuse_linking_crosses()
 
     @cached_property
@@ -75,11 +95,6 @@ class Scheme:
         It is in each report, so that a report made under other terms is refused, and all draws derive from it.
         """
         return sha256(self.terms).hexdigest()[:32]
-
-    @property
-    def sampling(self) -> bool:
-        """Whether each device answers truthfully about one attribute only, drawn once for life."""
-        return self.survey.solution != "spl" and len(self.survey.attributes) > 1
 
     def sampled(self, order: Sequence[int]) -> Table:
         """By which devices draw their question: evenly, or by the survey's shares. Questions are in this order."""
@@ -114,36 +129,9 @@ class Scheme:
         written = [bits_of(share) for share in shares] or [""] * len(self.questions)
         return sorted(f"{question.id} {share}" for question, share in zip(self.questions, written, strict=True))
 
-    @property
-    def discloses(self) -> bool:
-        """Whether a report answers only the sampled attribute."""
-        return self.choosing.discloses
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
-        return self.survey.one_in > 1
-
     def answering_share(self, question: Question) -> float:
         """The share of all reports that answer a question."""
         return float(question.drawn / self.survey.one_in)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
-
-        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
-        take turns, reports that answer nothing are a kind of their own.
-        """
-        names = [question.name for question in self.questions]
-        return (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
-
-    @cached_property
-    def forms(self) -> frozenset[tuple[str, ...]]:
-        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
-        names = [question.name for question in self.questions]
-        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
-        return frozenset([*answers, *([()] if self.takes_turns else [])])
 
     @property
     def forms_in_words(self) -> str:
@@ -161,16 +149,6 @@ class Scheme:
         """The noise on what is published about presence; None where it is exact."""
         epsilon, cells = self.survey.presence_epsilon, len(self.survey.visits.cells)
         return None if epsilon is None else presence_noise(epsilon, cells, self.questions, self.discloses)
-
-    @cached_property
-    def answer_bytes(self) -> dict[str, int]:
-        """How many bytes an answer to each attribute has, in the survey's order."""
-        return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
-
-    @cached_property
-    def last_period(self) -> int:
-        """The last period that there is."""
-        return self.survey.calendar.last
 
     def place(self, question: Question) -> int:
         """The place of a question among all of them."""
