@@ -64,16 +64,13 @@ class Keyring:
                 f"a secret of {len(secret)} bytes is too short", f"use at least {MIN_SECRET}, better 32 random bytes"
             )
         self._secret = bytes(secret)
-        self._keys: dict[tuple[str, ...], bytes] = {}
 
     def __repr__(self) -> str:
         return "Keyring(…)"
 
     def key(self, purpose: tuple[str, ...]) -> bytes:
         """The 32-byte key of one purpose."""
-        if purpose not in self._keys:
-            self._keys[purpose] = hmac.digest(self._secret, parts(*purpose), "sha256")
-        return self._keys[purpose]
+        return hmac.digest(self._secret, parts(*purpose), "sha256")
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> "Draws":
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""

@@ -8,7 +8,6 @@ import pytest
 from hearsay.running import stack
 from protocols.errors import ServerError
 from servers import kafka_broker
-from servers.kafka_broker import KafkaBroker
 from servers.processes import lock_within
 
 SHORT = 0.3
@@ -60,7 +59,7 @@ def test_a_java_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("JAVA_HOME", str(program(tmp_path / "java", "java")))
     monkeypatch.setattr(kafka_broker, "FORMAT_SECONDS", SHORT)
     monkeypatch.setattr(kafka_broker, "kafka_jars", lambda: tmp_path)
-    broker = KafkaBroker(tmp_path / "kafka")
+    broker = kafka_broker.KafkaBroker(tmp_path / "kafka")
     with pytest.raises(ServerError, match=r"Kafka, which prepares .*, did not end"):
         broker.start()
     assert not broker.running
