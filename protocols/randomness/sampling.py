@@ -37,16 +37,13 @@ class Table:
 
     def __init__(self, *distributions: Probabilities) -> None:
         table = DeviceTable(*map(list, distributions))
-        self._owned, self._cuts = np.array(table.slots), np.array(table.cuts, dtype=np.uint64)
-        self.filled, self.symbols = table.filled, self._owned.shape[1]
-        self._slots: Column = np.zeros((len(self._owned), SLOTS), dtype=smallest_unsigned(self.symbols))
-        for slots, owned in zip(self._slots, self._owned, strict=True):
-            slots[: self.filled] = np.repeat(np.arange(self.symbols), owned)
-
-    @property
-    def integers(self) -> Words:
+        owned, self._cuts = (np.array(part, dtype=np.uint64) for part in (table.slots, table.cuts))
+        self.integers = np.concatenate([owned, self._cuts], axis=1)
         """What symbols are drawn with, a row for each distribution: the slots each symbol owns, then the cuts."""
-        return np.concatenate([self._owned.astype(np.uint64), self._cuts], axis=1)
+        self.filled, self.symbols = table.filled, owned.shape[1]
+        self._slots: Column = np.zeros((len(owned), SLOTS), dtype=smallest_unsigned(self.symbols))
+        for slots, counts in zip(self._slots, table.slots, strict=True):
+            slots[: self.filled] = np.repeat(np.arange(self.symbols), counts)
 
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None, spare: int = 0) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.

@@ -63,6 +63,9 @@ class Scheme:
         answers = [(name,) for name in names] if self.discloses else [tuple(names)]
         self.forms = frozenset([*answers, *([()] if self.takes_turns else [])])
         """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
+        which = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
+        self.forms_in_words = f"answers {which}" + (", or none of them" if self.takes_turns else "")
+        """The same for people: what a report of this survey does."""
         self.answer_bytes = {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
         """How many bytes an answer to each attribute has, in the survey's order."""
         self._places = {name: place for place, name in enumerate(names)}
@@ -132,12 +135,6 @@ class Scheme:
     def answering_share(self, question: Question) -> float:
         """The share of all reports that answer a question."""
         return float(question.drawn / self.survey.one_in)
-
-    @property
-    def forms_in_words(self) -> str:
-        """The same for people: what a report of this survey does."""
-        answers = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
-        return f"answers {answers}" + (", or none of them" if self.takes_turns else "")
 
     @cached_property
     def guarantees(self) -> Guarantees:
