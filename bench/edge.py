@@ -93,7 +93,7 @@ def edge(kafka: KafkaSettings, redis_url: str, directory: Path, survey: str) -> 
         f"{{id: {survey}, start: {START.isoformat()}, period: 1d, clock: source, eps_inf: 2, eps_1: 1, "
         "attributes: [{name: area, range: {last: 15}}]}"
     )
-    people = Respondent(Scheme(parse_survey(text)), Keyring.generate())
+    people = Respondent(Scheme(parse_survey(text)), Keyring(bytes(32)))
     events = EventsTopic(kafka, EVENTS, json_object, "utf-8", timedelta(days=1))
     with MemoStore(redis_url) as store, closing(KafkaSink(kafka, "bench.reports")) as sink:
         memos, workspace = store.survey(people), directory / survey

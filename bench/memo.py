@@ -43,7 +43,7 @@ def survey(id: str, k: int) -> Respondent:
         f"{{id: {id}, start: 2026-01-01T00:00:00Z, period: 1d, clock: source, eps_inf: 2, eps_1: 1, "
         f"attributes: [{{name: area, range: {{last: {k - 1}}}}}]}}"
     )
-    return Respondent(Scheme(parse_survey(text)), Keyring.generate())
+    return Respondent(Scheme(parse_survey(text)), Keyring(bytes(32)))
 
 
 class Bare:

@@ -13,7 +13,6 @@ from protocols.randomness import Keyring
 from servers.private_files import (
     append_private,
     create_private,
-    keyring_in,
     private_directory,
     secret_in,
     write_private,
@@ -125,7 +124,7 @@ class DataDirectory:
         key = private_directory(self.root) / "fleet.key"
         if not key.exists():
             self.new_store_mark.touch(mode=0o600)
-        return keyring_in(key)
+        return Keyring(secret_in(key))
 
     def clock_key(self) -> bytes:
         """The operator's key, which signs clock records."""

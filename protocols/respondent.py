@@ -9,7 +9,6 @@ Round 1 is drawn in the question's own order of values: cells and memos are in t
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
 
 import numpy as np
 
@@ -18,7 +17,7 @@ from protocols.mechanisms.encodings import Direct, table_of
 from protocols.mechanisms.rounds import Flip
 from protocols.question import Question
 from protocols.randomness.keystream import Draws, Keyring
-from protocols.randomness.sampling import Table, below, uniform
+from protocols.randomness.sampling import below, uniform
 from protocols.scheme import Scheme
 from protocols.survey.sets import NOTHING, with_paddings
 
@@ -40,12 +39,9 @@ class Respondent:
 
     def sampled(self, devices: Devices) -> Column:
         """The question each device was given for life (its place); only where the solution samples."""
-        drawn = self._samples.sample(self.keyring.draws(("sampled", self.scheme.sampled_id), devices))
+        draws = self.keyring.draws(("sampled", self.scheme.sampled_id), devices)
+        drawn = self.scheme.sampled(self.scheme.by_id).sample(draws)
         return np.array(self.scheme.by_id, dtype=drawn.dtype)[drawn]
-
-    @cached_property
-    def _samples(self) -> Table:
-        return self.scheme.sampled(self.scheme.by_id)
 
     def places(self, devices: Devices) -> Column:
         """At which place of every `one_in` periods each device answers: 0 to one_in - 1, drawn once for life."""

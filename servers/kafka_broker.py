@@ -1,23 +1,36 @@
-"""A real Kafka broker on this machine, without containers: one combined KRaft node."""
+"""A real Kafka broker on this machine, without containers: one combined KRaft node.
 
+Its program files are fetched once by Maven from deploy/kafka/pom.xml, kept in a cache, and shared by every broker.
+"""
+
+import hashlib
+import os
 import re
 import secrets
+import shutil
 import socket
+import tempfile
 from base64 import urlsafe_b64encode
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from pathlib import Path
 from string import Template
+from xml.etree import ElementTree
 
 from kafka import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from protocols.errors import ServerError
 from servers.kafka_clients import attempted
-from servers.kafka_jars import DEPLOY, java, kafka_jars
 from servers.ports import free_port, is_free
-from servers.private_files import UMASK, write_private
-from servers.processes import ServerProcess, run_within
+from servers.private_files import UMASK, private_directory, write_private
+from servers.processes import ServerProcess, lock_within, run_within
 
+DEPLOY = Path(__file__).parent.parent / "deploy" / "kafka"
+"""In the repository and in an installed package alike."""
+POM = DEPLOY / "pom.xml"
+FETCH_SECONDS = 900.0
+"""How long Maven may take: 43 MB over a slow line."""
 HEAP = "512m"
 SHORT_LIVED = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
 """For a Java that ends soon: to compile and to collect well would cost more than it saves."""
@@ -30,26 +43,19 @@ class KafkaBroker(ServerProcess):
     """A broker with its data, settings, log and pid file in `directory`.
 
     Its port is chosen once and recorded in the directory, so that a restarted broker has the same address.
-    `settings` are added to server.properties and win over the template's. Brokers of one cluster are given its id;
-    one alone makes its own.
+    `settings` are added to server.properties and win over the template's. Brokers of one cluster are given the same
+    `cluster_id`; one alone makes its own.
     """
 
     name = "kafka"
 
-    def __init__(
-        self,
-        directory: Path,
-        *,
-        port: int | None = None,
-        settings: Mapping[str, str] | None = None,
-        cluster_id: str | None = None,
-    ) -> None:
+    def __init__(self, directory: Path, *, port: int | None = None, settings: Mapping[str, str] | None = None) -> None:
         super().__init__(directory)
         self.properties = self.directory / "server.properties"
         self.data = self.directory / "data"
         self.port = port or self._recorded_port() or free_port()
         self.settings = dict(settings or {})
-        self._cluster_id = cluster_id or new_cluster_id()
+        self.cluster_id = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
 
     @property
     def bootstrap(self) -> str:
@@ -69,17 +75,11 @@ class KafkaBroker(ServerProcess):
         return [*command, "kafka.Kafka", str(self.properties)]
 
     def answers(self) -> bool:
-        try:
+        with suppress(OSError, KafkaError):
             socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
-            admin = attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)
-        except (OSError, KafkaError):
-            return False
-        try:
-            return bool(admin.describe_cluster()["brokers"])
-        except KafkaError:
-            return False
-        finally:
-            admin.close()
+            with closing(attempted(KafkaAdminClient, ANSWER_SECONDS, bootstrap_servers=self.bootstrap)) as admin:
+                return bool(admin.describe_cluster()["brokers"])
+        return False
 
     def _configure(self) -> None:
         template = Template((DEPLOY / "server.properties").read_text())
@@ -89,7 +89,7 @@ class KafkaBroker(ServerProcess):
         write_private(self.properties, ours + extra)
 
     def _format(self, java_command: list[str]) -> None:
-        named = f"--cluster-id={self._cluster_id}"  # one argument, because an id may begin with a dash
+        named = f"--cluster-id={self.cluster_id}"  # one argument, because an id may begin with a dash
         tool = ["kafka.tools.StorageTool", "format", "--ignore-formatted", named, "-c", str(self.properties)]
         advice = "Kafka 4 needs Java 17 or later and a directory it may write to"
         command = [java_command[0], *SHORT_LIVED, *java_command[1:], *tool]
@@ -105,6 +105,70 @@ class KafkaBroker(ServerProcess):
         return int(match[1]) if match else None
 
 
-def new_cluster_id() -> str:
-    """An id as Kafka takes it."""
-    return urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
+def java() -> Path:
+    """The Java to run: that of JAVA_HOME, else the one on PATH."""
+    return _program(
+        "java", "JAVA_HOME", "Java", "install a Java 17 runtime (Debian: apt-get install default-jre-headless)"
+    )
+
+
+def maven() -> Path:
+    """The Maven that fetches Kafka the first time."""
+    return _program("mvn", "MAVEN_HOME", "Maven", "install Maven (Debian: apt-get install maven)")
+
+
+def kafka_version() -> str:
+    """The version of Kafka that the pom names."""
+    version = ElementTree.parse(POM).getroot().findtext("{http://maven.apache.org/POM/4.0.0}version")
+    assert version is not None, f"{POM} has no version"
+    return version
+
+
+def cache_directory() -> Path:
+    """Where fetched files are kept: HEARSAY_CACHE, else a directory in the user's cache."""
+    users = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return Path(os.environ.get("HEARSAY_CACHE") or users / "hearsay")
+
+
+def jars_directory() -> Path:
+    """Where the jars of this pom are kept, once fetched."""
+    return cache_directory() / f"kafka-{kafka_version()}-{hashlib.sha256(POM.read_bytes()).hexdigest()[:8]}"
+
+
+def kafka_jars() -> Path:
+    """The directory with Kafka's jars, fetched (43 MB) if it is not there yet."""
+    return cached(jars_directory(), _fetch, "another process that fetches Kafka")
+
+
+def cached(directory: Path, make: Callable[[Path], None], maker: str) -> Path:
+    """A directory of the cache, which `make` fills if there is none.
+
+    Several processes may ask at once: one makes it, the others wait. It appears complete or not at all.
+    """
+    if not directory.is_dir():
+        private_directory(directory.parent)
+        with (directory.parent / f"{directory.name}.lock").open("w") as lock:
+            lock_within(FETCH_SECONDS, lock, maker, "wait for it, or end it, and run the same command again")
+            if not directory.is_dir():
+                with tempfile.TemporaryDirectory(dir=directory.parent) as scratch:
+                    made = Path(scratch) / "made"
+                    make(made)
+                    made.rename(directory)
+    return directory
+
+
+def _fetch(into: Path) -> None:
+    goal = "dependency:copy-dependencies"
+    command = [str(maven()), "-q", "-B", "-f", str(POM), goal, "-DincludeScope=runtime", f"-DoutputDirectory={into}"]
+    advice = "Maven must reach its repositories once: check the network and Maven's settings"
+    done = run_within(FETCH_SECONDS, command, f"Maven, which fetches Kafka {kafka_version()},", advice)
+    if done.returncode != 0 or not any(into.glob("kafka-clients-*.jar")):
+        shown = (done.stdout + done.stderr).strip()[-1500:]
+        raise ServerError(f"Maven could not fetch Kafka {kafka_version()}:\n{shown}", advice)
+
+
+def _program(name: str, home: str, title: str, hint: str) -> Path:
+    found = shutil.which(name, path=f"{os.environ[home]}/bin" if home in os.environ else None) or shutil.which(name)
+    if found is None:
+        raise ServerError(f"{title} is not installed", hint)
+    return Path(found)

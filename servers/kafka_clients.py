@@ -12,7 +12,7 @@ makes the client's event loop itself, and closes it.
 import logging
 import selectors
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from threading import Timer
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -67,11 +67,8 @@ def connected(
     If it is refused, NotAllowed is raised, with the `right` that its requests need.
     """
     try:
-        opened_client = opened(client, settings, seconds, **options)
-        try:
+        with closing(opened(client, settings, seconds, **options)) as opened_client:
             yield opened_client
-        finally:
-            opened_client.close()
     except KafkaError as error:
         raise failure(settings, error, right, what) from error
 

@@ -17,7 +17,7 @@ from tempfile import mkstemp
 from typing import IO, Any
 
 from protocols.errors import SettingsError
-from protocols.randomness import MIN_SECRET, Keyring
+from protocols.randomness import MIN_SECRET
 
 UMASK = 0o077
 """The umask under which servers are started, so that what they write is private too."""
@@ -121,11 +121,6 @@ def read_limited(path: Path, most: int = NOTE_BYTES) -> bytes:
     if len(data) > most:
         raise OSError(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
     return data
-
-
-def keyring_in(path: Path) -> Keyring:
-    """The keyring whose secret is in a file; made if there is none."""
-    return Keyring(secret_in(path))
 
 
 def secret_in(path: Path) -> bytes:

@@ -108,30 +108,30 @@ class ServerProcess(ABC):
         `running` takes a shared lock, so that two processes that check at once do not take each other for a server.
         """
         descriptor = os.open(self.pid_file, os.O_RDWR | os.O_CREAT, 0o600)
-        try:
+        locked: int | None = None
+        with suppress(BlockingIOError):
             fcntl.flock(descriptor, how | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            yield None
-            return
+            locked = descriptor
         try:
-            yield descriptor
+            yield locked
         finally:
             os.close(descriptor)
 
     @contextmanager
     def _lock_to_start(self) -> Iterator[int]:
-        """The lock, once it is free: waits for a child that a killed server may have left, still writing."""
+        """The lock, once it is free: waits for a child that a killed server may have left, still writing.
+
+        Such a child answers nobody. A server that answers keeps its lock.
+        """
         deadline = time.monotonic() + END_SECONDS
         while True:
             with self._lock(fcntl.LOCK_EX) as locked:
                 if locked is not None:
                     yield locked
                     return
-            pid = self._recorded_pid()
-            if (self.running and _exists(pid)) or time.monotonic() > deadline:
+            if self.answers() or time.monotonic() > deadline:
                 raise ServerError(
-                    f"{self.name} is already running in {self.directory} as process {pid}",
+                    f"{self.name} is already running in {self.directory} as process {self._recorded_pid()}",
                     "stop that one first, or choose another directory",
                 )
             time.sleep(POLL_SECONDS)
@@ -186,22 +186,6 @@ class ServerProcess(ABC):
             with suppress(ChildProcessError):  # not our child, so not ours to reap
                 os.waitpid(signalled, 0)
         return True
-
-
-def _exists(pid: int | None) -> bool:
-    """Whether a process with this id exists (and is not merely waiting to be reaped by us)."""
-    if pid is None:
-        return False
-    with suppress(ChildProcessError):
-        if os.waitpid(pid, os.WNOHANG) != (0, 0):
-            return False
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        pass
-    return True
 
 
 def run_within(

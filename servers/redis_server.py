@@ -13,7 +13,7 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -131,6 +131,11 @@ class RedisServer(ServerProcess):
         options: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(directory)
+        self.socket = self.directory / "redis.sock"
+        """The unix socket: in the directory, or in a short one under /tmp when the path would be too long."""
+        if len(os.fsencode(self.socket)) > SOCKET_PATH_BYTES:
+            digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
+            self.socket = Path("/tmp") / f"hearsay-{os.getuid()}-{digest}" / "redis.sock"  # noqa: S108  (see _make_private)
         self.port = port
         self.options = {
             "appendonly": "yes",
@@ -140,15 +145,6 @@ class RedisServer(ServerProcess):
             **(options or {}),
         }
         self._executable = executable
-
-    @property
-    def socket(self) -> Path:
-        """The unix socket: in the directory, or in a short one under /tmp when the path would be too long."""
-        path = self.directory / "redis.sock"
-        if len(os.fsencode(path)) <= SOCKET_PATH_BYTES:
-            return path
-        digest = hashlib.sha256(os.fsencode(self.directory)).hexdigest()[:16]
-        return Path("/tmp") / f"hearsay-{os.getuid()}-{digest}" / "redis.sock"  # noqa: S108  (see _make_private)
 
     @property
     def url(self) -> str:
@@ -175,12 +171,9 @@ class RedisServer(ServerProcess):
 
     def answers(self) -> bool:
         client = redis.Redis(unix_socket_path=str(self.socket), socket_timeout=5, retry=Retry(NoBackoff(), 0))
-        try:
+        with closing(client), suppress(redis.RedisError):  # no socket yet, or still loading its file
             return bool(client.ping())
-        except redis.RedisError:  # no socket yet, or still loading its file
-            return False
-        finally:
-            client.close()
+        return False
 
     def stop(self) -> None:
         """Stop it, and remove its socket."""
@@ -199,33 +192,27 @@ def local(directory: Path) -> Iterator[RedisServer]:
     running is used as it is, and stopped at the end.
     """
     server = RedisServer(directory)
-    private_directory(server.directory)
-    with _owned(server.directory):
-        try:
-            yield server.ensure()
-        except HearsayError:  # of a client that lost its connection, or of a start that failed
-            if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
-                raise
-            raise ServerError(
-                f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
-                "free disk space, then run the same command again: it resumes",
-            ) from None
-        finally:
-            server.stop()
-
-
-@contextmanager
-def _owned(directory: Path) -> Iterator[None]:
     try:
-        owner = lock_directory(directory)
+        owner = lock_directory(private_directory(server.directory))
     except BlockingIOError:
         raise ServerError(
-            f"another process is using the Redis in {directory}", "wait until it ends, or choose another directory"
+            f"another process is using the Redis in {server.directory}",
+            "wait until it ends, or choose another directory",
         ) from None
     try:
-        yield
+        yield server.ensure()
+    except HearsayError:  # of a client that lost its connection, or of a start that failed
+        if not any(words in server.tail(4) for words in ("AOF write error", "No space left on device")):
+            raise
+        raise ServerError(
+            f"the Redis in {server.directory} could not write and ended: the disk is full, or a quota is used up",
+            "free disk space, then run the same command again: it resumes",
+        ) from None
     finally:
-        os.close(owner)
+        try:
+            server.stop()
+        finally:
+            os.close(owner)
 
 
 def _make_private(directory: Path) -> None:

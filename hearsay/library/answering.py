@@ -6,6 +6,7 @@ that a retry sends the same bytes; these devices forget everything with the proc
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
+from secrets import token_bytes
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ class Fleet:
                 "use hearsay.run, or leave memo_cap out",
             )
         self._scheme = Scheme(survey)
-        self._respondent = Respondent(self._scheme, Keyring.generate() if secret is None else Keyring(secret))
+        self._respondent = Respondent(self._scheme, Keyring(token_bytes(32) if secret is None else secret))
         self._last = np.full(devices, NEVER, dtype=np.int64)
 
     def report(self, period: int, values: Mapping[str, ArrayLike], devices: ArrayLike | None = None) -> list[bytes]:

@@ -9,8 +9,7 @@ from hearsay.data_directory import DataDirectory
 from hearsay.terminal.console import Step, no_step
 from memo_store.store import MemoStore
 from protocols.errors import ServerError
-from servers.kafka_broker import KafkaBroker
-from servers.kafka_jars import java, kafka_jars
+from servers.kafka_broker import KafkaBroker, java, kafka_jars
 from servers.private_files import open_private, private_directory, write_private
 from servers.processes import ServerProcess, lock_within
 from servers.redis_server import RedisServer

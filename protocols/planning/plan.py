@@ -182,11 +182,9 @@ def _attribute(scheme: Scheme, question: Question, devices: int, error: float, a
     mechanism, channel = question.mechanism, question.channel
     affine = channel if isinstance(channel, SupportChannel) else None
     placed = isinstance(channel, PlanarChannel)
-    rivals = {
-        label: rival.variance
-        for label, rival in ({} if placed or not alternatives else scheme.alternatives(question)).items()
-        if isinstance(rival.channel, SupportChannel)
-    }
+    choosing, place = scheme.choosing, scheme.place(question)
+    others = {} if placed or not alternatives else choosing.alternatives(scheme.questions, place)
+    rivals = {label: rival.variance for label, rival in others.items() if isinstance(rival.channel, SupportChannel)}
     return AttributePlan(
         name=question.name,
         values=question.items.k,
@@ -223,7 +221,7 @@ def _why(scheme: Scheme, question: Question, rivals: dict[str, float]) -> str:
     if smaller == question.label:
         return f"chosen by {asked}: the smallest variance of all"
     considered = {
-        label: rivals[label] for label in rivals if RECORDS[label].may_be_chosen(asked, scheme.use, question.k)
+        label: rivals[label] for label in rivals if RECORDS[label].may_be_chosen(asked, scheme.choosing.use, question.k)
     }
     smallest = min(considered, key=lambda label: considered[label])
     if smallest == question.label:

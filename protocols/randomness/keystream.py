@@ -17,7 +17,6 @@ so a device computed alone and the same device computed among a million give the
 """
 
 import hmac
-import secrets
 from dataclasses import dataclass, field, replace
 from math import gcd
 
@@ -65,21 +64,13 @@ class Keyring:
                 f"a secret of {len(secret)} bytes is too short", f"use at least {MIN_SECRET}, better 32 random bytes"
             )
         self._secret = bytes(secret)
-        self._keys: dict[tuple[str, ...], bytes] = {}
-
-    @classmethod
-    def generate(cls) -> "Keyring":
-        """A new secret from the operating system."""
-        return cls(secrets.token_bytes(32))
 
     def __repr__(self) -> str:
         return "Keyring(…)"
 
     def key(self, purpose: tuple[str, ...]) -> bytes:
         """The 32-byte key of one purpose."""
-        if purpose not in self._keys:
-            self._keys[purpose] = hmac.digest(self._secret, parts(*purpose), "sha256")
-        return self._keys[purpose]
+        return hmac.digest(self._secret, parts(*purpose), "sha256")
 
     def draws(self, purpose: tuple[str, ...], devices: Devices, tweak: int | Whole = 0) -> "Draws":
         """The draws of one purpose for these devices, each at its tweak (a period, or one cell per device)."""

@@ -13,6 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from hearsay_device.draws import SLOTS, bytes_of_bits, cuts, whole_numbers
+from hearsay_device.draws import Table as DeviceTable
 from protocols.arrays.aliases import Column, Floats, Mask, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.randomness.keystream import Draws
@@ -35,26 +36,14 @@ class Table:
     """
 
     def __init__(self, *distributions: Probabilities) -> None:
-        weights = [whole_numbers(list(probabilities)) for probabilities in distributions]
-        totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
-        owned = [
-            np.array([weight * SLOTS // total for weight in each]) for each, total in zip(weights, totals, strict=True)
-        ]
-        self.symbols = len(weights[0])
-        self.filled = min(int(each.sum()) for each in owned)  # the same for all, so that it does not depend on the kind
-        self._slots: Column = np.zeros((len(weights), SLOTS), dtype=smallest_unsigned(self.symbols))
-        kept, left_over = [], []
-        for kind, (each, total) in enumerate(zip(weights, totals, strict=True)):
-            self._slots[kind, : self.filled] = np.repeat(np.arange(self.symbols), owned[kind])[: self.filled]
-            kept.append(np.bincount(self._slots[kind, : self.filled], minlength=self.symbols))
-            left = zip(each, kept[kind].tolist(), strict=True)
-            left_over.append(_cuts([weight * SLOTS - own * total for weight, own in left]))
-        self._owned, self._cuts = np.stack(kept), np.stack(left_over)
-
-    @property
-    def integers(self) -> Words:
+        table = DeviceTable(*map(list, distributions))
+        owned, self._cuts = (np.array(part, dtype=np.uint64) for part in (table.slots, table.cuts))
+        self.integers = np.concatenate([owned, self._cuts], axis=1)
         """What symbols are drawn with, a row for each distribution: the slots each symbol owns, then the cuts."""
-        return np.concatenate([self._owned.astype(np.uint64), self._cuts], axis=1)
+        self.filled, self.symbols = table.filled, owned.shape[1]
+        self._slots: Column = np.zeros((len(owned), SLOTS), dtype=smallest_unsigned(self.symbols))
+        for slots, counts in zip(self._slots, table.slots, strict=True):
+            slots[: self.filled] = np.repeat(np.arange(self.symbols), counts)
 
     def sample(self, draws: Draws, count: int | None = None, exempt: Exempt | None = None, spare: int = 0) -> Column:
         """A symbol for each row of `draws`, or a row of `count` symbols, of the first distribution.
@@ -105,7 +94,7 @@ def eight_bits(q: float, p: float | None = None) -> Table:
 
 def row_cuts(matrix: Floats) -> Words:
     """Of one distribution per input symbol: where [0, 2^64) is cut for each."""
-    return np.stack([_cuts(whole_numbers(row)) for row in matrix])
+    return np.array([cuts(whole_numbers(row)) for row in matrix], dtype=np.uint64)
 
 
 def invert(cuts: Words, rows: Whole, words: Words) -> Column:
@@ -142,7 +131,3 @@ def below(count: int, words: Words) -> Whole:
     half, factor = np.uint64(32), np.uint64(count)
     low = (words & np.uint64(0xFFFFFFFF)) * factor >> half
     return (((words >> half) * factor + low) >> half).astype(np.int64)
-
-
-def _cuts(weights: Sequence[int]) -> Words:
-    return np.array(cuts(weights), dtype=np.uint64)

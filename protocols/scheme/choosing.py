@@ -3,7 +3,6 @@
 from contextlib import suppress
 from dataclasses import replace
 from fractions import Fraction
-from functools import cached_property
 from math import log
 from typing import NoReturn
 
@@ -39,6 +38,18 @@ class Choosing:
         self._survey = survey
         self._asked = survey.asked
         self._true: dict[tuple[int, str], Question] = {}
+        self.discloses = survey.solution == "smp" and len(survey.attributes) > 1
+        """Whether a report answers only the sampled question."""
+        shares, count = survey.shares, len(self._asked)
+        self._drawn = (Fraction(1, count if self.discloses else 1),) * count
+        """The chance that a report answers each question: certain, where it answers all."""
+        if shares is not None:
+            self._drawn = tuple(Fraction(share) / sum(map(Fraction, shares)) for share in shares)
+        self._hides = survey.solution in ("rs+fd", "rs+rfd")
+        self._auto = any(attribute.mechanism == AUTO for attribute in self._asked)
+        """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
+        self._crowd = survey.devices if self._auto else None
+        """The number of devices among which `auto` must hide one, if it is declared."""
 
     @property
     def use(self) -> Use:
@@ -49,11 +60,6 @@ class Choosing:
         if not survey.longitudinal:
             return "one-shot"
         return "memo only" if survey.sends_memo else "two rounds"
-
-    @property
-    def discloses(self) -> bool:
-        """Whether a report answers only the sampled question."""
-        return self._survey.solution == "smp" and len(self._survey.attributes) > 1
 
     def chosen(self) -> tuple[Question, ...]:
         """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
@@ -106,16 +112,6 @@ class Choosing:
         if self.use == "rs+rfd" and self._auto:
             shown = max(shown, round(len(questions) * attribute_guess(questions, same=False), 9))
         return linking, shown, sum(question.variance for question in questions)
-
-    @property
-    def _auto(self) -> bool:
-        """Whether `auto` chooses for any attribute; the literature's choosers go by the error alone."""
-        return any(attribute.mechanism == AUTO for attribute in self._asked)
-
-    @property
-    def _crowd(self) -> int | None:
-        """The number of devices among which `auto` must hide one, if it is declared."""
-        return self._survey.devices if self._auto else None
 
     def _ask(self, records: Records) -> tuple[Question, ...]:
         """All attributes, with these mechanisms."""
@@ -223,18 +219,6 @@ class Choosing:
         mechanism = build(fakes.one_round if budget.one is None else fakes.two_rounds, attribute.k, budget)
         fake = None if fakes.kind == "zero" else _distribution(attribute)
         return Question(attribute, mechanism, record, budget, 1 / len(self._survey.attributes), fake)
-
-    @cached_property
-    def _drawn(self) -> tuple[Fraction, ...]:
-        """The chance that a report answers each question: certain, where it answers all."""
-        shares, count = self._survey.shares, len(self._asked)
-        if shares is not None:
-            return tuple(Fraction(share) / sum(map(Fraction, shares)) for share in shares)
-        return (Fraction(1, count if self.discloses else 1),) * count
-
-    @property
-    def _hides(self) -> bool:
-        return self.use in ("rs+fd", "rs+rfd")
 
     @property
     def _declared(self) -> Budgets:

@@ -14,7 +14,7 @@ from hashlib import sha256
 
 from hearsay_device.draws import bits_of, hashed
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.record import Use
+from protocols.mechanisms.encodings import table_of
 from protocols.privacy.crowd import evidence, hidden_bits
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise, presence_noise
@@ -40,12 +40,35 @@ class Scheme:
 
     def __init__(self, survey: Survey) -> None:
         self.survey = survey
-        self._choosing = Choosing(survey)
+        self.choosing = Choosing(survey)
         try:
-            self.questions = self._choosing.chosen()
+            self.questions = self.choosing.chosen()
         except InfeasibleError as error:
             raise SurveyError(f"survey {survey.id!r}: {error.message}", error.hint) from None
-        self._places = {question.name: place for place, question in enumerate(self.questions)}
+        self.discloses = self.choosing.discloses
+        """Whether a report answers only the sampled attribute."""
+        self.sampling = survey.solution != "spl" and len(survey.attributes) > 1
+        """Whether each device answers truthfully about one attribute only, drawn once for life."""
+        self.takes_turns = survey.one_in > 1
+        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
+        self.last_period = survey.calendar.last
+        """The last period that there is."""
+        names = [question.name for question in self.questions]
+        self.kinds = (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
+        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
+
+        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
+        take turns, reports that answer nothing are a kind of their own.
+        """
+        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
+        self.forms = frozenset([*answers, *([()] if self.takes_turns else [])])
+        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
+        which = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
+        self.forms_in_words = f"answers {which}" + (", or none of them" if self.takes_turns else "")
+        """The same for people: what a report of this survey does."""
+        self.answer_bytes = {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
+        """How many bytes an answer to each attribute has, in the survey's order."""
+        self._places = {name: place for place, name in enumerate(names)}
         self._refuse_linking_crosses()
 
     @cached_property
@@ -76,15 +99,10 @@ class Scheme:
         """
         return sha256(self.terms).hexdigest()[:32]
 
-    @property
-    def sampling(self) -> bool:
-        """Whether each device answers truthfully about one attribute only, drawn once for life."""
-        return self.survey.solution != "spl" and len(self.survey.attributes) > 1
-
     def sampled(self, order: Sequence[int]) -> Table:
         """By which devices draw their question: evenly, or by the survey's shares. Questions are in this order."""
         shares = self.survey.shares
-        return uniform(len(order)) if shares is None else Table([shares[place] for place in order])
+        return uniform(len(order)) if shares is None else table_of(tuple(shares[place] for place in order))
 
     @cached_property
     def by_id(self) -> list[int]:
@@ -114,47 +132,9 @@ class Scheme:
         written = [bits_of(share) for share in shares] or [""] * len(self.questions)
         return sorted(f"{question.id} {share}" for question, share in zip(self.questions, written, strict=True))
 
-    @property
-    def discloses(self) -> bool:
-        """Whether a report answers only the sampled attribute."""
-        return self._choosing.discloses
-
-    @property
-    def takes_turns(self) -> bool:
-        """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
-        return self.survey.one_in > 1
-
     def answering_share(self, question: Question) -> float:
         """The share of all reports that answer a question."""
         return float(question.drawn / self.survey.one_in)
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
-
-        Under smp there is a kind for each attribute, otherwise one that has the first attribute's name. Where devices
-        take turns, reports that answer nothing are a kind of their own.
-        """
-        names = [question.name for question in self.questions]
-        return (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
-
-    @cached_property
-    def forms(self) -> frozenset[tuple[str, ...]]:
-        """Which attributes one report may answer: all in order, or any one, or none where devices take turns."""
-        names = [question.name for question in self.questions]
-        answers = [(name,) for name in names] if self.discloses else [tuple(names)]
-        return frozenset([*answers, *([()] if self.takes_turns else [])])
-
-    @property
-    def forms_in_words(self) -> str:
-        """The same for people: what a report of this survey does."""
-        answers = "exactly one of its attributes" if self.discloses else "all of its attributes, in order"
-        return f"answers {answers}" + (", or none of them" if self.takes_turns else "")
-
-    @property
-    def use(self) -> Use:
-        """How the survey's solution and budgets use mechanisms."""
-        return self._choosing.use
 
     @cached_property
     def guarantees(self) -> Guarantees:
@@ -167,26 +147,12 @@ class Scheme:
         epsilon, cells = self.survey.presence_epsilon, len(self.survey.visits.cells)
         return None if epsilon is None else presence_noise(epsilon, cells, self.questions, self.discloses)
 
-    @cached_property
-    def answer_bytes(self) -> dict[str, int]:
-        """How many bytes an answer to each attribute has, in the survey's order."""
-        return {question.name: question.mechanism.encoding.answer.bytes for question in self.questions}
-
-    @cached_property
-    def last_period(self) -> int:
-        """The last period that there is."""
-        return self.survey.calendar.last
-
     def place(self, question: Question) -> int:
         """The place of a question among all of them."""
         return self._places[question.name]
 
     def question(self, name: str) -> Question:
         return self.questions[self._places[name] if name in self._places else self.survey.index(name)]
-
-    def alternatives(self, question: Question) -> dict[str, Question]:
-        """This attribute with every mechanism that it could use, the others as they are; itself included."""
-        return self._choosing.alternatives(self.questions, self.survey.index(question.name))
 
     def _refuse_linking_crosses(self) -> None:
         """A cross has many values, so its answers may link; a survey that declares its crowd must not ask it then."""

@@ -65,8 +65,12 @@ class Span(Strict):
         >>> Span(last=24, step=10).names()
         ('0-9', '10-19', '20-24')
         """
+        return tuple(str(low) if self.step == 1 else f"{low}-{high}" for low, high in self.numbers())
+
+    def numbers(self) -> list[tuple[float, float]]:
+        """The smallest and the largest number of each value."""
         starts = range(self.first, self.last + 1, self.step)
-        return tuple(str(s) if self.step == 1 else f"{s}-{min(s + self.step - 1, self.last)}" for s in starts)
+        return [(start, min(start + self.step - 1, self.last)) for start in starts]
 
 
 class Attribute(Strict):
@@ -212,11 +216,7 @@ class Attribute(Strict):
         >>> Attribute(name="a", range=Span(last=24, step=10)).numbers
         [(0, 9), (10, 19), (20, 24)]
         """
-        if self.range is None:
-            return dwell_times(self.values)[0]
-        span = self.range
-        starts = range(span.first, span.last + 1, span.step)
-        return [(start, min(start + span.step - 1, span.last)) for start in starts]
+        return dwell_times(self.values)[0] if self.range is None else self.range.numbers()
 
     @property
     def placed(self) -> bool:

@@ -118,7 +118,7 @@ class Calendar:
     >>> days = Calendar(datetime.fromisoformat("2026-03-28T00:00:00+01:00"), timedelta(days=1), paris)
     >>> [day.isoformat() for day in days.bounds(1)]
     ['2026-03-29T00:00:00+01:00', '2026-03-30T00:00:00+02:00']
-    >>> days.period_of(datetime.fromisoformat("2026-03-29T22:30:00Z"))
+    >>> days.of(micros(datetime.fromisoformat("2026-03-29T22:30:00Z")))
     2
     >>> days.last
     3
@@ -205,10 +205,6 @@ class Calendar:
         if period > self.last:
             raise OverflowError(f"period {period} is after {self.last}, the last one")
         return self.local(self.begin(period)), self.local(self.end(period))
-
-    def period_of(self, moment: datetime) -> int:
-        """The period that a moment belongs to; negative before the start."""
-        return self.of(micros(moment))
 
     def local(self, instant: int) -> datetime:
         """An instant with the offset of local time: that of the zone, or of the survey's start."""

@@ -128,10 +128,6 @@ class Grid(Strict):
             return Area(self.columns, self.rows)
         return Area(self.columns, self.rows, numbers_of(self.inside, self.columns, self.rows))
 
-    @property
-    def k(self) -> int:
-        return self.area.k
-
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The cells inside, row by row from the south-west corner.

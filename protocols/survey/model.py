@@ -16,7 +16,6 @@ from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, No
 from protocols.survey.calendar import (
     DAY,
     HOUR,
-    MAX_PERIOD,
     Calendar,
     TimeZone,
     Unit,
@@ -32,8 +31,6 @@ from protocols.survey.names import Duration, Strict, Text, format_duration
 from protocols.survey.sets import check_set, padded
 from protocols.survey.thresholds import check_thresholds, thresholds
 from protocols.survey.visits import Visits, visits_of
-
-__all__ = ["ID_PATTERN", "MAX_EPS", "MAX_PERIOD", "MIN_EPS", "Attribute", "Solution", "Survey"]
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
 
@@ -308,16 +305,10 @@ class Survey(Strict):
     @property
     def declared_terms(self) -> dict[str, Any]:
         """The terms as declared. Texts for people and how results are shown are not terms; defaults are left out."""
-        shown: Any = {
-            "title": True,
-            "description": True,
-            "contact": True,
-            "forecast": True,
-            "nowcast": True,
-            "areas": True,
-            "signature": True,
-            "attributes": {"__all__": {"groups", "role", "quantiles", "correction", "areas"}},
-        }
+        shown: Any = dict.fromkeys(
+            ("title", "description", "contact", "forecast", "nowcast", "areas", "signature"), True
+        )
+        shown["attributes"] = {"__all__": {"groups", "role", "quantiles", "correction", "areas"}}
         terms = self.model_dump(mode="json", exclude_defaults=True, exclude=shown)
         for attribute in terms["attributes"]:
             if "grid" in attribute:  # the names of its cells follow from it
@@ -359,7 +350,7 @@ class Survey(Strict):
 
     def period_of(self, moment: datetime) -> int:
         """The period a moment belongs to; negative before the start."""
-        return self.calendar.period_of(moment)
+        return self.calendar.of(micros(moment))
 
     def attribute(self, name: str) -> Attribute:
         """An attribute or a cross, by name."""

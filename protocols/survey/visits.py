@@ -5,11 +5,10 @@ or, in a survey with `visitors`, *flags*: a bit for each calendar unit in which 
 Wire, counters, finals and noise treat both alike.
 """
 
-from abc import ABC, abstractmethod
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, get_args
+from typing import get_args
 
 import numpy as np
 
@@ -29,67 +28,43 @@ NEVER = -1
 """In place of the last period in which a device reported."""
 
 
-class Visits(ABC):
-    """One of both axes."""
-
-    column: str
-    """Its name on the wire."""
-    wire: np.dtype[Any]
-    """How a single report writes it: unsigned, big-endian."""
-    cells: Whole
-    """All numbers that can occur, ascending."""
-
-    @property
-    @abstractmethod
-    def reach(self) -> int:
-        """How many periods a window or a unit has at most: so long late and lost reports are remembered by period."""
-
-    @abstractmethod
-    def of(self, last: Whole, period: int) -> Column:
-        """What devices report in a period that reported before in `last`, or `NEVER`."""
-
-    @abstractmethod
-    def good(self, numbers: Column, period: int) -> Mask:
-        """Which of these numbers a report of this period can have."""
-
-    @abstractmethod
-    def previous(self, number: int, period: int) -> range:
-        """The periods in one of which a device reported last that reports this number; none if that is not known."""
-
-    def read(self, raw: bytes | Bytes) -> Column:
-        """The numbers of single reports, as they were written."""
-        return np.frombuffer(raw, self.wire).astype(self.wire.newbyteorder("="))
-
-
-class GapVisits(Visits):
+class GapVisits:
     """Gaps of 1 .. horizon periods; the horizon also stands for longer ones, and for never."""
 
-    column, wire = "gap", np.dtype(">u2")
+    column = "gap"
+    """Its name on the wire."""
+    wire = np.dtype(">u2")
+    """How a single report writes it: unsigned, big-endian."""
 
     def __init__(self, horizon: int) -> None:
-        self.horizon = horizon
         self.cells: Whole = np.arange(1, horizon + 1)
-
-    @property
-    def reach(self) -> int:
-        return self.horizon
+        """All numbers that can occur, ascending."""
+        self.reach = horizon
+        """How many periods a window or a unit has at most: so long late and lost reports are remembered by period."""
 
     def of(self, last: Whole, period: int) -> Column:
-        """
+        """What devices report in a period that reported before in `last`, or `NEVER`.
+
         >>> GapVisits(7).of(np.array([4, NEVER, 1]), 5).tolist()
         [1, 7, 4]
         """
-        gaps = np.where(last == NEVER, self.horizon, np.clip(period - last, 1, self.horizon))
+        gaps = np.where(last == NEVER, self.reach, np.clip(period - last, 1, self.reach))
         return gaps.astype(np.uint16)
 
     def good(self, numbers: Column, period: int) -> Mask:
-        return np.asarray((numbers >= 1) & (numbers <= self.horizon))
+        """Which of these numbers a report of this period can have."""
+        return np.asarray((numbers >= 1) & (numbers <= self.reach))
 
     def previous(self, number: int, period: int) -> range:
-        return range(period - number, period - number + 1) if number < self.horizon else range(0)
+        """The periods in one of which a device reported last that reports this number; none if that is not known."""
+        return range(period - number, period - number + 1) if number < self.reach else range(0)
+
+    def read(self, raw: bytes | Bytes) -> Column:
+        """The numbers of single reports, as they were written."""
+        return np.frombuffer(raw, self.wire).astype(np.uint16)
 
 
-class CalendarVisits(Visits):
+class CalendarVisits:
     """Flags: bit u is set if the device has reported in no earlier period of the same day, week, month, year, or ever.
 
     Units are sets of consecutive periods: a period belongs to the local day on which it begins, and to the ISO week,
@@ -110,9 +85,11 @@ class CalendarVisits(Visits):
     def __init__(self, calendar: Calendar, units: Sequence[Unit]) -> None:
         self.calendar = calendar
         self.units = tuple(unit for unit in UNITS if unit in units)
-        self.cells = np.array([flags for flags in range(1 << len(UNITS)) if self._consistent(flags)])
+        self.cells: Whole = np.array([flags for flags in range(1 << len(UNITS)) if self._consistent(flags)])
         self.first = lru_cache(maxsize=1024)(self._first)
         self.last = lru_cache(maxsize=1024)(self._last)
+        days = max(SHORTER.get(unit, SHORTER["year"]) for unit in self.units)
+        self.reach = min(-(-days * DAY // calendar.period) + 1, MOST_REACH)
 
     def of(self, last: Whole, period: int) -> Column:
         flags = np.zeros(len(last), dtype=np.uint8)
@@ -137,6 +114,9 @@ class CalendarVisits(Visits):
         until = [self.first(unit, period) for unit in self.units if number & BITS[unit]]
         return range(max(since, default=0), min(until, default=period))
 
+    def read(self, raw: bytes | Bytes) -> Column:
+        return np.frombuffer(raw, self.wire)
+
     def _consistent(self, flags: int) -> bool:
         """Whether units that contain each other agree: whoever is first in one is first in all inside it."""
         counted = sum(BITS[unit] for unit in self.units)
@@ -157,11 +137,6 @@ class CalendarVisits(Visits):
         following = _day_of(unit, self.calendar.day(period), 1)
         return period + bisect_left(beyond, following, key=self.calendar.day)
 
-    @property
-    def reach(self) -> int:
-        days = max(SHORTER.get(unit, SHORTER["year"]) for unit in self.units)
-        return min(-(-days * DAY // self.calendar.period) + 1, MOST_REACH)
-
 
 def _day_of(unit: Unit, day: int, later: int) -> int:
     """The first day of the unit that a day is in, or of a later one; days are counted from 1970-01-01."""
@@ -170,6 +145,10 @@ def _day_of(unit: Unit, day: int, later: int) -> int:
         return (day + MONDAY) // length * length - MONDAY + later * length if unit == "week" else day + later
     begun = np.datetime64(day, "D").astype("M8[M]" if unit == "month" else "M8[Y]") + later
     return int(begun.astype("M8[D]").astype(np.int64))
+
+
+Visits = GapVisits | CalendarVisits
+"""One of both axes."""
 
 
 @lru_cache(maxsize=256)

@@ -15,8 +15,6 @@ from protocols.survey.crosses import Cross
 from protocols.survey.grid import Grid, Reach
 from protocols.survey.model import Central, Survey
 
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-
 USES: dict[Use, str] = {
     "one-shot": "`eps`",
     "memo only": "memo only",
@@ -29,7 +27,7 @@ USES: dict[Use, str] = {
 
 def json_schema() -> dict[str, Any]:
     """The JSON Schema of a survey file, for editors that complete and check YAML."""
-    return {"$schema": DIALECT, **Survey.model_json_schema()}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Survey.model_json_schema()}
 
 
 def reference() -> str:

@@ -15,11 +15,12 @@ distance. Whatever the bytes are, nothing worse than `Broken` is raised.
 from dataclasses import dataclass
 from functools import lru_cache
 from struct import Struct, unpack_from
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from protocols.arrays.aliases import Column
+from protocols.wire.content import MAX_ROWS
 
 MOST_FIELDS = 8  # of a table that are read
 MOST_TEXT = 1024  # bytes of a text: many fields may refer to the same one, of which each reading is a copy
@@ -43,10 +44,6 @@ class Table:
         self._data = data
         self._start = start
         self._distances: tuple[int, ...] = unpack_from(f"<{fields}H", data, vtable + 4)
-
-    @classmethod
-    def root(cls, data: bytes) -> "Table":
-        return cls(data, _read(U32, data, 0))
 
     def number(self, slot: int, kind: Struct) -> int:
         """A number; 0 where it is left out (the default of every number read here)."""
@@ -113,33 +110,21 @@ MAX_COLUMNS = 256
 MAX_WIDTH = 64 << 10  # bytes of one fixed-size binary
 
 
-class Kind(NamedTuple):
-    """The kind of a column."""
-
-    name: str
-    dtype: np.dtype[Any]
-    width: int | None = None  # bytes of a fixed-size binary; None for integers
-
-    @property
-    def bytes(self) -> int:
-        return self.dtype.itemsize if self.width is None else self.width
-
-
 @dataclass(frozen=True)
 class Head:
     """What precedes the body of a record batch: the schema's metadata, and the columns and where they are."""
 
     metadata: dict[str, str]
     rows: int
-    kinds: tuple[Kind, ...]
+    columns: dict[str, np.dtype[Any]]  # by name; a fixed-size binary is an array of bytes
     places: tuple[int, ...]  # of each column's values, in the record
     end: int  # of the body, in the record
 
 
-def read_head(data: bytes, max_rows: int) -> Head:
+def read_head(data: bytes) -> Head:
     """The head of the one record batch of a stream. Raises ValueError, and nothing else, whatever the bytes."""
     body = _message_end(data, _message_end(data, 0))
-    head = _read_head(data[:body], max_rows)
+    head = _read_head(data[:body])
     if head.end > len(data) or data[head.end :] not in (b"", END):
         raise Broken("the record does not end where its batch does")
     return head
@@ -147,13 +132,8 @@ def read_head(data: bytes, max_rows: int) -> Head:
 
 def read_columns(data: bytes, head: Head) -> list[Column]:
     """The columns of a record, as views of it."""
-    columns: list[Column] = []
-    for (_, dtype, width), place in zip(head.kinds, head.places, strict=True):
-        if width is None:
-            columns.append(np.frombuffer(data, dtype, head.rows, place))
-        else:
-            columns.append(np.frombuffer(data, dtype, head.rows * width, place).reshape(head.rows, width))
-    return columns
+    columns = zip(head.columns.values(), head.places, strict=True)
+    return [np.frombuffer(data, dtype, head.rows, place) for dtype, place in columns]
 
 
 def _message_end(data: bytes, start: int) -> int:
@@ -168,9 +148,9 @@ def _message_end(data: bytes, start: int) -> int:
 
 
 @lru_cache(maxsize=256)  # frames often have the same size
-def _read_head(data: bytes, max_rows: int) -> Head:
+def _read_head(data: bytes) -> Head:
     schema_end = _message_end(data, 0)
-    metadata, kinds = _read_schema(data[8:schema_end])
+    metadata, columns = _read_schema(data[8:schema_end])
     message, batch = _open(data[schema_end + 8 :], RECORD_BATCH)
     if batch.has(3) or batch.has(4):
         raise Broken("a compressed batch, or one with columns of variable layout")
@@ -178,24 +158,24 @@ def _read_head(data: bytes, max_rows: int) -> Head:
     lengths, buffers = batch.numbers(1, 2, MAX_COLUMNS), batch.numbers(2, 2, 2 * MAX_COLUMNS)
     if length < 0:
         raise Broken("a body of less than nothing")
-    if not 0 < rows <= max_rows:
-        raise Broken(f"{rows} rows; 1 to {max_rows} are taken")
-    if lengths != (rows, 0) * len(kinds):
+    if not 0 < rows <= MAX_ROWS:
+        raise Broken(f"{rows} rows; 1 to {MAX_ROWS} are taken")
+    if lengths != (rows, 0) * len(columns):
         raise Broken("columns of different lengths, or with nulls")
-    if len(buffers) != 4 * len(kinds):
+    if len(buffers) != 4 * len(columns):
         raise Broken("not two buffers for each column")
     # Each column has a validity buffer, unused without nulls, and then its values: of each its offset and its size.
     # Columns that shared their bytes would take many times the record's size once they are copied to be counted.
     end = 0
-    for kind, offset, size in zip(kinds, buffers[2::4], buffers[3::4], strict=True):
-        if offset < end or offset % 8 or size < rows * kind.bytes or offset + size > length:
+    for dtype, offset, size in zip(columns.values(), buffers[2::4], buffers[3::4], strict=True):
+        if offset < end or offset % 8 or size < rows * dtype.itemsize or offset + size > length:
             raise Broken("a buffer that is misplaced or too short")
         end = offset + size
-    return Head(metadata, rows, kinds, tuple(len(data) + offset for offset in buffers[2::4]), len(data) + length)
+    return Head(metadata, rows, columns, tuple(len(data) + offset for offset in buffers[2::4]), len(data) + length)
 
 
 def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
-    message = Table.root(metadata)
+    message = Table(metadata, _read(U32, metadata, 0))
     header = message.table(2)
     if message.number(0, I16) not in (V4, V5) or message.number(1, U8) != kind or header is None:
         raise Broken("not a schema and one record batch of Arrow format 4 or 5")
@@ -203,24 +183,24 @@ def _open(metadata: bytes, kind: int) -> tuple[Table, Table]:
 
 
 @lru_cache(maxsize=256)  # one schema per survey, period and answered attributes
-def _read_schema(metadata: bytes) -> tuple[dict[str, str], tuple[Kind, ...]]:
+def _read_schema(metadata: bytes) -> tuple[dict[str, str], dict[str, np.dtype[Any]]]:
     message, schema = _open(metadata, SCHEMA)
     if message.number(3, I64) or schema.number(0, I16):
         raise Broken("the schema has a body or is not little-endian")
     pairs = [(entry.text(0), entry.text(1)) for entry in schema.tables(2, MAX_COLUMNS)]
-    columns = tuple(_read_field(field) for field in schema.tables(1, MAX_COLUMNS))
-    if len(dict(pairs)) < len(pairs) or len({column.name for column in columns}) < len(columns):
+    columns = [_read_field(field) for field in schema.tables(1, MAX_COLUMNS)]
+    if len(dict(pairs)) < len(pairs) or len(dict(columns)) < len(columns):
         raise Broken("a name twice in the schema")
-    return dict(pairs), columns
+    return dict(pairs), dict(columns)
 
 
-def _read_field(field: Table) -> Kind:
+def _read_field(field: Table) -> tuple[str, np.dtype[Any]]:
     name, kind, parameters = field.text(0), field.number(2, U8), field.table(3)
     if field.has(4) or field.tables(5, MAX_COLUMNS) or field.tables(6, MAX_COLUMNS) or parameters is None:
         raise Broken("a column with a dictionary, children or metadata of its own")
     size = parameters.number(0, I32)
     if kind == INT and size in (8, 16, 32, 64) and not parameters.number(1, U8):
-        return Kind(name, np.dtype(f"<u{size // 8}"))
+        return name, np.dtype(f"<u{size // 8}")
     if kind == FIXED_SIZE_BINARY and 0 < size <= MAX_WIDTH:
-        return Kind(name, np.dtype(np.uint8), size)
+        return name, np.dtype((np.uint8, (size,)))
     raise Broken("a column that is neither unsigned integers nor fixed-size binary")

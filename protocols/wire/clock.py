@@ -7,7 +7,6 @@ import hashlib
 import hmac
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from protocols.survey.calendar import MAX_PERIOD, micros
 from protocols.survey.model import Survey
@@ -40,7 +39,13 @@ def decode_clock(data: bytes, key: bytes) -> Clock | Reject:
     if len(data) > MAX_CLOCK_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_CLOCK_BYTES}")
     try:
-        clock, mac = _typed(read_object(data))
+        record = read_object(data)
+        if set(record) != {"survey", "through", "mac"}:
+            raise ValueError("expected exactly the keys survey, through, mac")
+        through = record["through"]
+        if type(through) is not int or not -1 <= through <= MAX_PERIOD:
+            raise ValueError("through is not the number of a period")
+        clock, mac = Clock(read_id(record["survey"]), through), read_hex(record["mac"], 32, "mac")
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a clock record: {error}")
     if not hmac.compare_digest(mac, bytes.fromhex(_mac(clock, key))):
@@ -72,15 +77,6 @@ def time_fault(survey: str, period: int, rows: int, through: int, ahead: int) ->
         detail = f"period {period} is beyond {through + ahead}, the last one open"
         return Reject(Reason.TOO_FAR_AHEAD, detail, survey, rows)
     return None
-
-
-def _typed(record: dict[str, Any]) -> tuple[Clock, bytes]:
-    if set(record) != {"survey", "through", "mac"}:
-        raise ValueError("expected exactly the keys survey, through, mac")
-    through = record["through"]
-    if type(through) is not int or not -1 <= through <= MAX_PERIOD:
-        raise ValueError("through is not the number of a period")
-    return Clock(read_id(record["survey"]), through), read_hex(record["mac"], 32, "mac")
 
 
 def _mac(clock: Clock, key: bytes) -> str:

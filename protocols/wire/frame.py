@@ -5,6 +5,7 @@ from __future__ import annotations  # pyarrow is loaded when it is used, and not
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +14,7 @@ from protocols.arrays.aliases import Bytes, Column, Mask, Tokens, Whole
 from protocols.arrays.columns import Layout, PackedBits, Symbols
 from protocols.errors import WireError
 from protocols.scheme import Scheme
-from protocols.wire.arrow import END, Head, Kind, read_columns, read_head
+from protocols.wire.arrow import END, Head, read_columns, read_head
 from protocols.wire.content import MAX_RECORD_BYTES, MAX_ROWS, Reason, Reject, partition_of
 from protocols.wire.header import Lookup, ReportHeader
 
@@ -103,7 +104,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     if len(data) > MAX_RECORD_BYTES:
         return Reject(Reason.TOO_LARGE, f"{len(data)} bytes; at most {MAX_RECORD_BYTES}")
     try:
-        head = read_head(data, MAX_ROWS)
+        head = read_head(data)
         header = ReportHeader.read(head.metadata)
     except ValueError as error:
         return Reject(Reason.UNDECODABLE, f"not a frame: {error}")
@@ -116,7 +117,7 @@ def decode_frame(data: bytes, lookup: Lookup) -> Frame | Reject:
     tokens, gaps, *columns = read_columns(data, head)
     if not _ascending(tokens):
         return Reject(Reason.UNDECODABLE, "rows are not sorted by token", header.survey, head.rows)
-    answers = {kind.name: column for kind, column in zip(head.kinds[2:], columns, strict=True)}
+    answers = dict(zip([*head.columns][2:], columns, strict=True))
     return Frame(header.survey, header.fingerprint, header.period, tokens, gaps, answers)
 
 
@@ -124,33 +125,33 @@ def _misfit(head: Head, scheme: Scheme) -> str:
     """What is wrong with the columns for this survey; empty if nothing."""
     if head.metadata.keys() != {"survey", "fingerprint", "period"}:
         return "the schema's metadata is not survey, fingerprint and period"
-    names = [kind.name for kind in head.kinds]
+    names = [*head.columns]
     form = tuple(names[2:])
     if form not in scheme.forms:
         return f"a report of this survey {scheme.forms_in_words}"
     if names[:2] != ["token", scheme.survey.visits.column]:
         return f"the first two columns are not token and {scheme.survey.visits.column}"
-    return "" if head.kinds == _kinds(scheme, form) else "columns do not have the types of the survey"
+    return "" if head.columns == _columns(scheme, form) else "columns do not have the types of the survey"
 
 
 @lru_cache(maxsize=FORMS)
 def _schema(scheme: Scheme, form: tuple[str, ...], header: ReportHeader) -> tuple[pa.Schema, bytes]:
     """The schema of frames that answer some attributes, and the message that says it."""
     fields = [
-        (kind.name, pa.from_numpy_dtype(kind.dtype) if kind.width is None else pa.binary(kind.width))
-        for kind in _kinds(scheme, form)
+        (name, pa.binary(dtype.itemsize) if dtype.shape else pa.from_numpy_dtype(dtype))
+        for name, dtype in _columns(scheme, form).items()
     ]
     schema = pa.schema(fields, metadata=header.write())
     return schema, schema.serialize().to_pybytes()
 
 
 @lru_cache(maxsize=FORMS)
-def _kinds(scheme: Scheme, form: tuple[str, ...]) -> tuple[Kind, ...]:
+def _columns(scheme: Scheme, form: tuple[str, ...]) -> dict[str, np.dtype[Any]]:
     """The columns of a frame that answers some attributes."""
-    return tuple(
-        Kind(name, layout.dtype, layout.bytes if isinstance(layout, PackedBits) else None)
+    return {
+        name: np.dtype((layout.dtype, (layout.bytes,))) if isinstance(layout, PackedBits) else layout.dtype
         for name, layout in _layouts(scheme, form).items()
-    )
+    }
 
 
 @lru_cache(maxsize=FORMS)

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from protocols.scheme import Scheme
 from protocols.survey.model import ID_PATTERN
 from protocols.wire.arrow import read_head
-from protocols.wire.content import CLOCK, FRAME, MAX_ROWS, REPORT, Reason, Reject
+from protocols.wire.content import CLOCK, FRAME, REPORT, Reason, Reject
 
 
 def read_object(data: bytes) -> dict[str, Any]:
@@ -131,7 +131,7 @@ def named(content_type: str, value: bytes) -> ReportHeader | None:
             through = record["through"]
             return ReportHeader(read_id(record.get("survey")), "", through) if type(through) is int else None
         if content_type == FRAME:
-            return ReportHeader.read(read_head(value, MAX_ROWS).metadata)
+            return ReportHeader.read(read_head(value).metadata)
         if content_type == REPORT:
             return ReportHeader.read(read_object(value))
     except (ValueError, KeyError):

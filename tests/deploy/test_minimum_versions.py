@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 from packaging.requirements import Requirement
 
-from servers.kafka_jars import POM, jars_directory
+from servers.kafka_broker import POM, jars_directory
 from servers.redis_server import embedded_program, release_of
 from tests.helpers.minimum_versions import DPKG_SECONDS, has_minimum, minimums, too_old, too_old_in_bill
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from servers.kafka_jars import cache_directory, cached
+from servers.kafka_broker import cache_directory, cached
 from servers.ports import free_port
 from tests.deploy_test.workplace import StepFailed, Workplace, require, wait
 

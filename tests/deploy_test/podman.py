@@ -4,8 +4,8 @@ import os
 import shutil
 from pathlib import Path
 
-from servers.kafka_jars import DEPLOY as KAFKA
-from servers.kafka_jars import kafka_jars
+from servers.kafka_broker import DEPLOY as KAFKA
+from servers.kafka_broker import kafka_jars
 from tests.deploy_test.workplace import ROOT, StepFailed, Workplace, last_lines, wait
 
 BASE = "localhost/base:bookworm"

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from servers.kafka_jars import cache_directory, cached, maven
+from servers.kafka_broker import cache_directory, cached, maven
 from tests.deploy_test.api_server import ApiServer, api_server
 from tests.deploy_test.manifests import KUBERNETES, NAMESPACE, NAMESPACE_FILE, accepted
 from tests.deploy_test.workplace import ROOT, Workplace, require

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kafka import KafkaAdminClient
 
-from servers.kafka_broker import KafkaBroker, new_cluster_id
+from servers.kafka_broker import KafkaBroker
 from servers.kafka_clients import connected
 from servers.ports import free_port
 from servers.settings import KafkaSettings
@@ -28,14 +28,13 @@ class Cluster:
     """Brokers 1 to 3, each in a directory of its own. Whoever kills one starts it again."""
 
     def __init__(self, directory: Path) -> None:
-        id, numbers = new_cluster_id(), range(1, BROKERS + 1)
+        numbers = range(1, BROKERS + 1)
         ports, controllers = {n: free_port() for n in numbers}, {n: free_port() for n in numbers}
         voters = ",".join(f"{n}@127.0.0.1:{port}" for n, port in controllers.items())
         self.brokers = {
             n: KafkaBroker(
                 directory / f"broker-{n}",
                 port=ports[n],
-                cluster_id=id,
                 settings={
                     **REPLICATED,
                     "node.id": str(n),
@@ -45,6 +44,8 @@ class Cluster:
             )
             for n in numbers
         }
+        for broker in self.brokers.values():
+            broker.cluster_id = self.brokers[1].cluster_id
 
     @property
     def bootstrap(self) -> str:

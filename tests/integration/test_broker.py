@@ -11,12 +11,12 @@ from kafka import KafkaAdminClient, KafkaConsumer
 
 from producers.sinks import KafkaSink
 from protocols.errors import ServerError, ServerUnavailable
-from servers import kafka_jars as jars
+from servers import kafka_broker as jars
 from servers.kafka_broker import KafkaBroker
 from servers.settings import KafkaSettings
 from stream_app.kafka import Topics, read_topic
 
-ASK = "from servers.kafka_jars import kafka_jars; print(kafka_jars())"
+ASK = "from servers.kafka_broker import kafka_jars; print(kafka_jars())"
 
 
 def test_a_broker_is_found_again_by_its_directory_and_a_second_one_there_is_refused(kafka: KafkaBroker) -> None:

@@ -28,7 +28,7 @@ from hearsay.commands.operations import stack as stack_command
 from hearsay.running.stack import Stack
 from producers.sinks import KafkaSink
 from protocols.errors import NotAllowed, ServerError, ServerUnavailable
-from servers import kafka_jars as jars
+from servers import kafka_broker as jars
 from servers.kafka_broker import KafkaBroker
 from servers.kafka_clients import opened
 from servers.ports import free_port

@@ -113,7 +113,7 @@ def test_offsets_that_are_none_are_refused(offsets: list[list[int]]) -> None:
 
 def test_days_later_keep_the_local_time() -> None:
     hourly = survey_in("Europe/Paris", "2026-03-20T00:00:00+01:00", "1h").calendar
-    noon = hourly.period_of(datetime.fromisoformat("2026-03-31T12:00:00+02:00"))
+    noon = hourly.of(micros(datetime.fromisoformat("2026-03-31T12:00:00+02:00")))
     before = hourly.local(hourly.begin(hourly.days_later(noon, -7)))
     assert before.isoformat() == "2026-03-24T12:00:00+01:00"
     assert hourly.day(noon) == (date(2026, 3, 31) - date(1970, 1, 1)).days

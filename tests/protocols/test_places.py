@@ -339,12 +339,12 @@ def test_a_device_is_in_the_cells_that_the_promise_counts_with(declared: dict[st
     positions = lattice(grid)[::7]
     keys = ("cell", "columns", "rows")
     own = DeviceGrid({key: declared[key] for key in keys}) if grid.area.inside is None else None
-    found = np.zeros((len(positions), grid.k), dtype=np.bool_)
+    found = np.zeros((len(positions), grid.area.k), dtype=np.bool_)
     for row, (x, y) in enumerate(positions.tolist()):
-        cells = [settled(grid, x, y, last) for last in (None, *range(grid.k))]
+        cells = [settled(grid, x, y, last) for last in (None, *range(grid.area.k))]
         found[row, cells] = True
         if own is not None:
-            assert [own.cell_of({"x": x, "y": y}, last) for last in (None, *range(grid.k))] == cells
+            assert [own.cell_of({"x": x, "y": y}, last) for last in (None, *range(grid.area.k))] == cells
     assert (found == possible(grid, positions, KEPT)).all()
 
 

@@ -270,7 +270,7 @@ def test_auto_with_a_prior_takes_fakes_that_do_not_show_the_true_attribute() -> 
     assert [q.label for q in chosen.questions] == ["grr-r", "grr-r", "oue-r"]
     assert attribute_guess(chosen.questions, same=False) == pytest.approx(1 / 3)
     for place, question in enumerate(chosen.questions):
-        variances = {name: q.variance for name, q in chosen.alternatives(question).items()}
+        variances = {name: q.variance for name, q in chosen.choosing.alternatives(chosen.questions, place).items()}
         hiding = {name: variances[name] for name in ("grr-r", "oue-r")}
         assert question.label == min(hiding, key=lambda name: hiding[name])
         bare = [{**a, "mechanism": "grr"} if i == place else a for i, a in enumerate(attributes)]

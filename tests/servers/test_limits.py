@@ -7,8 +7,7 @@ import pytest
 
 from hearsay.running import stack
 from protocols.errors import ServerError
-from servers import kafka_broker, kafka_jars
-from servers.kafka_broker import KafkaBroker
+from servers import kafka_broker
 from servers.processes import lock_within
 
 SHORT = 0.3
@@ -45,22 +44,22 @@ def test_a_stack_that_another_command_works_on(tmp_path: Path, monkeypatch: pyte
 def test_a_maven_that_never_ends_and_those_who_wait_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HEARSAY_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("MAVEN_HOME", str(program(tmp_path / "maven", "mvn")))
-    monkeypatch.setattr(kafka_jars, "FETCH_SECONDS", SHORT)
+    monkeypatch.setattr(kafka_broker, "FETCH_SECONDS", SHORT)
     with pytest.raises(ServerError, match=r"Maven, which fetches Kafka [0-9.]+, did not end"):
-        kafka_jars.kafka_jars()
-    jars = kafka_jars.jars_directory()
+        kafka_broker.kafka_jars()
+    jars = kafka_broker.jars_directory()
     assert [path.name for path in jars.parent.iterdir()] == [f"{jars.name}.lock"]
     with (jars.parent / f"{jars.name}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(ServerError, match=r"another process that fetches Kafka did not end"):
-            kafka_jars.kafka_jars()
+            kafka_broker.kafka_jars()
 
 
 def test_a_java_that_never_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(program(tmp_path / "java", "java")))
     monkeypatch.setattr(kafka_broker, "FORMAT_SECONDS", SHORT)
     monkeypatch.setattr(kafka_broker, "kafka_jars", lambda: tmp_path)
-    broker = KafkaBroker(tmp_path / "kafka")
+    broker = kafka_broker.KafkaBroker(tmp_path / "kafka")
     with pytest.raises(ServerError, match=r"Kafka, which prepares .*, did not end"):
         broker.start()
     assert not broker.running

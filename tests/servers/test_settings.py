@@ -7,7 +7,7 @@ from threading import Barrier
 import pytest
 
 from protocols.errors import SettingsError
-from servers.private_files import keyring_in, secret_in
+from servers.private_files import secret_in
 from servers.settings import KafkaSettings, load
 
 KEY = "5ec2e7" * 8
@@ -127,7 +127,7 @@ def test_a_key_for_ever_is_refused_with_what_to_do(monkeypatch: pytest.MonkeyPat
 
 
 def test_a_key_file_is_its_owners_alone(tmp_path: Path) -> None:
-    keyring_in(tmp_path / "device.key")
+    secret_in(tmp_path / "device.key")
     assert (tmp_path / "device.key").stat().st_mode & 0o777 == 0o600
     assert [path.name for path in tmp_path.iterdir()] == ["device.key"], "nor is there a second copy of it"
 

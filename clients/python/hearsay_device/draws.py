@@ -78,24 +78,24 @@ class Table:
 
     def __init__(self, *distributions: Sequence[float]) -> None:
         weights = [whole_numbers(each) for each in distributions]
-        totals = [sum(each) for each in weights]
+        totals = [sum(each) for each in weights]  # floats sum to 1 only nearly; shares of their sum are exact
         owned = [[weight * SLOTS // total for weight in each] for each, total in zip(weights, totals)]
-        self._filled = min(map(sum, owned))  # the same for all kinds, so that it does not depend on the kind
-        self._ends = [[min(end, self._filled) for end in accumulate(each)] for each in owned]
-        self._slots = [[end - begin for begin, end in zip([0, *ends], ends)] for ends in self._ends]
-        self._cuts = [
+        self.filled = min(map(sum, owned))  # the same for all kinds, so that it does not depend on the kind
+        self._ends = [[min(end, self.filled) for end in accumulate(each)] for each in owned]
+        self.slots = [[end - begin for begin, end in zip([0, *ends], ends)] for ends in self._ends]
+        self.cuts = [
             cuts([weight * SLOTS - kept * total for weight, kept in zip(each, slots)])
-            for each, slots, total in zip(weights, self._slots, totals)
+            for each, slots, total in zip(weights, self.slots, totals)
         ]
 
     def digest(self) -> str:
-        return digest([[*slots, *cut] for slots, cut in zip(self._slots, self._cuts)])
+        return digest([[*slots, *cut] for slots, cut in zip(self.slots, self.cuts)])
 
     def sample(self, draws: Draws, count: int, exempt: tuple[int, int] = (0, 0)) -> list[int]:
         """A symbol for each of `count` words; at the place exempt[0] from the distribution of kind exempt[1]."""
         found = []
         for place, word in enumerate(draws.words(count)):
-            ends, drawn = (self._ends, word) if word < self._filled else (self._cuts, draws.further(place))
+            ends, drawn = (self._ends, word) if word < self.filled else (self.cuts, draws.further(place))
             found.append(bisect_right(ends[exempt[1] if place == exempt[0] else 0], drawn))
         return found
 

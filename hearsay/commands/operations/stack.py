@@ -91,7 +91,7 @@ def fetch() -> None:
 
     Example: hearsay stack fetch
     """
-    from servers.kafka_jars import kafka_jars
+    from servers.kafka_broker import kafka_jars
 
     with console.progress("downloading Kafka (43 MB, once)"):
         jars = kafka_jars()
