@@ -9,11 +9,10 @@ from math import inf
 import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
-from protocols.planning.amounts import mean_errors
 from protocols.planning.links import CrowdPlan, LinkPlan, candidates
-from protocols.planning.precision import PlanModel, PresencePlan, standard_error
+from protocols.planning.precision import PlanModel, PresencePlan, mean_errors, standard_error
+from protocols.privacy.guarantees import Loss, in_words
 from protocols.privacy.linked import element_loss
-from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme

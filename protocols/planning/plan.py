@@ -13,16 +13,13 @@ from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.places.displacement import moved
-from protocols.mechanisms.places.fitting import is_tight
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
-from protocols.planning.amounts import mean_errors
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
-from protocols.planning.chances import Chance, chances, in_short
-from protocols.planning.guarantee import GuaranteePlan, guarantee_plan
+from protocols.planning.chances import Chance, GuaranteePlan, chances, guarantee_plan, in_short
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     DRIFTS,
@@ -30,6 +27,7 @@ from protocols.planning.precision import (
     PrecisionPlan,
     PresencePlan,
     SharesPlan,
+    mean_errors,
     mean_variance,
     nowcast_errors,
     presence_plan,
@@ -290,7 +288,7 @@ def _placed_why(question: Question) -> str:
     weighed = [noise for noise in rounds if isinstance(noise, WeighedRound)]
     if not weighed:
         return "places with geo are moved over their grid"
-    loose = [noise for noise in weighed if not is_tight(noise)]
+    loose = [noise for noise in weighed if not noise.tight]
     if not loose:
         return "places stay inside their area: the tight mechanism exists, and uses the whole budget"
     return (

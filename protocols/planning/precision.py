@@ -1,5 +1,7 @@
 """How large the standard errors of estimated shares will be: alone, with noise on presence, and for wanted errors.
 
+And those of means: of numbers that an attribute asks for value by value, and if it asked by thresholds.
+
 `presence_epsilon` puts noise on counts, and so on what is computed from them (PROTOCOLS 7).
 
 A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
@@ -8,18 +10,20 @@ have no variance in closed form: they keep their shares, and the others divide w
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import ceil, exp, hypot, sqrt
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
+from protocols.survey.thresholds import Thresholds, check_thresholds
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
@@ -27,6 +31,7 @@ DRIFTS = (0.05, 0.2, 1.0)
 """Of shares from one period to the next, in points, for which errors of nowcasts are planned."""
 LEARNING = ((0.02, 0.025, 0.05, 0.13, 0.3), (2.0, 1.5, 1.2, 1.1, 1.05))
 """Drift in units of fresh noise, and by which factor the error grows because the drift is learnt."""
+MOST_VALUES = 1024  # of amounts, of which all pairs are gone through
 USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
 
 
@@ -88,6 +93,37 @@ def mean_variance(channel: Channel, frequency: float) -> float:
     cases = np.full((k, k), (1 - frequency) / (k - 1))
     np.fill_diagonal(cases, frequency)
     return float(channel.variance(cases).diagonal().mean())
+
+
+def mean_errors(scheme: Scheme, question: Question, devices: int) -> dict[str, float]:
+    """By mechanism: the standard error of the mean of numbers in a period, if all are alike; nothing of others.
+
+    With the attribute's own mechanism, and with thresholds, for the same budgets. Those of ordered mechanisms are
+    budgets of a unit, which are not compared.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
+    ...  attributes: [{name: minutes, range: {last: 60}, role: amount}]}'''))
+    >>> {name: round(error, 2) for name, error in mean_errors(scheme, scheme.questions[0], 10_000).items()}
+    {'oue': 5.23, 'threshold': 0.65}
+    """
+    channel, reports = question.channel, devices * scheme.answering_share(question)
+    if question.role != "amount" or not isinstance(channel, SupportChannel) or question.k > MOST_VALUES:
+        return {}
+    if isinstance(question.attribute, Thresholds):
+        low, high = map(question.attribute.numbers_at, (0, 1))
+        return {question.label: (high - low) / (2 * channel.parts * channel.gain) / sqrt(reports)}
+    middles, even = np.array(question.attribute.numbers).mean(axis=1), np.full(question.k, 1 / question.k)
+    supports = channel.support(even)
+    spread = (channel.joint(even) - np.outer(supports, supports)) / channel.gain**2
+    found = {question.label: sqrt(max(float(middles @ spread @ middles), 0) / reports)}
+    with suppress(ValueError, SurveyError):
+        asked = question.attribute.model_copy(update={"mechanism": "threshold", "parameter": None})
+        check_thresholds(asked)
+        attributes = tuple(asked if each.name == asked.name else each for each in scheme.survey.attributes)
+        other = Scheme(scheme.survey.model_copy(update={"attributes": attributes}))
+        found |= mean_errors(other, other.question(asked.name), devices)
+    return found
 
 
 def told_apart(eps: float) -> float:

@@ -11,7 +11,7 @@ from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, Use
 from protocols.planning.precision import PlanModel, nowcast_errors, standard_error
-from protocols.privacy.loss import Loss
+from protocols.privacy.guarantees import Loss
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import MAX_EPS, Survey

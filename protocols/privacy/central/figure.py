@@ -19,12 +19,10 @@ from pydantic import Field
 
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
-from protocols.mechanisms.lifelong import Hashed
+from protocols.mechanisms.lifelong import Hashed, Threshold
 from protocols.mechanisms.rounds import Flip
-from protocols.mechanisms.thresholds import Threshold
-from protocols.privacy.central.composition import together
 from protocols.privacy.central.families import walks_of
-from protocols.privacy.central.walks import Walks, losses_of, quantile
+from protocols.privacy.central.walks import Walks, losses_of, quantile, together
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise
 from protocols.question import Question
