@@ -3,7 +3,7 @@
 The order of the rows says nothing about when they came, and nothing about who sent them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -48,7 +48,9 @@ def cut_rows(rows: Sequence[ReportRow], frames: Sequence[Frame], scheme: Scheme,
     whole = alike[0] if len(alike) == 1 else join_frames(alike)
     faults = row_faults(whole, scheme, 0, 1)  # the partition is ours to choose, and cannot be wrong
     good = (whole.take(faults == 0) if faults.any() else whole).sorted()
-    return Cut(faults, list(_cut(good, partitions)))
+    by_partition = partition_of(good.tokens, partitions)
+    members = ((partition, good.take(by_partition == partition)) for partition in range(partitions))
+    return Cut(faults, [(partition, part) for partition, frame in members for part in frame.parts(MOST_ROWS)])
 
 
 def warm_up(scheme: Scheme) -> None:
@@ -57,10 +59,3 @@ def warm_up(scheme: Scheme) -> None:
     header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
     answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
     cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], [], scheme, 1).encoded(scheme)
-
-
-def _cut(good: Frame, partitions: int) -> Iterator[tuple[int, Frame]]:
-    by_partition = partition_of(good.tokens, partitions)
-    for partition in range(partitions):
-        members = good.take(by_partition == partition)
-        yield from ((partition, part) for part in members.parts(MOST_ROWS))

@@ -80,8 +80,6 @@ class Holder:
 
     def keep(self, cuts: Sequence[tuple[Scheme, Cut, bytes]]) -> None:
         """Make reports durable here, those of an edge with its name. One whose token is held is not kept again."""
-        if not cuts:
-            return
         self._db.execute("BEGIN IMMEDIATE")
         for scheme, cut, sender in cuts:
             for partition, frame in cut.frames:

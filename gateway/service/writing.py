@@ -84,7 +84,6 @@ class Writer:
         self,
         log: Log,
         lookup: Lookup,
-        metrics: Metrics,
         now: Callable[[], float] = time.time,
         holder: Holder | None = None,
         most_waiting: int = MOST_WAITING,
@@ -93,10 +92,10 @@ class Writer:
         self.shown_waiting = 0  # without those of surveys with presence_epsilon: for metrics
         self.failed: Exception | None = None
         """What ended the writing for good; the process must end."""
-        self._log = log
+        self.log = log
         self._lookup = lookup
-        self._metrics = metrics
-        self._now = now
+        self.metrics = Metrics()
+        self.now = now
         self._holder = holder
         self._holding = asyncio.Lock()
         self._most_waiting = most_waiting
@@ -113,7 +112,6 @@ class Writer:
 
     def start(self) -> None:
         """Begin to tend the log."""
-        self._loop = asyncio.get_running_loop()
         self._tending = asyncio.create_task(self._tend())
 
     def has_room(self, reports: int) -> bool:
@@ -143,7 +141,7 @@ class Writer:
             self._begin()
         elif not self._due:
             self._due = True
-            self._loop.call_later(GATHER_SECONDS, self._begin)
+            asyncio.get_running_loop().call_later(GATHER_SECONDS, self._begin)
 
     async def finish(self) -> None:
         """Write what is gathered, and close the log."""
@@ -154,7 +152,7 @@ class Writer:
             self._begin()
             if self._writing is not None:
                 await asyncio.wait([self._writing])
-        await self._log.close()
+        await self.log.close()
 
     async def ended(self) -> None:
         """Returns when the writing has ended for good."""
@@ -170,7 +168,7 @@ class Writer:
         self._due = False
         if self._writing is None and self._groups:
             groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
-            self._writing = self._loop.create_task(self._write(groups))
+            self._writing = asyncio.create_task(self._write(groups))
             self._writing.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
@@ -188,18 +186,18 @@ class Writer:
                 self._settle(group, [Outcome.FAILED] * sum(group.sizes))
         else:
             if all(group.scheme.presence is None for group in groups):  # their number would count reports
-                self._metrics.write_seconds.observe(time.perf_counter() - began)
+                self.metrics.write_seconds.observe(time.perf_counter() - began)
             for group, cut, outcome in written:
                 self._answer(group, cut, outcome)
 
     async def _written(self, groups: list[_Group]) -> list[tuple[_Group, Cut, Outcome]]:
         """What was refused for its rows is refused whether or not the others could be written."""
-        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
+        cuts = [cut_rows(group.rows, group.frames, group.scheme, self.log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
         kept: list[tuple[Scheme, Cut, bytes]] = []
         outcomes = []
         for group, cut in zip(groups, cuts, strict=True):
-            if self._holder is not None and self._holder.holds(group.scheme, group.period, self._now()):
+            if self._holder is not None and self._holder.holds(group.scheme, group.period, self.now()):
                 kept.append((group.scheme, cut, group.edge))
                 outcomes.append(Outcome.HELD)
             else:
@@ -210,7 +208,7 @@ class Writer:
                 await asyncio.to_thread(self._holder.keep, kept)
         if frames:
             try:
-                await self._log.write(frames)
+                await self.log.write(frames)
             except DeliveryError as error:
                 log.warning("reports were not confirmed; their senders will send them again", error=error.message)
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
@@ -224,9 +222,9 @@ class Writer:
         results: list[Result] = [outcome] * len(cut.faults)
         for row, reason in refused.items():
             results[row] = row_reject(reason, survey.id)
-            self._metrics.note(group.scheme, reason.value)
+            self.metrics.note(group.scheme, reason.value)
         if len(refused) < len(results):
-            self._metrics.note(group.scheme, outcome.value, len(results) - len(refused))
+            self.metrics.note(group.scheme, outcome.value, len(results) - len(refused))
         self._settle(group, results)
 
     def _settle(self, group: _Group, results: Sequence[Result]) -> None:
@@ -241,12 +239,12 @@ class Writer:
         """Whether a period may have been closed before its reports were written: then they may not be counted."""
         if survey.clock != "wall":
             return False
-        return self._log.times.moment(survey, self._now()) >= closing_time(survey, period).timestamp()
+        return self.log.times.moment(survey, self.now()) >= closing_time(survey, period).timestamp()
 
     async def _tend(self) -> None:
         try:
             while True:
-                await self._log.tend()
+                await self.log.tend()
                 if self._holder is not None:
                     await self._release(self._holder)
                 await asyncio.sleep(TEND_SECONDS)
@@ -256,10 +254,10 @@ class Writer:
     async def _release(self, holder: Holder) -> None:
         """Write what is ripe to the log, and forget it there."""
         async with self._holding:
-            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self._now())
+            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self.now())
         for place, frames in ripe:
             try:
-                await self._log.write(frames)
+                await self.log.write(frames)
             except DeliveryError as error:
                 log.warning("held reports were not delivered; they stay held", error=error.message)
                 return

@@ -16,7 +16,7 @@ import structlog
 
 from gateway.door import Credential, Rate, read_credentials, warm_up
 from gateway.http import Limits, Listener, tls_context
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, TokenKeys, Watching, Writer, metrics_page
+from gateway.service import Gateway, Holder, Log, Page, Senders, TokenKeys, Watching, Writer, metrics_page
 from protocols.errors import SettingsError
 from protocols.scheme import Scheme
 from servers.ports import is_loopback
@@ -166,13 +166,11 @@ async def run(
         loop.add_signal_handler(number, stop.set)
     for scheme in surveys.values():
         warm_up(scheme)
-    metrics = Metrics()
-    writer = Writer(to, surveys.get, metrics, holder=holder)
+    writer = Writer(to, surveys.get, holder=holder)
+    metrics = writer.metrics
     application = Gateway(
         surveys,
-        to,
         writer,
-        metrics,
         exposure.senders(keys),
         ready=lambda: writer.failed is None and ready(),
         origins=frozenset(exposure.origins),
