@@ -30,7 +30,7 @@ MOST_ROWS = 16_384
 class Cut:
     """Reports of one survey and period that answer the same attributes: the good rows by partition, and all faults."""
 
-    faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; in the order given
+    faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; rows that came alone are first
     frames: list[tuple[int, Frame]]  # partition, and rows in the order of their tokens
 
     @property
@@ -42,8 +42,10 @@ class Cut:
         return [(partition, encode_frame(frame, scheme)) for partition, frame in self.frames]
 
 
-def cut_rows(rows: Sequence[ReportRow], frames: Sequence[Frame], scheme: Scheme, partitions: int) -> Cut:
-    """Rows and frames that are alike, judged and cut. Their order in `faults` is rows first, then frames."""
+def cut_rows(reports: Sequence[ReportRow | Frame], scheme: Scheme, partitions: int) -> Cut:
+    """Rows and frames that are alike, judged and cut."""
+    rows = [report for report in reports if isinstance(report, ReportRow)]
+    frames = [report for report in reports if isinstance(report, Frame)]
     alike = [*([rows_frame(rows, scheme)] if rows else []), *frames]
     whole = alike[0] if len(alike) == 1 else join_frames(alike)
     faults = row_faults(whole, scheme, 0, 1)  # the partition is ours to choose, and cannot be wrong
@@ -58,4 +60,4 @@ def warm_up(scheme: Scheme) -> None:
     answered = min(scheme.forms)
     header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
     answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
-    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], [], scheme, 1).encoded(scheme)
+    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], scheme, 1).encoded(scheme)

@@ -81,7 +81,7 @@ class Reports:
 
     def _edge(self, header: ReportHeader, scheme: Scheme, credential: Credential | None) -> bytes:
         """By which name the reports of an edge are held; empty for all others, and where nothing is held."""
-        if credential is None or credential.role != "edge" or not self.writer.holds:
+        if credential is None or credential.role != "edge" or self.writer.holder is None:
             return b""
         return self._token(header, scheme, credential)
 

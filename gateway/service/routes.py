@@ -10,7 +10,6 @@ from importlib.resources import files
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from gateway.door.credentials import Credential
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, Response, refusal
 from gateway.service.reports import NDJSON, Reports
@@ -110,21 +109,17 @@ class Gateway:
     # --- as a whole
 
     def handle(self, request: Request, answer: Answer) -> None:
-        credential: Credential | None = request.certificate
-        if self.origins:
-            plain = answer
-
-            def answer(response: Response) -> None:
-                plain(self._allow(request, response))
+        def allowed(response: Response) -> None:
+            answer(self._allow(request, response))
 
         if request.method == "POST":
             take = self._reports.take if request.path == "/v1/reports" else self._reports.take_frame
-            take(request, credential, answer)
+            take(request, request.certificate, allowed)
         elif request.method == "OPTIONS":
-            answer(self._preflight(request))
+            allowed(self._preflight(request))
         else:
             page = self._page(request.path)
-            answer(NOT_FOUND if page is None else _unless_known(request, page()))
+            allowed(NOT_FOUND if page is None else _unless_known(request, page()))
 
     def _preflight(self, request: Request) -> Response:
         if request.header(b"origin") not in self.origins:

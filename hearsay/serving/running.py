@@ -192,7 +192,7 @@ async def run(
         log.info("health and metrics are served", port=at)
     port = await listener.start(exposure.host, exposure.port)
     started(f"{exposure.address}:{port}")
-    running = [stop.wait(), writer.ended(), beside(), *([] if keys is None else [_tend(keys)])]
+    running = [stop.wait(), writer.ended.wait(), beside(), *([] if keys is None else [_tend(keys)])]
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(one) for one in running]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     crashed = [wait.exception() for wait in waits if wait.done()]
