@@ -76,7 +76,9 @@ class SupportChannel:
 
     @cached_property
     def floor(self) -> Floats:
-        return self.share * self.flip.q + (1 - self.share) * self._fake_support()
+        # A direct fake is a symbol from the prior; `fake` is already its report's distribution.
+        faked = self._faked if self.exclusive else self.flip.q + self.flip.gain * self._faked
+        return np.asarray(self.share * self.flip.q + (1 - self.share) * faked)
 
     def support(self, frequencies: Floats) -> Floats:
         """The chance that a report supports each value."""
@@ -126,14 +128,8 @@ class SupportChannel:
     @property
     def matrix(self) -> Floats:
         """P(report is j | truth is i), for exclusive channels."""
-        if not self.exclusive:
-            raise TypeError("only a channel whose reports support exactly one value has a matrix")
+        assert self.exclusive, "only a channel whose reports support exactly one value has a matrix"
         return np.asarray(self.floor[None, :] + self.gain * np.eye(self.k))
-
-    def _fake_support(self) -> Floats:
-        if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
-            return self._faked
-        return np.asarray(self.flip.q + self.flip.gain * self._faked)
 
     @property
     def _faked(self) -> Floats:

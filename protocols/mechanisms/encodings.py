@@ -54,7 +54,8 @@ class Encoding(ABC):
 
     @property
     def sent(self) -> Whole:
-        """The cell of each value, in a row for each trait; TypeError if there are too many traits for rows."""
+        """The cell of each value, in a row for each trait; not of buckets and thresholds, whose traits are too many."""
+        assert not self.lifelong, "there are too many traits to go through"
         return np.arange(self.k)[None, :]
 
     @property
@@ -65,7 +66,7 @@ class Encoding(ABC):
     @property
     def states(self) -> int:
         """How many memos a device can ever have."""
-        return self.k
+        return min(self.inner.k, self.k)
 
     @property
     def detail(self) -> str:
@@ -324,8 +325,7 @@ class Unary(Plain):
 
 def bit_flip(noise: Round) -> Flip:
     """The round of noise of an encoding whose places are all flipped alike."""
-    if isinstance(noise, MatrixRound):
-        raise TypeError("this encoding takes flips, not a matrix")
+    assert isinstance(noise, Flip), "this encoding takes flips, not a matrix"
     return noise
 
 

@@ -63,10 +63,6 @@ class Hashed(ByHash):
         """The family's dimension: the largest with g^digits <= 256."""
         return next(m for m in range(8, 0, -1) if self.g**m <= 256)
 
-    @property
-    def states(self) -> int:
-        return min(self.g, self.k)
-
     @cached_property
     def sent(self) -> Whole:
         """sent[x, i]: where hash x sends value i."""
@@ -209,10 +205,6 @@ class Buckets(Encoding):
         np.put_along_axis(bits, np.asarray(traits), self.inner.answer.unpack(column), axis=1)
         return self.answer.pack(bits)
 
-    @property
-    def sent(self) -> Whole:
-        raise TypeError("there are too many sets of buckets to go through")
-
     def forged(self, targets: Places) -> tuple[float, float]:
         return float(min(len(targets), self.d)), len(targets) / 2 * self.d / self.k
 
@@ -243,7 +235,6 @@ class Threshold(Encoding):
     exclusive = True
     most = 1
     widths = 0
-    states = 2
 
     @property
     def inner(self) -> Direct:
@@ -280,7 +271,3 @@ class Threshold(Encoding):
     def finish(self, column: Column, traits: Traits) -> Column:
         slot = np.asarray(traits) // (self.numbers - 1)
         return np.asarray(slot + (1 - column.astype(np.int64)) * self.several, dtype=self.answer.dtype)
-
-    @property
-    def sent(self) -> Whole:
-        raise TypeError("answers do not show the threshold")

@@ -9,11 +9,12 @@ from math import exp, inf
 
 from protocols.planning.central import CentralPlan
 from protocols.planning.links import CrowdPlan
-from protocols.planning.precision import PlanModel, PresencePlan, told_apart
+from protocols.planning.precision import PresencePlan, told_apart
 from protocols.planning.ways import budgets_in_words
 from protocols.privacy.central.figure import round_up
 from protocols.privacy.guarantees import Loss, PlaceLoss
 from protocols.scheme import Scheme
+from protocols.survey.names import Told
 
 LINKED = (2, 7, 30, 365)  # linked reports of values that never change, between one and all, that the plan shows
 ANY = (2, 7, 10, 100)  # linked reports of any two histories that the plan shows
@@ -21,7 +22,7 @@ LARGEST = 50  # of losses whose factor is a number that people read
 LINKED_ANY = 7  # linked reports of any two histories in the short list
 
 
-class GuaranteePlan(PlanModel):
+class GuaranteePlan(Told):
     """What observers can learn, between histories of each relation.
 
     `constant` and `any` are by number of linked reports (with one_in: of consecutive periods whose reports are linked),
@@ -60,7 +61,7 @@ def guarantee_plan(scheme: Scheme) -> GuaranteePlan:
     )
 
 
-class Chance(PlanModel):
+class Chance(Told):
     """How often a guess is right, at most, and with luck alone; `epsilon` is None where there is no bound.
 
     `metres`: between two positions so far apart.

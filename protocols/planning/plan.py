@@ -23,7 +23,6 @@ from protocols.planning.chances import Chance, GuaranteePlan, chances, guarantee
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     DRIFTS,
-    PlanModel,
     PrecisionPlan,
     PresencePlan,
     SharesPlan,
@@ -39,19 +38,20 @@ from protocols.privacy.risk import attribute_guess, blind_guess, forged_weight, 
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.html import html_table
+from protocols.survey.names import Told
 from protocols.survey.sets import check_set
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 
 
-class NoisePlan(PlanModel):
+class NoisePlan(Told):
     """The probabilities of one round: keep with p, hit any other with q; None where a matrix is needed."""
 
     p: float | None
     q: float | None
 
 
-class DisplacementPlan(PlanModel):
+class DisplacementPlan(Told):
     """How far a report is from the place, in metres: on average, in half of the cases, and in 95 of 100.
 
     `memo` is how far the memo is, on average, which averaging any number of reports cannot beat; None without memos.
@@ -63,7 +63,7 @@ class DisplacementPlan(PlanModel):
     memo: float | None
 
 
-class AttributePlan(PlanModel):
+class AttributePlan(Told):
     """One attribute: which mechanism, why, and what it means."""
 
     name: str
@@ -88,7 +88,7 @@ class AttributePlan(PlanModel):
     displacement: DisplacementPlan | None = None
 
 
-class Plan(PlanModel):
+class Plan(Told):
     """Mechanisms, guarantees, precision and risks of a survey."""
 
     survey: str

@@ -74,16 +74,10 @@ def held(history: History, cap: int | None) -> History:
     >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
     ((0, 1, 1, 1), (0, 1, 0, 2))
     """
-    used: list[int] = []
-    reported = []
-    for cell in history:
-        if cap is None or len(used) < cap:
-            if cell not in used:
-                used.append(cell)
-            reported.append(cell)
-        else:
-            reported.append(used[-1])
-    return tuple(reported)
+    for place, cell in enumerate(history, 1):
+        if len(set(history[:place])) == cap:
+            return (*history[:place], *[cell] * (len(history) - place))
+    return history
 
 
 @lru_cache(maxsize=4096)

@@ -67,8 +67,6 @@ class PlanarRound(PlaceRound):
     ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], True)
     """
 
-    carries = True
-
     def __init__(self, columns: int, rows: int, rate: float, through: float | None = None) -> None:
         super().__init__(Area(columns, rows), rate, through)
         self.columns, self.rows = columns, rows
@@ -179,14 +177,15 @@ def rate_after(first: Round, second: Round | None, t: float = 1) -> float:
     """What one cell side of distance costs, at most, after t linked reports from one memo; infinity: for ever.
 
     It is never more than the memo costs. Where round 1 moves all cells alike, t reports cost at most t times the rate
-    of round 2; elsewhere only one report is known to cost less than the memo.
+    of round 2, because two memos are never further apart than their places; elsewhere only one report is known to cost
+    less than the memo.
 
     >>> memo, fresh = PlanarRound(9, 9, 2.0), PlanarRound(9, 9, 0.7, through=0.6)
     >>> [rate_after(memo, fresh, t) for t in (1, 2, 10)], rate_after(memo, None)
     ([0.6, 1.4, 2.0], 2.0)
     """
     assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
-    if second is None or t == inf or (t > 1 and not first.carries):
+    if second is None or t == inf or (t > 1 and not isinstance(first, PlanarRound)):
         return first.rate
     return min(first.rate, second.through if t == 1 else t * second.rate)
 

@@ -6,7 +6,6 @@ and in every language: +, *, the square root and a polynomial. No library's expo
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 
@@ -49,9 +48,6 @@ class PlaceRound(MatrixRound):
     the rate.
     """
 
-    carries: bool
-    """Whether it moves all cells alike, so that two memos of it are never further apart than their places."""
-
     def __init__(self, area: Area, rate: float, through: float | None) -> None:
         self.area, self.rate, self.through = area, rate, rate if through is None else through
 
@@ -86,11 +82,6 @@ class PlanarChannel:
     def k(self) -> int:
         return self.rounds[0].k
 
-    @property
-    def rate(self) -> float:
-        """What a cell side costs in one round that moves as far as all of them: squares of distances add up."""
-        return 1 / sqrt(sum(1 / noise.rate**2 for noise in self.rounds))
-
     def support(self, frequencies: Floats) -> Floats:
         """The chance of each cell to be reported, if these are the frequencies; any leading dimensions."""
         for noise in self.rounds:
@@ -102,11 +93,6 @@ class PlanarChannel:
         for noise in reversed(self.rounds):
             votes = noise.back(votes)
         return votes
-
-    @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest chance that each report can have, whatever the truth (of the last round alone)."""
-        return self.rounds[-1].bounds
 
     @cached_property
     def matrix(self) -> Floats:

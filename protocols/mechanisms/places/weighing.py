@@ -36,8 +36,6 @@ class WeighedRound(PlaceRound):
     ([1.0, 1.0, 1.0], True)
     """
 
-    carries = False
-
     def __init__(
         self, area: Area, slope: float, masses: tuple[int, ...], rate: float, through: float | None = None
     ) -> None:

@@ -69,12 +69,8 @@ class Losses:
     mass: Floats
     infinite: float
 
-    @property
-    def values(self) -> Floats:
-        return np.asarray((np.arange(len(self.mass)) + self.first) * self.step)
-
     def delta(self, eps: float) -> float:
-        over = self.values - eps
+        over = (np.arange(len(self.mass)) + self.first) * self.step - eps
         return float(self.infinite - (self.mass * np.expm1(-np.maximum(over, 0))).sum())
 
     def epsilon(self, delta: float, most: float) -> float:
