@@ -5,7 +5,7 @@ import sys
 
 import uvloop
 
-from gateway.http import Answer, Listener, Request, Response
+from gateway.http import Answer, Limits, Listener, Request, Response
 from protocols.wire import read_json
 
 TAKEN = Response(201, b'{"status":"taken"}')
@@ -25,7 +25,7 @@ class Bare:
 
 
 async def main(port: int) -> None:
-    await Listener(Bare()).start("127.0.0.1", port)
+    await Listener(Bare(), Limits()).start("127.0.0.1", port)
     await asyncio.Event().wait()
 
 

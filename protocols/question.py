@@ -1,7 +1,7 @@
 """One attribute as a survey asks it: a mechanism, and how often its answer is about the truth."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -183,8 +183,8 @@ class Question:
 
     @cached_property
     def memo_channel(self) -> Channel:
-        """The channel of the memos alone: the part of the noise that repeats in every period."""
-        return self.mechanism.memo_channel(self.share, self.fake_memo)
+        """The channel of the memos alone, whose variance averaging over periods cannot reduce (PROTOCOLS 3)."""
+        return replace(self.mechanism, second=None).channel(self.share, self.fake_memo)
 
     @property
     def fake_kind(self) -> FakeKind | None:

@@ -91,7 +91,7 @@ def negativity_check(answers: Answers, level: float) -> Check:
     if isinstance(channel, SupportChannel):
         low, high = channel.floor, channel.floor + channel.gain
     elif isinstance(channel, PlanarChannel):
-        low, high = channel.bounds
+        low, high = channel.rounds[-1].bounds
     else:
         low, high = channel.matrix.min(axis=0), channel.matrix.max(axis=0)
     cells = 2 * len(low)

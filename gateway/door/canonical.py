@@ -33,17 +33,13 @@ class Form(NamedTuple):
 
     @staticmethod
     def of(row: ReportRow, scheme: Scheme) -> "Form":
-        text = _blank(row, scheme.survey.visits.column)
+        """The text is as our libraries write it, at first with zero bytes for digits: JSON has none in other places."""
+        header = json.dumps(row.header.write(), separators=(",", ":")).removesuffix("}")
+        token, gap, *answers = ("\0" * 2 * len(number) for number in (row.token, row.gap, *row.answers))
+        listed = ",".join(f'{json.dumps(name)}:"{answer}"' for name, answer in zip(row.answered, answers, strict=True))
+        text = f'{header},"token":"{token}","{scheme.survey.visits.column}":"{gap}","answers":{{{listed}}}}}'
         pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
         return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))
-
-
-def _blank(row: ReportRow, column: str) -> str:
-    """The text of a report as our libraries write it, with zero bytes for digits: JSON has none in any other place."""
-    header = json.dumps(row.header.write(), separators=(",", ":")).removesuffix("}")
-    token, gap, *answers = ("\0" * 2 * len(number) for number in (row.token, row.gap, *row.answers))
-    listed = ",".join(f'{json.dumps(name)}:"{answer}"' for name, answer in zip(row.answered, answers, strict=True))
-    return f'{header},"token":"{token}","{column}":"{gap}","answers":{{{listed}}}}}'
 
 
 class Forms:

@@ -15,13 +15,13 @@ import hmac
 import re
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 from protocols.errors import SettingsError
 
 MOST_KEPT = 100_000
 Role = Literal["device", "edge"]
-_LINE = re.compile(r"([0-9a-f]{64})\s+(\S+)(\s.*)?")
+_LINE = re.compile(r"([0-9a-f]{64})\s+(device|edge)(\s.*)?")
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,11 @@ def read_credentials(text: str, where: str) -> dict[str, Credential]:
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         match = _LINE.fullmatch(line.strip())
-        role = match[2] if match else None
-        if match is None or role not in get_args(Role):
+        if match is None:
             raise SettingsError(
                 f"{where}: line {number} is not a digest and a role", "add lines with `hearsay gateway token new`"
             )
-        found[match[1]] = Credential(match[1], "edge" if role == "edge" else "device")
+        found[match[1]] = Credential(match[1], "edge" if match[2] == "edge" else "device")
     return found
 
 

@@ -3,7 +3,7 @@
 The order of the rows says nothing about when they came, and nothing about who sent them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,7 +30,7 @@ MOST_ROWS = 16_384
 class Cut:
     """Reports of one survey and period that answer the same attributes: the good rows by partition, and all faults."""
 
-    faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; in the order given
+    faults: Bytes  # for each row 0, or 1 + the place of its reason in ROW_REASONS; rows that came alone are first
     frames: list[tuple[int, Frame]]  # partition, and rows in the order of their tokens
 
     @property
@@ -42,13 +42,17 @@ class Cut:
         return [(partition, encode_frame(frame, scheme)) for partition, frame in self.frames]
 
 
-def cut_rows(rows: Sequence[ReportRow], frames: Sequence[Frame], scheme: Scheme, partitions: int) -> Cut:
-    """Rows and frames that are alike, judged and cut. Their order in `faults` is rows first, then frames."""
+def cut_rows(reports: Sequence[ReportRow | Frame], scheme: Scheme, partitions: int) -> Cut:
+    """Rows and frames that are alike, judged and cut."""
+    rows = [report for report in reports if isinstance(report, ReportRow)]
+    frames = [report for report in reports if isinstance(report, Frame)]
     alike = [*([rows_frame(rows, scheme)] if rows else []), *frames]
     whole = alike[0] if len(alike) == 1 else join_frames(alike)
     faults = row_faults(whole, scheme, 0, 1)  # the partition is ours to choose, and cannot be wrong
     good = (whole.take(faults == 0) if faults.any() else whole).sorted()
-    return Cut(faults, list(_cut(good, partitions)))
+    by_partition = partition_of(good.tokens, partitions)
+    members = ((partition, good.take(by_partition == partition)) for partition in range(partitions))
+    return Cut(faults, [(partition, part) for partition, frame in members for part in frame.parts(MOST_ROWS)])
 
 
 def warm_up(scheme: Scheme) -> None:
@@ -56,11 +60,4 @@ def warm_up(scheme: Scheme) -> None:
     answered = min(scheme.forms)
     header = ReportHeader(scheme.survey.id, scheme.fingerprint, 0)
     answers = tuple(bytes(scheme.answer_bytes[name]) for name in answered)
-    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], [], scheme, 1).encoded(scheme)
-
-
-def _cut(good: Frame, partitions: int) -> Iterator[tuple[int, Frame]]:
-    by_partition = partition_of(good.tokens, partitions)
-    for partition in range(partitions):
-        members = good.take(by_partition == partition)
-        yield from ((partition, part) for part in members.parts(MOST_ROWS))
+    cut_rows([ReportRow(header, answered, b"\1" * 8, b"\0\1", answers)], scheme, 1).encoded(scheme)

@@ -52,10 +52,9 @@ class Shared:
     names: frozenset[str] | None = None  # what clients may call us; None: anything
     time: Callable[[], float]
 
-    def __init__(self, application: Application, limits: Limits, verifies_clients: bool, knows_addresses: bool) -> None:
+    def __init__(self, application: Application, limits: Limits, knows_addresses: bool) -> None:
         self.application = application
         self.limits = limits
-        self.verifies_clients = verifies_clients
         self.knows_addresses = knows_addresses
         self.stopping = False
         self.held_bytes = 0
@@ -192,7 +191,7 @@ class Connection(asyncio.Protocol):
             self._refuse(OTHER_NAME)
             return
         keep_alive = parser.should_keep_alive() and not listener.stopping
-        certificate = self._transport.get_extra_info("peercert") if listener.verifies_clients else None
+        certificate = self._transport.get_extra_info("peercert")  # of TLS only, and of one that was verified
         path, _, query = url.partition(b"?")
         asked = parser.get_method().decode("latin-1"), path.decode("latin-1"), query
         request = Request(*asked, headers, keep_alive, certificate)

@@ -29,9 +29,6 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
-LIMITS = Limits()
-
-
 class Listener(Shared):
     """The connections of one application on one address.
 
@@ -42,13 +39,12 @@ class Listener(Shared):
     def __init__(
         self,
         application: Application,
-        limits: Limits = LIMITS,
+        limits: Limits,
         tls: ssl.SSLContext | None = None,
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,
     ) -> None:
-        verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
-        super().__init__(application, limits, verifies_clients, knows_addresses)
+        super().__init__(application, limits, knows_addresses)
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []

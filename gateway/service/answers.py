@@ -24,19 +24,16 @@ DETAILS = {
     Reason.BAD_VALUE: "an answer beyond the attribute's values, or with spare bits",
     Reason.TOO_MANY_BITS: "an answer that supports more values than the noise of presence_epsilon covers",
 }
-TAKEN = Response(201, b'{"status":"taken"}')
-HELD = Response(202, b'{"status":"held"}')
 UNSURE = refusal(503, "unavailable", "it is not known whether this was counted; send it again", ("retry-after", "2"))
+ALONE = {
+    Outcome.TAKEN: Response(201, b'{"status":"taken"}'),
+    Outcome.HELD: Response(202, b'{"status":"held"}'),
+    Outcome.FAILED: UNSURE,
+}
 
 
 def single(result: Result) -> Response:
-    if result is Outcome.TAKEN:
-        return TAKEN
-    if result is Outcome.HELD:
-        return HELD
-    if isinstance(result, Reject):
-        return refusal(422, result.reason, result.detail)
-    return UNSURE
+    return refusal(422, result.reason, result.detail) if isinstance(result, Reject) else ALONE[result]
 
 
 def many(results: list[Result]) -> Response:

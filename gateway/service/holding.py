@@ -22,7 +22,7 @@ import structlog
 from gateway.door.gathering import MOST_ROWS, Cut
 from gateway.door.judging import closing_time
 from protocols.scheme import Scheme
-from protocols.wire import Frame, Lookup, Reject, decode_frame, encode_frame, join_frames
+from protocols.wire import Frame, Lookup, decode_frame, encode_frame, join_frames
 from servers.private_files import open_private, private_directory
 
 LEAD_SHARE, LONGEST_LEAD = 10, timedelta(minutes=5)
@@ -80,8 +80,6 @@ class Holder:
 
     def keep(self, cuts: Sequence[tuple[Scheme, Cut, bytes]]) -> None:
         """Make reports durable here, those of an edge with its name. One whose token is held is not kept again."""
-        if not cuts:
-            return
         self._db.execute("BEGIN IMMEDIATE")
         for scheme, cut, sender in cuts:
             for partition, frame in cut.frames:
@@ -111,7 +109,7 @@ class Holder:
             ).fetchall()
             frames, back = [], []
             for _, sender, value in rows:
-                for frame in _decoded(value, lookup):
+                if isinstance(frame := decode_frame(value, lookup), Frame):
                     stays = np.array([name in staying for name in _senders(sender, frame)])
                     frames.append(frame.take(~stays))
                     if stays.any():
@@ -140,7 +138,7 @@ class Holder:
         places = self._db.execute("SELECT survey, period, partition, sender, frame FROM held").fetchall()
         self._unread = any(lookup(survey) is None for survey, *_ in places)  # a survey may not be known yet
         for survey, period, partition, sender, value in places:
-            for frame in _decoded(value, lookup):
+            if isinstance(frame := decode_frame(value, lookup), Frame):
                 self._note((survey, period, partition), sender, frame)
         if places:
             log.debug("held reports were read", frames=len(places))
@@ -157,11 +155,6 @@ class Holder:
 def _senders(sender: bytes, frame: Frame) -> list[bytes]:
     """Who has sent each row: an edge, or whoever has the row's token."""
     return [sender or token.to_bytes(8, "big") for token in frame.tokens.tolist()]
-
-
-def _decoded(value: bytes, lookup: Lookup) -> list[Frame]:
-    frame = decode_frame(value, lookup)
-    return [] if isinstance(frame, Reject) else [frame]
 
 
 def _alike(frames: Sequence[Frame]) -> list[Frame]:

@@ -11,7 +11,6 @@ from gateway.door.credentials import Credential, credential_token
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, refusal
 from gateway.service.answers import Ticket, many, row_reject, rows, single
-from gateway.service.metrics import Metrics
 from gateway.service.senders import ONE_REPORT
 from gateway.service.writing import Writer
 from protocols.errors import StateError
@@ -40,9 +39,7 @@ class Reports:
 
     door: Door
     writer: Writer
-    metrics: Metrics
     keys: Callable[[ReportHeader], bytes | None]
-    now: Callable[[], float]
     forms: Forms = field(default_factory=Forms)
 
     def take(self, request: Request, credential: Credential | None, answer: Answer) -> None:
@@ -84,7 +81,7 @@ class Reports:
 
     def _edge(self, header: ReportHeader, scheme: Scheme, credential: Credential | None) -> bytes:
         """By which name the reports of an edge are held; empty for all others, and where nothing is held."""
-        if credential is None or credential.role != "edge" or not self.writer.holds:
+        if credential is None or credential.role != "edge" or self.writer.holder is None:
             return b""
         return self._token(header, scheme, credential)
 
@@ -102,7 +99,7 @@ class Reports:
         if credential is not None and credential.role != "edge":
             return False
         frame = self.forms.read_many(body, in_lines)
-        if frame is None or len(frame) > MOST_REPORTS or self.door.fault(frame, self.now()) is not None:
+        if frame is None or len(frame) > MOST_REPORTS or self.door.fault(frame, self.writer.now()) is not None:
             return False
         self._add_frame(frame, credential, Ticket(len(frame), lambda results: answer(many(results))), answer)
         return True
@@ -121,7 +118,7 @@ class Reports:
             answer(ONE_REPORT)
             return
         frame = decode_frame(request.body, self.door.lookup)
-        fault = frame if isinstance(frame, Reject) else self.door.fault(frame, self.now())
+        fault = frame if isinstance(frame, Reject) else self.door.fault(frame, self.writer.now())
         if fault is not None:
             self._refuse(fault, answer)
             return
@@ -141,7 +138,7 @@ class Reports:
     def _judged(self, row: ReportRow | Reject) -> ReportRow | Reject:
         if isinstance(row, Reject):
             return row
-        fault = self.door.fault(row, self.now())
+        fault = self.door.fault(row, self.writer.now())
         if fault is None and row.token == bytes(8):
             fault = row_reject(Reason.BAD_TOKEN, row.header.survey)
         return fault or row
@@ -152,7 +149,7 @@ class Reports:
 
     def _count(self, reject: Reject) -> None:
         scheme = None if reject.survey is None else self.door.lookup(reject.survey)
-        self.metrics.note(scheme, reject.reason.value, reject.rows)
+        self.writer.metrics.note(scheme, reject.reason.value, reject.rows)
 
 
 def read_lines(body: bytes) -> list[Any]:

@@ -4,20 +4,17 @@
 """
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.resources import files
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
-from gateway.door.credentials import Credential
 from gateway.door.judging import Door
 from gateway.http.messages import Answer, Request, Response, refusal
-from gateway.service.metrics import Metrics
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
-from gateway.service.writing import Log, Writer
+from gateway.service.writing import Writer
 from protocols.scheme import Scheme
 from protocols.wire import FRAME, MAX_RECORD_BYTES, REPORT, TERMS
 
@@ -44,25 +41,22 @@ class Gateway:
     """
 
     surveys: Mapping[str, Scheme]
-    log: Log
     writer: Writer
-    metrics: Metrics
     senders: Senders
     ready: Callable[[], bool]
     origins: frozenset[str] = frozenset()
     shows_metrics: bool = True
     pages: Mapping[str, Page] = field(default_factory=dict)
-    now: Callable[[], float] = time.time
 
     def __post_init__(self) -> None:
-        door = Door(self.surveys.get, self.log.closed_through, self.log.times)
-        self._reports = Reports(door, self.writer, self.metrics, self.senders.keys, self.now)
+        door = Door(self.surveys.get, self.writer.log.closed_through, self.writer.log.times)
+        self._reports = Reports(door, self.writer, self.senders.keys)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
         if self.shows_metrics:
-            self._own |= metrics_page(self.metrics.registry)
+            self._own |= metrics_page(self.writer.metrics.registry)
 
     # --- by its head
 
@@ -71,7 +65,7 @@ class Gateway:
         return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
 
     def refused(self, response: Response) -> None:
-        self.metrics.refuse(json.loads(response.body)["reason"])
+        self.writer.metrics.refuse(json.loads(response.body)["reason"])
 
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):
@@ -80,7 +74,7 @@ class Gateway:
         if isinstance(kind, Response):
             return kind
         request.state = kind
-        sender = self.senders.admit(request, self.now())
+        sender = self.senders.admit(request, self.writer.now())
         if isinstance(sender, Response):
             return sender
         request.certificate = sender  # from here on its credential
@@ -115,21 +109,17 @@ class Gateway:
     # --- as a whole
 
     def handle(self, request: Request, answer: Answer) -> None:
-        credential: Credential | None = request.certificate
-        if self.origins:
-            plain = answer
-
-            def answer(response: Response) -> None:
-                plain(self._allow(request, response))
+        def allowed(response: Response) -> None:
+            answer(self._allow(request, response))
 
         if request.method == "POST":
             take = self._reports.take if request.path == "/v1/reports" else self._reports.take_frame
-            take(request, credential, answer)
+            take(request, request.certificate, allowed)
         elif request.method == "OPTIONS":
-            answer(self._preflight(request))
+            allowed(self._preflight(request))
         else:
             page = self._page(request.path)
-            answer(NOT_FOUND if page is None else _unless_known(request, page()))
+            allowed(NOT_FOUND if page is None else _unless_known(request, page()))
 
     def _preflight(self, request: Request) -> Response:
         if request.header(b"origin") not in self.origins:

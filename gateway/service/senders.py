@@ -40,14 +40,9 @@ class Senders:
     def __post_init__(self) -> None:
         self._limits = {"device": RateLimit(self.device_rate), "edge": RateLimit(self.edge_rate)}
 
-    @property
-    def open(self) -> bool:
-        """Whether nobody needs a credential."""
-        return self.tokens is None and not self.certificates
-
     def admit(self, request: Request, now: float) -> Credential | Response | None:
         """The sender's credential, None where none is needed, or why it is refused."""
-        if self.open:
+        if self.tokens is None and not self.certificates:  # nobody needs a credential
             # A proxy may send on behalf of somebody else. Names of other machines do not come this far.
             return None if request.headers.keys().isdisjoint(FORWARDED) else ONLY_HERE
         credential = self._credential(request)

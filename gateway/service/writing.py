@@ -66,15 +66,8 @@ class _Group:
     scheme: Scheme
     period: int
     edge: bytes
-    rows: list[ReportRow] = field(default_factory=list)
-    owners: list[tuple[Ticket, int]] = field(default_factory=list)  # of rows: the ticket, and the place in it
-    frames: list[Frame] = field(default_factory=list)
-    frame_owners: list[tuple[Ticket, int]] = field(default_factory=list)
-
-    @property
-    def sizes(self) -> list[int]:
-        """How many reports each row and each frame has."""
-        return [*([1] * len(self.rows)), *map(len, self.frames)]
+    parts: list[tuple[ReportRow | Frame, Ticket, int, int]] = field(default_factory=list)
+    """Rows and frames: each with its ticket, the place in it, and how many reports it has."""
 
 
 class Writer:
@@ -84,7 +77,6 @@ class Writer:
         self,
         log: Log,
         lookup: Lookup,
-        metrics: Metrics,
         now: Callable[[], float] = time.time,
         holder: Holder | None = None,
         most_waiting: int = MOST_WAITING,
@@ -93,11 +85,12 @@ class Writer:
         self.shown_waiting = 0  # without those of surveys with presence_epsilon: for metrics
         self.failed: Exception | None = None
         """What ended the writing for good; the process must end."""
-        self._log = log
+        self.ended = asyncio.Event()
+        self.log = log
         self._lookup = lookup
-        self._metrics = metrics
-        self._now = now
-        self._holder = holder
+        self.metrics = Metrics()
+        self.now = now
+        self.holder = holder
         self._holding = asyncio.Lock()
         self._most_waiting = most_waiting
         self._groups: dict[tuple[str, int, tuple[str, ...], bytes], _Group] = {}
@@ -105,15 +98,9 @@ class Writer:
         self._due = False
         self._writing: asyncio.Task[None] | None = None
         self._tending: asyncio.Task[None] | None = None
-        self._ended = asyncio.Event()
-
-    @property
-    def holds(self) -> bool:
-        return self._holder is not None
 
     def start(self) -> None:
         """Begin to tend the log."""
-        self._loop = asyncio.get_running_loop()
         self._tending = asyncio.create_task(self._tend())
 
     def has_room(self, reports: int) -> bool:
@@ -129,21 +116,15 @@ class Writer:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = _Group(scheme, report.header.period, edge)
-        rows = 1
-        if isinstance(report, Frame):
-            rows = len(report)
-            group.frames.append(report)
-            group.frame_owners.append((ticket, place))
-        else:
-            group.rows.append(report)
-            group.owners.append((ticket, place))
+        rows = len(report) if isinstance(report, Frame) else 1
+        group.parts.append((report, ticket, place, rows))
         self._wait(group, rows)
         self._gathered += rows
         if self._gathered >= ROWS_AT_ONCE:
             self._begin()
         elif not self._due:
             self._due = True
-            self._loop.call_later(GATHER_SECONDS, self._begin)
+            asyncio.get_running_loop().call_later(GATHER_SECONDS, self._begin)
 
     async def finish(self) -> None:
         """Write what is gathered, and close the log."""
@@ -154,11 +135,7 @@ class Writer:
             self._begin()
             if self._writing is not None:
                 await asyncio.wait([self._writing])
-        await self._log.close()
-
-    async def ended(self) -> None:
-        """Returns when the writing has ended for good."""
-        await self._ended.wait()
+        await self.log.close()
 
     def _wait(self, group: _Group, rows: int) -> None:
         self.waiting += rows
@@ -170,7 +147,7 @@ class Writer:
         self._due = False
         if self._writing is None and self._groups:
             groups, self._groups, self._gathered = list(self._groups.values()), {}, 0
-            self._writing = self._loop.create_task(self._write(groups))
+            self._writing = asyncio.create_task(self._write(groups))
             self._writing.add_done_callback(self._end)
 
     def _end(self, task: asyncio.Task[None]) -> None:
@@ -185,32 +162,32 @@ class Writer:
         except Exception as error:
             self._fail(error)
             for group in groups:
-                self._settle(group, [Outcome.FAILED] * sum(group.sizes))
+                self._settle(group, [Outcome.FAILED] * sum(size for *_, size in group.parts))
         else:
             if all(group.scheme.presence is None for group in groups):  # their number would count reports
-                self._metrics.write_seconds.observe(time.perf_counter() - began)
+                self.metrics.write_seconds.observe(time.perf_counter() - began)
             for group, cut, outcome in written:
                 self._answer(group, cut, outcome)
 
     async def _written(self, groups: list[_Group]) -> list[tuple[_Group, Cut, Outcome]]:
         """What was refused for its rows is refused whether or not the others could be written."""
-        cuts = [cut_rows(group.rows, group.frames, group.scheme, self._log.partitions) for group in groups]
+        cuts = [cut_rows([part[0] for part in group.parts], group.scheme, self.log.partitions) for group in groups]
         frames: list[tuple[int, bytes]] = []
         kept: list[tuple[Scheme, Cut, bytes]] = []
         outcomes = []
         for group, cut in zip(groups, cuts, strict=True):
-            if self._holder is not None and self._holder.holds(group.scheme, group.period, self._now()):
+            if self.holder is not None and self.holder.holds(group.scheme, group.period, self.now()):
                 kept.append((group.scheme, cut, group.edge))
                 outcomes.append(Outcome.HELD)
             else:
                 frames += cut.encoded(group.scheme)
                 outcomes.append(Outcome.TAKEN)
-        if self._holder is not None and kept:
+        if self.holder is not None and kept:
             async with self._holding:
-                await asyncio.to_thread(self._holder.keep, kept)
+                await asyncio.to_thread(self.holder.keep, kept)
         if frames:
             try:
-                await self._log.write(frames)
+                await self.log.write(frames)
             except DeliveryError as error:
                 log.warning("reports were not confirmed; their senders will send them again", error=error.message)
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
@@ -224,16 +201,16 @@ class Writer:
         results: list[Result] = [outcome] * len(cut.faults)
         for row, reason in refused.items():
             results[row] = row_reject(reason, survey.id)
-            self._metrics.note(group.scheme, reason.value)
+            self.metrics.note(group.scheme, reason.value)
         if len(refused) < len(results):
-            self._metrics.note(group.scheme, outcome.value, len(results) - len(refused))
+            self.metrics.note(group.scheme, outcome.value, len(results) - len(refused))
         self._settle(group, results)
 
     def _settle(self, group: _Group, results: Sequence[Result]) -> None:
-        """Give everybody the results of their reports, which are in the order of the group's rows and frames."""
+        """Give everybody the results of their reports, which are those of all rows, then those of all frames."""
         self._wait(group, -len(results))
         begin = 0
-        for (ticket, place), size in zip([*group.owners, *group.frame_owners], group.sizes, strict=True):
+        for _, ticket, place, size in sorted(group.parts, key=lambda part: isinstance(part[0], Frame)):
             ticket.settle(place, results[begin : begin + size])
             begin += size
 
@@ -241,14 +218,14 @@ class Writer:
         """Whether a period may have been closed before its reports were written: then they may not be counted."""
         if survey.clock != "wall":
             return False
-        return self._log.times.moment(survey, self._now()) >= closing_time(survey, period).timestamp()
+        return self.log.times.moment(survey, self.now()) >= closing_time(survey, period).timestamp()
 
     async def _tend(self) -> None:
         try:
             while True:
-                await self._log.tend()
-                if self._holder is not None:
-                    await self._release(self._holder)
+                await self.log.tend()
+                if self.holder is not None:
+                    await self._release(self.holder)
                 await asyncio.sleep(TEND_SECONDS)
         except Exception as error:
             self._fail(error)
@@ -256,10 +233,10 @@ class Writer:
     async def _release(self, holder: Holder) -> None:
         """Write what is ripe to the log, and forget it there."""
         async with self._holding:
-            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self._now())
+            ripe = await asyncio.to_thread(holder.ripe, self._lookup, self.now())
         for place, frames in ripe:
             try:
-                await self._log.write(frames)
+                await self.log.write(frames)
             except DeliveryError as error:
                 log.warning("held reports were not delivered; they stay held", error=error.message)
                 return
@@ -269,4 +246,4 @@ class Writer:
     def _fail(self, error: Exception) -> None:
         log.error("writing has ended", kind=type(error).__name__, exc_info=error)
         self.failed = self.failed or error
-        self._ended.set()
+        self.ended.set()

@@ -16,7 +16,7 @@ import structlog
 
 from gateway.door import Credential, Rate, read_credentials, warm_up
 from gateway.http import Limits, Listener, tls_context
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, TokenKeys, Watching, Writer, metrics_page
+from gateway.service import Gateway, Holder, Log, Page, Senders, TokenKeys, Watching, Writer, metrics_page
 from protocols.errors import SettingsError
 from protocols.scheme import Scheme
 from servers.ports import is_loopback
@@ -166,13 +166,11 @@ async def run(
         loop.add_signal_handler(number, stop.set)
     for scheme in surveys.values():
         warm_up(scheme)
-    metrics = Metrics()
-    writer = Writer(to, surveys.get, metrics, holder=holder)
+    writer = Writer(to, surveys.get, holder=holder)
+    metrics = writer.metrics
     application = Gateway(
         surveys,
-        to,
         writer,
-        metrics,
         exposure.senders(keys),
         ready=lambda: writer.failed is None and ready(),
         origins=frozenset(exposure.origins),
@@ -194,7 +192,7 @@ async def run(
         log.info("health and metrics are served", port=at)
     port = await listener.start(exposure.host, exposure.port)
     started(f"{exposure.address}:{port}")
-    running = [stop.wait(), writer.ended(), beside(), *([] if keys is None else [_tend(keys)])]
+    running = [stop.wait(), writer.ended.wait(), beside(), *([] if keys is None else [_tend(keys)])]
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(one) for one in running]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
     crashed = [wait.exception() for wait in waits if wait.done()]

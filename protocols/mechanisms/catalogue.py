@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from protocols.mechanisms.builders import direct, hashing, ordered, places, thresholds, unary
+from protocols.mechanisms.builders import direct, hashing, places, unary
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.record import CHOOSERS, MechanismRecord, Use
@@ -14,18 +14,18 @@ RECORDS: dict[str, MechanismRecord] = {
         unary.SUE,
         unary.OUE,
         hashing.OLH,
-        ordered.GEOMETRIC,
+        direct.GEOMETRIC,
         direct.L_GRR,
         unary.L_OSUE,
         unary.L_SUE,
         unary.L_OUE,
         unary.L_SOUE,
-        ordered.L_GEOMETRIC,
+        direct.L_GEOMETRIC,
         places.GEO_GRID,
         places.GEO_TIGHT,
         hashing.LOLOHA,
         hashing.DBITFLIP,
-        thresholds.THRESHOLD,
+        hashing.THRESHOLD,
         direct.GRR_R,
         unary.SUE_Z,
         unary.SUE_R,
@@ -56,8 +56,7 @@ def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Me
     """
     record = RECORDS[name]
     builder = record.one_round if budget.one is None else record.two_rounds
-    if builder is None:
-        raise ValueError(f"{name} has no {'single round' if budget.one is None else 'second round'}")
+    assert builder is not None, f"{name} has no {'single round' if budget.one is None else 'second round'}"
     return builder(k, budget, parameter)
 
 
@@ -65,6 +64,5 @@ def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Me
 def build_for_places(name: str, area: Area, budget: Budget) -> Mechanism:
     """A mechanism for the places of an area; cached like the others."""
     builder = RECORDS[name].on_grid
-    if builder is None:
-        raise ValueError(f"{name} is not for places")
+    assert builder is not None, f"{name} is not for places"
     return builder(area, budget)

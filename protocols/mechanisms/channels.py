@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Places
-from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.rounds import Flip, MatrixRound
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
 Among = Callable[[Floats, Mask], float]  # distribution of values, group -> sum of the joint support of its pairs
@@ -76,7 +76,9 @@ class SupportChannel:
 
     @cached_property
     def floor(self) -> Floats:
-        return self.share * self.flip.q + (1 - self.share) * self._fake_support()
+        # A direct fake is a symbol from the prior; `fake` is already its report's distribution.
+        faked = self._faked if self.exclusive else self.flip.q + self.flip.gain * self._faked
+        return np.asarray(self.share * self.flip.q + (1 - self.share) * faked)
 
     def support(self, frequencies: Floats) -> Floats:
         """The chance that a report supports each value."""
@@ -126,14 +128,8 @@ class SupportChannel:
     @property
     def matrix(self) -> Floats:
         """P(report is j | truth is i), for exclusive channels."""
-        if not self.exclusive:
-            raise TypeError("only a channel whose reports support exactly one value has a matrix")
+        assert self.exclusive, "only a channel whose reports support exactly one value has a matrix"
         return np.asarray(self.floor[None, :] + self.gain * np.eye(self.k))
-
-    def _fake_support(self) -> Floats:
-        if self.exclusive:  # a direct fake is a symbol from the prior; `fake` is already its report's distribution
-            return self._faked
-        return np.asarray(self.flip.q + self.flip.gain * self._faked)
 
     @property
     def _faked(self) -> Floats:
@@ -146,33 +142,5 @@ class SupportChannel:
         return independent(self.flip, values[places]) if self.together is None else self.together(values, places)
 
 
-@dataclass(frozen=True, eq=False)
-class MatrixChannel:
-    """A full channel matrix over an ordered domain; a report supports the value it names."""
-
-    matrix: Floats = field(repr=False)
-    exclusive = True
-
-    @property
-    def k(self) -> int:
-        return len(self.matrix)
-
-    @cached_property
-    def votes(self) -> Floats:
-        """The vote of a report (row) for each value: the mean over all reports is the unbiased estimate."""
-        return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
-
-    def support(self, frequencies: Floats) -> Floats:
-        return np.asarray(frequencies @ self.matrix)
-
-    def back(self, votes: Floats) -> Floats:
-        """For each true value the mean of `votes` over its reports."""
-        return np.asarray(votes @ self.matrix.T)
-
-    def variance(self, frequencies: Floats) -> Floats:
-        """n times the variance of each value's unbiased estimate, if these are the frequencies."""
-        return np.asarray(self.support(frequencies) @ self.votes**2 - frequencies**2)
-
-    def joint(self, frequencies: Floats) -> Floats:
-        """The chance that one report supports both i and j: it supports one value."""
-        return np.diag(self.support(frequencies))
+MatrixChannel = MatrixRound
+"""That of ordered values: all rounds as one. A report supports the value it names."""

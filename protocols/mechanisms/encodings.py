@@ -54,7 +54,8 @@ class Encoding(ABC):
 
     @property
     def sent(self) -> Whole:
-        """The cell of each value, in a row for each trait; TypeError if there are too many traits for rows."""
+        """The cell of each value, in a row for each trait; not of buckets and thresholds, whose traits are too many."""
+        assert not self.lifelong, "there are too many traits to go through"
         return np.arange(self.k)[None, :]
 
     @property
@@ -65,12 +66,13 @@ class Encoding(ABC):
     @property
     def states(self) -> int:
         """How many memos a device can ever have."""
-        return self.k
+        return min(self.inner.k, self.k)
 
     @property
     def detail(self) -> str:
         """Its own parameter for people, such as "g = 3"; empty if it has none."""
-        return f"L = {self.several}" if self.several > 1 else ""
+        own = {"L": self.several} if self.several > 1 else {name: getattr(self, name) for name in self.parameters}
+        return ", ".join(f"{name} = {value}" for name, value in own.items())
 
     @property
     def terms(self) -> dict[str, int | str]:
@@ -87,8 +89,8 @@ class Encoding(ABC):
         return self.inner.answer
 
     @property
-    @abstractmethod
-    def answer(self) -> Layout: ...
+    def answer(self) -> Layout:
+        return Symbols(self.k)
 
     def seen(self, flip: Flip) -> Flip:
         """The support channel of an answer whose column went through `flip`."""
@@ -206,8 +208,9 @@ class ByHash(Encoding):
         return int(self.g**self.digits)
 
     @property
-    def detail(self) -> str:
-        return f"g = {self.g}"
+    @abstractmethod
+    def reached(self) -> float:
+        """To how many of the g symbols a value is hashed, on average over the family."""
 
     @property
     def answer(self) -> Symbols:
@@ -215,6 +218,24 @@ class ByHash(Encoding):
 
     def seen(self, flip: Flip) -> Flip:
         return Flip(flip.p, 1 / self.g)
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
+        flip = bit_flip(noise)
+        return float(self.reached * flip.p + (self.g - self.reached) * flip.q)
+
+    def hashed(self, hashes: Whole, values: Values) -> Whole:
+        """Where hashes send values; arrays of any shapes that fit one another.
+
+        >>> from protocols.mechanisms.fresh import FreshHash
+        >>> FreshHash(9, 3).hashed(np.array([4]), np.array([0, 5, 8])).tolist()
+        [0, 0, 1]
+        """
+        sums: Whole = np.zeros(np.broadcast_shapes(hashes.shape, values.shape), dtype=np.int64)
+        for _ in range(self.digits):
+            (hashes, x), (values, v) = np.divmod(hashes, self.g), np.divmod(values, self.g)
+            sums += x.astype(np.int64) * v
+        return np.asarray(sums % self.g)
 
 
 @dataclass(frozen=True)
@@ -227,10 +248,6 @@ class Direct(Plain):
     exclusive = True
     most = 1
     widths = 0
-
-    @property
-    def answer(self) -> Symbols:
-        return Symbols(self.k)
 
     def best_likelihoods(self, noise: Round) -> float:
         if isinstance(noise, MatrixRound):
@@ -308,8 +325,7 @@ class Unary(Plain):
 
 def bit_flip(noise: Round) -> Flip:
     """The round of noise of an encoding whose places are all flipped alike."""
-    if isinstance(noise, MatrixRound):
-        raise TypeError("this encoding takes flips, not a matrix")
+    assert isinstance(noise, Flip), "this encoding takes flips, not a matrix"
     return noise
 
 

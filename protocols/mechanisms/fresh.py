@@ -70,22 +70,7 @@ class FreshHash(ByHash, Plain):
     @cached_property
     def digits(self) -> int:
         """The fewest in which every value can be written."""
-        digits = 1
-        while self.g**digits < self.k:
-            digits += 1
-        return digits
-
-    def hashed(self, hashes: Whole, values: Values) -> Whole:
-        """Where hashes send values; arrays of any shapes that fit one another.
-
-        >>> FreshHash(9, 3).hashed(np.array([4]), np.array([0, 5, 8])).tolist()
-        [0, 0, 1]
-        """
-        sums: Whole = np.zeros(np.broadcast_shapes(hashes.shape, values.shape), dtype=np.int64)
-        for _ in range(self.digits):
-            (hashes, x), (values, v) = np.divmod(hashes, self.g), np.divmod(values, self.g)
-            sums += x.astype(np.int64) * v
-        return np.asarray(sums % self.g)
+        return next(digits for digits in range(1, 64) if self.g**digits >= self.k)
 
     def together(self, flip: Flip) -> Together:
         """Two values are supported together by 1/g^2 of the answers, and by p/g if the truth is on the line of both.
@@ -118,15 +103,11 @@ class FreshHash(ByHash, Plain):
 
         return total
 
-    def best_likelihoods(self, noise: Round) -> float:
-        """As for lifelong hashes: a symbol that no value is hashed to has probability q under every value.
-
-        A hash reaches all symbols unless all its digits but the first are 0: every value below g^(digits-1) is there.
-        """
-        flip, first = bit_flip(noise), 1 + (self.k - 1) // self.g ** (self.digits - 1)
-        lacking = (self.g - 1) + (self.g - 1) * (self.g - first)
-        reached = self.g - lacking / self.family
-        return float(reached * flip.p + (self.g - reached) * flip.q)
+    @property
+    def reached(self) -> float:
+        """All symbols, unless all digits of the hash but the first are 0: every value below g^(digits-1) is there."""
+        first = 1 + (self.k - 1) // self.g ** (self.digits - 1)
+        return float(self.g - (self.g - 1) * (1 + self.g - first) / self.family)
 
     def memo_tables(self, noise: Round, bare: Floats | None = None) -> Tables:
         return uniform(self.g).integers, *Direct(self.g).memo_tables(noise)

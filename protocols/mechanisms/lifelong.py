@@ -1,7 +1,8 @@
 """Encodings with lifelong traits, which reports show (PROTOCOLS 5).
 
-Hashed    the value is hashed to g symbols, one hash for life     LOLOHA
-Buckets   d of k one-hot bits, the same d for life                dBitFlipPM
+Hashed      the value is hashed to g symbols, one hash for life          LOLOHA
+Buckets     d of k one-hot bits, the same d for life                     dBitFlipPM
+Threshold   whether a number is above a threshold, the same for life     means and quantiles
 """
 
 from dataclasses import dataclass
@@ -17,6 +18,19 @@ from protocols.mechanisms.encodings import ByHash, Direct, Encoding, Tables, Una
 from protocols.mechanisms.rounds import Flip, Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below, uniform
+
+SLOTS = 12
+"""By default: quantiles are found to a twelfth of the range, and slots divide the crowd by 3.6 bits."""
+
+
+def slots_of(numbers: int, parameter: int | None) -> int:
+    """Into how many slots a range of so many numbers is cut."""
+    return min(SLOTS, numbers - 1) if parameter is None else parameter
+
+
+def above(numbers: int, slots: int) -> Floats:
+    """The chance that a number is above a threshold in a slot: `[slot, number]`."""
+    return np.clip(np.arange(numbers) / (numbers - 1) * slots - np.arange(slots)[:, None], 0, 1)
 
 
 @dataclass(frozen=True)
@@ -49,17 +63,12 @@ class Hashed(ByHash):
         """The family's dimension: the largest with g^digits <= 256."""
         return next(m for m in range(8, 0, -1) if self.g**m <= 256)
 
-    @property
-    def states(self) -> int:
-        return min(self.g, self.k)
-
     @cached_property
     def sent(self) -> Whole:
         """sent[x, i]: where hash x sends value i."""
-        every = np.stack(np.unravel_index(np.arange(self.family), (self.g,) * self.digits), axis=1)
-        leading = np.array([row[np.flatnonzero(row)[0]] if row.any() else 0 for row in every])
-        points = every[leading == 1][: self.k]
-        return np.asarray(every @ points.T % self.g, dtype=np.int64)
+        leads = [self.g**place for place in range(self.digits)]  # of points the first digit other than 0 is 1
+        points = np.concatenate([np.arange(lead, 2 * lead) for lead in leads])[: self.k]
+        return self.hashed(np.arange(self.family)[:, None], points[None, :])
 
     def together(self, flip: Flip) -> Together:
         """Two values are supported together when a hash sends both to the answer: averaged over the family.
@@ -76,11 +85,9 @@ class Hashed(ByHash):
 
         return joint
 
-    def best_likelihoods(self, noise: Round) -> float:
-        """A symbol that no value is hashed to has probability q under every value. The observer knows the hash."""
-        flip = bit_flip(noise)
-        reached = np.mean([len(np.unique(row)) for row in self.sent])
-        return float(reached * flip.p + (self.g - reached) * flip.q)
+    @property
+    def reached(self) -> float:
+        return float(np.mean([len(np.unique(row)) for row in self.sent]))
 
     def trait_tables(self) -> Tables:
         return uniform(self.family).integers, self.sent.astype(np.uint64)
@@ -153,10 +160,6 @@ class Buckets(Encoding):
         return min(self.d + 1, self.k)
 
     @property
-    def detail(self) -> str:
-        return f"d = {self.d}"
-
-    @property
     def answer(self) -> PackedBits:
         return PackedBits(self.k)
 
@@ -202,9 +205,69 @@ class Buckets(Encoding):
         np.put_along_axis(bits, np.asarray(traits), self.inner.answer.unpack(column), axis=1)
         return self.answer.pack(bits)
 
-    @property
-    def sent(self) -> Whole:
-        raise TypeError("there are too many sets of buckets to go through")
-
     def forged(self, targets: Places) -> tuple[float, float]:
         return float(min(len(targets), self.d)), len(targets) / 2 * self.d / self.k
+
+
+@dataclass(frozen=True)
+class Threshold(Encoding):
+    """One bit about a number: whether it is above a threshold that the device keeps for life (PROTOCOLS 5).
+
+    The range is cut into slots of the same length. A device draws a slot, which its answers show, and a threshold in
+    it, which they do not. Together the thresholds of all devices lie evenly over the range. So the share of devices
+    that are above theirs is the mean of their numbers, in units of the range, and by slot it is how many numbers are
+    larger.
+
+    A number is the set of the slots that it is above, as a padded set has it: k is twice the slots.
+
+    Element i says that the number is above slot i, element i + k/2 that it is not. A device answers about one slot.
+    A trait is a place among `numbers - 1` places in each slot; every `slots` of these places are between two numbers.
+
+    >>> Threshold(k=4, numbers=4, several=2).cells(np.array([0, 1, 2, 3]), np.full(4, 3)).tolist()
+    [0, 0, 1, 1]
+    """
+
+    k: int
+    numbers: int
+    several: int
+    kind = "threshold"
+    lifelong = True
+    exclusive = True
+    most = 1
+    widths = 0
+
+    @property
+    def inner(self) -> Direct:
+        return Direct(2)
+
+    @property
+    def trait_count(self) -> int:
+        return self.several
+
+    @property
+    def detail(self) -> str:
+        return f"J = {self.several}"
+
+    @property
+    def terms(self) -> dict[str, int | str]:
+        return {"kind": self.kind, "slots": self.several}
+
+    def seen(self, flip: Flip) -> Flip:
+        return Flip(flip.p / self.several, flip.q / self.several)
+
+    def best_likelihoods(self, noise: Round) -> float:
+        """In every slot the largest number is the likeliest after one answer, and the smallest after the other."""
+        return 2 * bit_flip(noise).p
+
+    def trait_tables(self) -> Tables:
+        return (np.array([self.several * (self.numbers - 1)], dtype=np.uint64),)  # below it, a place is drawn
+
+    def traits(self, draws: Draws) -> Traits:
+        return below(self.several * (self.numbers - 1), draws.blocks(1).view("<u8")[:, 0])
+
+    def cells(self, values: Values, traits: Traits) -> Values:
+        return (values > np.asarray(traits) // self.several).astype(np.int64)
+
+    def finish(self, column: Column, traits: Traits) -> Column:
+        slot = np.asarray(traits) // (self.numbers - 1)
+        return np.asarray(slot + (1 - column.astype(np.int64)) * self.several, dtype=self.answer.dtype)

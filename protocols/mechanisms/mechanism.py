@@ -64,19 +64,10 @@ class Mechanism:
     def channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
         """The channel of one report; `share` and `fake` as in SupportChannel."""
         if isinstance(self.first, PlaceRound):
-            return PlanarChannel((self.first, *([self.second] if isinstance(self.second, PlaceRound) else [])))
-        return self._channel(self.one_report, share, fake)
-
-    def memo_channel(self, share: float = 1.0, fake: Floats | None = None) -> Channel:
-        """The channel of round 1 alone, whose variance averaging over periods cannot reduce (PROTOCOLS 3)."""
-        return self._channel(self.first, share, fake)
-
-    def _channel(self, noise: Round, share: float, fake: Floats | None) -> Channel:
-        if isinstance(noise, PlaceRound):
-            return PlanarChannel((noise,))
+            return PlanarChannel(tuple(noise for noise in (self.first, self.second) if isinstance(noise, PlaceRound)))
+        noise, encoding = self.one_report, self.encoding
         if isinstance(noise, MatrixRound):
-            return MatrixChannel(noise.matrix)
-        encoding = self.encoding
+            return noise
         together, among = encoding.together(noise), encoding.among(noise)
         seen, several = encoding.seen(noise), encoding.several
         slots = several if encoding.exclusive and encoding.lifelong else 0

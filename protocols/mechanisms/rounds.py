@@ -10,7 +10,7 @@ because an input that is not i becomes i with probability q2, whatever it is. A 
 over an ordered domain; two chain by multiplication.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from math import inf, log, log1p
 
@@ -48,18 +48,19 @@ class Flip:
         return Flip(self.p * other.gain + other.q, self.q * other.gain + other.q)
 
 
-@dataclass(frozen=True, eq=False)
 class MatrixRound:
     """A channel matrix: row = input, column = output, rows sum to 1."""
 
-    matrix: Floats = field(repr=False)
-    known_logs: Floats | None = field(default=None, repr=False)
-    """Logarithms of the matrix, also where a probability is so small that the matrix has 0."""
+    exclusive = True
+
+    def __init__(self, matrix: Floats, logs: Floats | None = None) -> None:
+        self.matrix = matrix
+        if logs is not None:
+            self.logs = logs
 
     @cached_property
     def logs(self) -> Floats:
-        if self.known_logs is not None:
-            return self.known_logs
+        """Logarithms of the matrix, also where a probability is so small that the matrix has 0, if they were given."""
         with np.errstate(divide="ignore"):
             return np.log(self.matrix)
 
@@ -73,9 +74,39 @@ class MatrixRound:
         return invert(self.table, inputs, draws.blocks(1).view("<u8")[:, 0])
 
     @property
+    def k(self) -> int:
+        return len(self.matrix)
+
+    @cached_property
+    def votes(self) -> Floats:
+        """The vote of an output (row) for each input: the mean over all outputs is the unbiased estimate."""
+        return np.asarray(np.linalg.inv(self.matrix), dtype=np.float64)
+
+    def support(self, frequencies: Floats) -> Floats:
+        """The chance of each output, if these are the frequencies of inputs; any leading dimensions."""
+        return np.asarray(frequencies @ self.matrix)
+
+    def back(self, votes: Floats) -> Floats:
+        """For each input the mean of `votes` over its outputs: the transpose of `support`."""
+        return np.asarray(votes @ self.matrix.T)
+
+    def variance(self, frequencies: Floats) -> Floats:
+        """n times the variance of each input's unbiased estimate, if these are the frequencies."""
+        return np.asarray(self.support(frequencies) @ self.votes**2 - frequencies**2)
+
+    def joint(self, frequencies: Floats) -> Floats:
+        """The chance that an output is both i and j."""
+        return np.diag(self.support(frequencies))
+
+    @property
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The least and the largest chance that each output can have, whatever the input."""
+        return np.asarray(self.matrix.min(axis=0)), np.asarray(self.matrix.max(axis=0))
+
+    @property
     def best_guesses(self) -> float:
         """The sum over all outputs of the largest chance that any input gives them."""
-        return float(self.matrix.max(axis=0).sum())
+        return float(self.bounds[1].sum())
 
     @cached_property
     def rising(self) -> bool:

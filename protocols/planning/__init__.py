@@ -8,8 +8,6 @@ from protocols.planning.plan import DEVICES, AttributePlan, NoisePlan, Plan, pla
 from protocols.planning.precision import (
     DRIFTS,
     PrecisionPlan,
-    PresenceErrors,
-    PresencePlan,
     SharesPlan,
     told_apart,
     widest_interval,

@@ -9,24 +9,24 @@ from math import inf
 import numpy as np
 
 from protocols.mechanisms.catalogue import RECORDS
-from protocols.planning.amounts import mean_errors
 from protocols.planning.links import CrowdPlan, LinkPlan, candidates
-from protocols.planning.precision import PlanModel, PresencePlan, standard_error
+from protocols.planning.precision import PresencePlan, mean_errors, standard_error
+from protocols.privacy.guarantees import Loss, in_words
 from protocols.privacy.linked import element_loss
-from protocols.privacy.loss import Loss, in_words
 from protocols.privacy.risk import forged_weight
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
-from protocols.survey.names import paragraphs
+from protocols.survey.names import Told, paragraphs
 
 CHEAP_TO_POISON = 20  # people that a forged report may count for without a caution
 FEW_CANDIDATES, FEWEST_CANDIDATES = 20, 5  # for the report before another one: below them a caution, an error
+USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
 IDENTIFYING_BITS = 32  # of a memo that is sent as it is
 WORDS = paragraphs("protocols.planning", "cautions.txt")
 
 
-class Caution(PlanModel):
+class Caution(Told):
     """Something about this survey that is easily overlooked."""
 
     code: str
@@ -173,7 +173,7 @@ def _of_presence(presence: PresencePlan | None, devices: int) -> Found:
         yield _caution("presence")
         return
     for name, errors in presence.attributes.items():
-        if errors.useless:
+        if errors.if_half >= USELESS:
             yield _caution("useless-with-presence-noise", name=name, devices=devices, errors=errors)
 
 

@@ -4,17 +4,16 @@ from collections.abc import Callable
 from datetime import timedelta
 from math import ceil
 
-from protocols.planning.precision import PlanModel
 from protocols.privacy.central import CentralLoss, central
 from protocols.privacy.central.figure import CentralRelation
 from protocols.scheme import Scheme
-from protocols.survey.names import Duration
+from protocols.survey.names import Duration, Told
 
 SPANS = {"day": timedelta(1), "week": timedelta(7), "month": timedelta(30), "year": timedelta(365)}
 FORGED = 0.1
 
 
-class CentralPlan(PlanModel):
+class CentralPlan(Told):
     """The figures of one span of time: values constant, the same with a tenth of the answers forged, and any two."""
 
     constant: CentralLoss
@@ -22,7 +21,7 @@ class CentralPlan(PlanModel):
     any: CentralLoss
 
 
-class TargetPlan(PlanModel):
+class TargetPlan(Told):
     """The largest eps_1, in hundredths and with twice as much for eps_inf, that keeps a figure; None: there is none."""
 
     target: float

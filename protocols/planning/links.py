@@ -8,7 +8,6 @@ all rates alike, over a year or as many periods as `MOST_PERIODS`.
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from math import inf, log2
 
 import numpy as np
@@ -16,11 +15,11 @@ import numpy as np
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.rounds import MatrixRound
-from protocols.planning.precision import PlanModel
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
 from protocols.scheme import Scheme
 from protocols.survey import DAY, NEVER, CalendarVisits, Survey, Visits
 from protocols.survey.model import MAX_EPS
+from protocols.survey.names import Told
 from protocols.survey.visits import GapVisits
 
 RATIOS = (1.5, 2.0, 3.0, 4.0)  # of eps_inf to eps_1
@@ -32,7 +31,7 @@ GAPS = 31
 """The horizon that flags are compared with: the longest that a person's device takes."""
 
 
-class LinkPlan(PlanModel):
+class LinkPlan(Told):
     """By how much two reports of one device are alike, among `devices`.
 
     `first_guess` is the chance that the best guess of which earlier report is the same device's is right; `luck` that
@@ -49,7 +48,7 @@ class LinkPlan(PlanModel):
     trackability_for_ever: float | None
 
 
-class WiderPlan(PlanModel):
+class WiderPlan(Told):
     """The same attribute with the same eps_1 and another eps_inf."""
 
     ratio: float
@@ -58,7 +57,7 @@ class WiderPlan(PlanModel):
     first_guess: float
 
 
-class CrowdPlan(PlanModel):
+class CrowdPlan(Told):
     """What links reports, against what a crowd of `devices` hides.
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
@@ -83,10 +82,8 @@ def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> Crowd
     """What links the reports of a survey among `devices`; with alternatives, also what wider budgets would."""
     memoised = scheme.survey.longitudinal
     reports = evidence(scheme.questions, scheme.discloses, memoised, scheme.survey.one_in)
-    alone = reports
-    if len(reports) < len(scheme.questions):  # what each attribute contributes, where a report answers all of them
-        traits = [Fraction(trait_values(q) * scheme.survey.one_in) for q in scheme.questions]
-        alone = [Evidence((q,), each, memoised) for q, each in zip(scheme.questions, traits, strict=True)]
+    # What each attribute contributes, also where a report answers all of them.
+    alone = evidence(scheme.questions, True, memoised, scheme.survey.one_in)
     names = [question.name for question in scheme.questions]
     first = {_terms(one): one for one in reversed(alone)}  # of attributes that are asked alike
     link = {terms: _link(one, devices) for terms, one in first.items()}
@@ -100,7 +97,7 @@ def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> Crowd
         visit_bits=visit_bits(scheme.survey),
         candidates=candidates(scheme, devices),
         attributes={name: link[_terms(one)] for name, one in zip(names, alone, strict=True)},
-        report=None if alone is reports else _link(reports[0], devices),
+        report=None if len(alone) == len(reports) else _link(reports[0], devices),
         wider={name: wider[_terms(one)] for name, one in zip(names, alone, strict=True) if alternatives},
     )
 

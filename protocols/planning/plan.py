@@ -13,23 +13,20 @@ from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.places.displacement import moved
-from protocols.mechanisms.places.fitting import is_tight
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.mechanisms.places.weighing import WeighedRound
 from protocols.mechanisms.record import CHOOSERS
 from protocols.mechanisms.rounds import Flip, Round
-from protocols.planning.amounts import mean_errors
 from protocols.planning.cautions import Caution, cautions
 from protocols.planning.central import CentralPlan, TargetPlan, central_plan, target_plan
-from protocols.planning.chances import Chance, chances, in_short
-from protocols.planning.guarantee import GuaranteePlan, guarantee_plan
+from protocols.planning.chances import Chance, GuaranteePlan, chances, guarantee_plan, in_short
 from protocols.planning.links import CrowdPlan, crowd_plan
 from protocols.planning.precision import (
     DRIFTS,
-    PlanModel,
     PrecisionPlan,
     PresencePlan,
     SharesPlan,
+    mean_errors,
     mean_variance,
     nowcast_errors,
     presence_plan,
@@ -41,19 +38,20 @@ from protocols.privacy.risk import attribute_guess, blind_guess, forged_weight, 
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.html import html_table
+from protocols.survey.names import Told
 from protocols.survey.sets import check_set
 
 DEVICES = 10_000  # for which a survey is planned that does not say how many it expects
 
 
-class NoisePlan(PlanModel):
+class NoisePlan(Told):
     """The probabilities of one round: keep with p, hit any other with q; None where a matrix is needed."""
 
     p: float | None
     q: float | None
 
 
-class DisplacementPlan(PlanModel):
+class DisplacementPlan(Told):
     """How far a report is from the place, in metres: on average, in half of the cases, and in 95 of 100.
 
     `memo` is how far the memo is, on average, which averaging any number of reports cannot beat; None without memos.
@@ -65,7 +63,7 @@ class DisplacementPlan(PlanModel):
     memo: float | None
 
 
-class AttributePlan(PlanModel):
+class AttributePlan(Told):
     """One attribute: which mechanism, why, and what it means."""
 
     name: str
@@ -90,7 +88,7 @@ class AttributePlan(PlanModel):
     displacement: DisplacementPlan | None = None
 
 
-class Plan(PlanModel):
+class Plan(Told):
     """Mechanisms, guarantees, precision and risks of a survey."""
 
     survey: str
@@ -288,7 +286,7 @@ def _placed_why(question: Question) -> str:
     weighed = [noise for noise in rounds if isinstance(noise, WeighedRound)]
     if not weighed:
         return "places with geo are moved over their grid"
-    loose = [noise for noise in weighed if not is_tight(noise)]
+    loose = [noise for noise in weighed if not noise.tight]
     if not loose:
         return "places stay inside their area: the tight mechanism exists, and uses the whole budget"
     return (

@@ -1,5 +1,7 @@
 """How large the standard errors of estimated shares will be: alone, with noise on presence, and for wanted errors.
 
+And those of means: of numbers that an attribute asks for value by value, and if it asked by thresholds.
+
 `presence_epsilon` puts noise on counts, and so on what is computed from them (PROTOCOLS 7).
 
 A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
@@ -8,18 +10,20 @@ have no variance in closed form: they keep their shares, and the others divide w
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from math import ceil, exp, hypot, sqrt
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlanarChannel
 from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
+from protocols.survey.names import Told
+from protocols.survey.thresholds import Thresholds, check_thresholds
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""
@@ -27,16 +31,10 @@ DRIFTS = (0.05, 0.2, 1.0)
 """Of shares from one period to the next, in points, for which errors of nowcasts are planned."""
 LEARNING = ((0.02, 0.025, 0.05, 0.13, 0.3), (2.0, 1.5, 1.2, 1.1, 1.05))
 """Drift in units of fresh noise, and by which factor the error grows because the drift is learnt."""
-USELESS = 0.5 / 1.96  # a standard error whose 95 % interval is as wide as everything a share can be
+MOST_VALUES = 1024  # of amounts, of which all pairs are gone through
 
 
-class PlanModel(BaseModel):
-    """A part of a plan."""
-
-    model_config = ConfigDict(frozen=True)
-
-
-class PrecisionPlan(PlanModel):
+class PrecisionPlan(Told):
     """Standard errors of a frequency that is 0 (`if_nobody`), and of one that is a half.
 
     `reports` of the devices answer this attribute. `at_best` is what averaging any number of periods cannot beat,
@@ -90,6 +88,37 @@ def mean_variance(channel: Channel, frequency: float) -> float:
     return float(channel.variance(cases).diagonal().mean())
 
 
+def mean_errors(scheme: Scheme, question: Question, devices: int) -> dict[str, float]:
+    """By mechanism: the standard error of the mean of numbers in a period, if all are alike; nothing of others.
+
+    With the attribute's own mechanism, and with thresholds, for the same budgets. Those of ordered mechanisms are
+    budgets of a unit, which are not compared.
+
+    >>> from protocols.survey_text.parsing import parse_survey
+    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1,
+    ...  attributes: [{name: minutes, range: {last: 60}, role: amount}]}'''))
+    >>> {name: round(error, 2) for name, error in mean_errors(scheme, scheme.questions[0], 10_000).items()}
+    {'oue': 5.23, 'threshold': 0.65}
+    """
+    channel, reports = question.channel, devices * scheme.answering_share(question)
+    if question.role != "amount" or not isinstance(channel, SupportChannel) or question.k > MOST_VALUES:
+        return {}
+    if isinstance(question.attribute, Thresholds):
+        low, high = map(question.attribute.numbers_at, (0, 1))
+        return {question.label: (high - low) / (2 * channel.parts * channel.gain) / sqrt(reports)}
+    middles, even = np.array(question.attribute.numbers).mean(axis=1), np.full(question.k, 1 / question.k)
+    supports = channel.support(even)
+    spread = (channel.joint(even) - np.outer(supports, supports)) / channel.gain**2
+    found = {question.label: sqrt(max(float(middles @ spread @ middles), 0) / reports)}
+    with suppress(ValueError, SurveyError):
+        asked = question.attribute.model_copy(update={"mechanism": "threshold", "parameter": None})
+        check_thresholds(asked)
+        attributes = tuple(asked if each.name == asked.name else each for each in scheme.survey.attributes)
+        other = Scheme(scheme.survey.model_copy(update={"attributes": attributes}))
+        found |= mean_errors(other, other.question(asked.name), devices)
+    return found
+
+
 def told_apart(eps: float) -> float:
     """With which probability two values are told apart at most at a loss of `eps`, if both are as likely beforehand.
 
@@ -104,7 +133,7 @@ def widest_interval(scheme: Scheme, devices: int) -> float:
     return NORMAL_95 * max(standard_error(scheme, question, devices, 0.5) for question in scheme.questions)
 
 
-class PresenceErrors(PlanModel):
+class PresenceErrors(Told):
     """Standard errors of a share of one attribute, as for exact counts but with the noise on counts.
 
     `largest` is how many values a report may support, `scale` that of the noise on the supports of each value.
@@ -116,13 +145,8 @@ class PresenceErrors(PlanModel):
     if_half: float
     devices_needed: int
 
-    @property
-    def useless(self) -> bool:
-        """Whether an interval of 95 % is as wide as everything a share can be."""
-        return self.if_half >= USELESS
 
-
-class PresencePlan(PlanModel):
+class PresencePlan(Told):
     """How `presence_epsilon` is divided between reports by gap and supports, and what results from it.
 
     `scale` is that of the noise on reports by gap, `visitors` the standard error of the visitors of a period.
@@ -146,17 +170,15 @@ def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error
     for question in scheme.questions:
         own, share = precisions[question.name], scheme.answering_share(question)
         added = {f: sqrt(share_variance(noise, question, each, f)) for f in (0.0, 0.5)}
-        errors = {
-            0.0: hypot(own.if_nobody, added[0.0] / own.reports),
-            0.5: hypot(own.if_half, added[0.5] / own.reports),
-        }
-        alone, worst = (own.if_half, 0.5) if errors[0.5] > errors[0.0] else (own.if_nobody, 0.0)
+        alone = {0.0: own.if_nobody, 0.5: own.if_half}
+        errors = {f: hypot(error, added[f] / own.reports) for f, error in alone.items()}
+        worst = max(errors, key=errors.__getitem__)
         attributes[question.name] = PresenceErrors(
             largest=noise.largest[question.name],
             scale=noise.supports_scale(question.name),
             if_nobody=errors[0.0],
             if_half=errors[0.5],
-            devices_needed=ceil(_reports_for(error, alone**2 * own.reports, added[worst] ** 2) / share),
+            devices_needed=ceil(_reports_for(error, alone[worst] ** 2 * own.reports, added[worst] ** 2) / share),
         )
     return PresencePlan(
         epsilon=noise.epsilon,
@@ -177,7 +199,7 @@ def _reports_for(error: float, own: float, added: float) -> float:
     return (own + sqrt(own**2 + 4 * added * error**2)) / (2 * error**2)
 
 
-class SharePlan(PlanModel):
+class SharePlan(Told):
     """One question. `even` is the share of people with each value if all are alike, `error` its standard error.
 
     `proposed` is the share of devices with which the wanted error needs the fewest devices, `proposed_error` the error
@@ -194,7 +216,7 @@ class SharePlan(PlanModel):
     proposed_error: float
 
 
-class SharesPlan(PlanModel):
+class SharesPlan(Told):
     """All questions but those about places, and how many devices reach all wanted errors at the proposed shares."""
 
     questions: tuple[SharePlan, ...]

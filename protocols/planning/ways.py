@@ -10,11 +10,12 @@ from contextlib import suppress
 from protocols.errors import SurveyError
 from protocols.mechanisms.catalogue import RECORDS
 from protocols.mechanisms.record import CHOOSERS, Use
-from protocols.planning.precision import PlanModel, nowcast_errors, standard_error
-from protocols.privacy.loss import Loss
+from protocols.planning.precision import nowcast_errors, standard_error
+from protocols.privacy.guarantees import Loss
 from protocols.scheme import Scheme
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import MAX_EPS, Survey
+from protocols.survey.names import Told
 
 PERIODS = (10, 100)  # consecutive periods, all of whose reports are linked
 TURNS = (1, 7, 30)  # one_in
@@ -22,7 +23,7 @@ DRIFT = 0.2  # points per period, for nowcasts
 WIDER = 2  # times eps: the eps_inf of memos beside fresh noise
 
 
-class WayPlan(PlanModel):
+class WayPlan(Told):
     """One way to ask. `any` is by number of consecutive periods, between any two histories.
 
     `errors` are the standard errors of the share of a value that no device has, in one period, by attribute,

@@ -1,10 +1,15 @@
-"""The guarantees of a survey between histories of three relations, computed from its channels (PROTOCOLS 3 to 5)."""
+"""The guarantees of a survey between histories of three relations, computed from its channels (PROTOCOLS 3 to 5).
+
+And losses, how much an observer can learn, as plans, results and evaluations show them.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import ceil, inf
-from typing import Any
+from math import ceil, inf, isinf
+from typing import Any, Literal
+
+from pydantic import Field
 
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.places.rounds import PlaceRound
@@ -12,13 +17,57 @@ from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.histories import any_loss, second_round_loss
 from protocols.privacy.linked import element_loss, loss, loss_of_values, neighbour_loss
-from protocols.privacy.loss import NOT_PROTECTED, Loss, PlaceLoss, stated
 from protocols.question import Question
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
+from protocols.survey.names import Strict
+
+Relation = Literal["constant", "renaming", "any"]
+"""How the two histories are related that a loss holds between (PROTOCOLS 3).
+
+    constant    in both, the value never changes
+    renaming    both are the same up to an injective renaming of cells: they change and return at the same times
+    any         nothing is assumed about them
+"""
+
+
+class Loss(Strict):
+    """The largest log-ratio an observer can find, computed from the survey's channels."""
+
+    relation: Relation
+    whole: float | None
+    attribute: float | None
+    exact: bool
+
+
+def stated(relation: Relation, whole: float, attribute: float, exact: bool = True) -> Loss:
+    """A loss in which infinity is stated as having no bound.
+
+    >>> stated("any", inf, inf)
+    Loss(relation='any', whole=None, attribute=None, exact=True)
+    """
+    return Loss(
+        relation=relation,
+        whole=None if isinf(whole) else whole,
+        attribute=None if isinf(attribute) else attribute,
+        exact=exact or isinf(whole),
+    )
+
 
 NEAR = 500.0
 """Metres: a person's device counts what a question about places tells for two positions that far apart."""
+NOT_PROTECTED = 5.0
+"""A loss above which two positions count as told apart: the likelier one is right in more than 99 of 100 cases."""
+
+
+class PlaceLoss(Strict):
+    """What an observer can learn about which of two positions it was, by how far they are apart (PROTOCOLS 10)."""
+
+    metres: float
+    per_report: float
+    for_ever: float | None
+    any: dict[int, float | None]
+    protected: bool = Field(description=f"whether one report costs at most {NOT_PROTECTED:g}")
 
 
 @dataclass(frozen=True)
@@ -162,7 +211,6 @@ class Guarantees:
 
         >>> from protocols.survey_text.parsing import parse_survey
         >>> from protocols.scheme import Scheme
-        >>> from protocols.privacy.loss import in_words
         >>> promise = Scheme(parse_survey('''
         ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, attributes: [{name: place, geo: {level: 1.1, radius: 400m},
         ...  grid: {at: [47, 6], cell: 500m, columns: 60, rows: 45}}]}''')).guarantees
@@ -229,3 +277,25 @@ def _distances(attribute: Attribute) -> list[float]:
     grid, reach = attribute.grid, attribute.geo or attribute.geo_inf
     assert grid is not None and reach is not None
     return sorted({0.0, reach.radius, 2 * reach.radius, NEAR, round(grid.diameter, 1)})
+
+
+def in_words(losses: Sequence[PlaceLoss]) -> str:
+    """For people: what one report tells about two positions.
+
+    >>> near = PlaceLoss(metres=400, per_report=1.1, for_ever=None, any={}, protected=True)
+    >>> in_words([near, PlaceLoss(metres=10_000, per_report=27.5, for_ever=None, any={}, protected=False)])
+    'two positions 400 m apart: 1.1; 10 km apart: 28, not protected'
+    """
+    parts = [
+        f"{_far(loss.metres)} apart: {_figure(loss.per_report)}" + ("" if loss.protected else ", not protected")
+        for loss in losses
+    ]
+    return "two positions " + "; ".join(parts)
+
+
+def _far(metres: float) -> str:
+    return f"{metres:,.3g} m" if metres < 1000 else f"{metres / 1000:,.4g} km"
+
+
+def _figure(loss: float) -> str:
+    return f"{loss:.2g}" if loss < 100 else f"{loss:.0f}"

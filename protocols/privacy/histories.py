@@ -1,6 +1,6 @@
 """What linked reports reveal about a history of values, between any two histories (docs/PROTOCOLS.md, section 3).
 
-A stated loss holds between two histories that are related in one of three ways (`loss.Relation`):
+A stated loss holds between two histories that are related in one of three ways (`guarantees.Relation`):
 
     constant    the value never changes: t reports lose eps_t, at most eps_inf (`linked.loss`)
     renaming    both histories are the same up to an injective renaming of cells, so they change *and return* at the
@@ -17,6 +17,7 @@ the first value alone, so any two histories are as far apart as two constant one
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, lru_cache
 from itertools import product
 from math import inf, log
@@ -26,9 +27,8 @@ import numpy as np
 from protocols.arrays.aliases import Floats, Whole
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
-from protocols.mechanisms.places.rounds import PlaceRound
-from protocols.mechanisms.rounds import Flip, MatrixRound
-from protocols.privacy.linked import loss
+from protocols.mechanisms.rounds import Flip
+from protocols.privacy.linked import element_loss, loss
 
 History = tuple[int, ...]  # a cell for each report
 ENUMERATED = 7  # reports up to which all histories are gone through: a week of days
@@ -36,17 +36,12 @@ ENUMERATED = 7  # reports up to which all histories are gone through: a week of 
 
 def second_round_loss(mechanism: Mechanism) -> float:
     """The largest log-ratio of one report between any two memos: what a report loses whatever its history."""
-    second = mechanism.second
+    memo, second = mechanism.encoding.memo, mechanism.second
     if second is None:
         return inf
-    if isinstance(second, PlaceRound):
-        return second.rate * second.area.widest
-    if isinstance(second, MatrixRound):
-        return float(np.ptp(second.logs[:, -1]))
-    if not isinstance(mechanism.encoding.memo, PackedBits):
-        return log(second.p / second.q)
-    one_bit = max(log(second.p / second.q), log((1 - second.q) / (1 - second.p)))
-    return mechanism.encoding.memo.count * one_bit
+    if isinstance(second, Flip) and isinstance(memo, PackedBits):
+        return memo.count * max(log(second.p / second.q), log((1 - second.q) / (1 - second.p)))
+    return element_loss(replace(mechanism, first=second, second=None), 1)
 
 
 def any_loss(mechanism: Mechanism, t: int) -> tuple[float, bool]:
@@ -79,16 +74,10 @@ def held(history: History, cap: int | None) -> History:
     >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
     ((0, 1, 1, 1), (0, 1, 0, 2))
     """
-    used: list[int] = []
-    reported = []
-    for cell in history:
-        if cap is None or len(used) < cap:
-            if cell not in used:
-                used.append(cell)
-            reported.append(cell)
-        else:
-            reported.append(used[-1])
-    return tuple(reported)
+    for place, cell in enumerate(history, 1):
+        if len(set(history[:place])) == cap:
+            return (*history[:place], *[cell] * (len(history) - place))
+    return history
 
 
 @lru_cache(maxsize=4096)

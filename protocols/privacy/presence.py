@@ -56,13 +56,10 @@ class PresenceNoise:
         return self.largest.get(name, 1) / self.supports_epsilon
 
     def too_many(self, answers: Mapping[str, Column], questions: Sequence[Question]) -> Mask | None:
-        """Which reports support more values than the noise covers; None where none can."""
+        """Which reports support more values than the noise covers; None where they answer nothing."""
         asked = [question for question in questions if question.name in answers]
-        limit = self.largest[asked[0].name] if asked else 0
-        if sum(_possible(question) for question in asked) <= limit:
-            return None
         counted = sum(_supported(question, answers[question.name]) for question in asked)
-        return np.asarray(counted > limit)
+        return np.asarray(counted > self.largest[asked[0].name]) if asked else None
 
 
 def presence_noise(epsilon: float, cells: int, questions: Sequence[Question], discloses: bool) -> PresenceNoise:
@@ -123,12 +120,6 @@ def _largest(questions: Sequence[Question]) -> int:
             fixed += encoding.most
     beyond = np.cumsum(law[::-1])[::-1]  # [c]: the chance of c or more
     return int(np.count_nonzero(beyond > NEVER_MORE)) - 1 + fixed
-
-
-def _possible(question: Question) -> int:
-    """How many values an answer can support that anybody may have sent."""
-    encoding = question.mechanism.encoding
-    return encoding.answer.count if isinstance(encoding.answer, PackedBits) else encoding.most
 
 
 def _supported(question: Question, answers: Column) -> Whole:

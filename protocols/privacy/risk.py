@@ -98,8 +98,7 @@ def forged_weight(channel: Channel) -> float:
     >>> round(forged_weight(SupportChannel(100, grr(100, 1.0), exclusive=True)), 1)
     58.6
     """
-    if isinstance(channel, PlanarChannel):
-        raise TypeError("the estimate of places is not a sum over reports, so no report has a weight in it")
+    assert not isinstance(channel, PlanarChannel), "the estimate of places is no sum, so no report has a weight in it"
     if isinstance(channel, MatrixChannel):
         return float(channel.votes.max())
     return float((1 - channel.floor.min()) / channel.gain)

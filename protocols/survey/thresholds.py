@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Whole
-from protocols.mechanisms.thresholds import above, slots_of
+from protocols.mechanisms.lifelong import above, slots_of
 from protocols.survey.attribute import Attribute
 from protocols.survey.sets import Padded
 

@@ -9,7 +9,7 @@ from analytics.estimation import estimate
 from analytics.estimation.places import fit_places
 from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Area, PlanarChannel, PlanarRound
-from protocols.mechanisms.places.fitting import weighed
+from protocols.mechanisms.places.weighing import weighed
 
 COLUMNS, ROWS = 16, 12
 CELLS = COLUMNS * ROWS

@@ -128,7 +128,7 @@ def test_frames_of_gathered_reports_count_like_the_reports_one_by_one() -> None:
         for _ in range(400)
     ]
     rows = [row(text(record)) for record in records]
-    cut = cut_rows(rows, [], SCHEME, partitions)
+    cut = cut_rows(rows, SCHEME, partitions)
     for partition in range(partitions):
         together, alone = (PartitionCounter(partition, partitions, KNOWN.get, KEY) for _ in range(2))
         frames = [value for to, value in cut.encoded(SCHEME) if to == partition]

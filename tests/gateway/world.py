@@ -15,7 +15,7 @@ import uvloop
 
 from gateway.door import Chain, Times
 from gateway.http import Limits, Listener
-from gateway.service import Gateway, Holder, Log, Metrics, Page, Senders, Writer
+from gateway.service import Gateway, Holder, Log, Page, Senders, Writer
 from hearsay.serving.embedded_log import EmbeddedLog
 from protocols.errors import DeliveryError
 from protocols.scheme import Scheme
@@ -181,12 +181,10 @@ def serving(
     up, stop = Event(), Event()
 
     async def run() -> None:
-        metrics = Metrics()
-        writer = Writer(log, known.get, metrics, now=clock, holder=holder, most_waiting=most_waiting)
+        writer = Writer(log, known.get, now=clock, holder=holder, most_waiting=most_waiting)
         gateway = Gateway(
-            known, log, writer, metrics, senders or Senders(), lambda: True,
-            origins=frozenset(origins), now=clock, pages=pages or {},
-        )  # fmt: skip
+            known, writer, senders or Senders(), lambda: True, origins=frozenset(origins), pages=pages or {}
+        )
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
         writer.start()
         port = await listener.start("127.0.0.1", 0)

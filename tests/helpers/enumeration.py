@@ -14,9 +14,8 @@ from protocols.arrays import Floats
 from protocols.mechanisms import Direct, Flip
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.lifelong import Buckets, Hashed, Threshold
 from protocols.mechanisms.rounds import MatrixRound
-from protocols.mechanisms.thresholds import Threshold
 from protocols.question import Question
 from protocols.randomness.sampling import SLOTS, Table
 from protocols.scheme import Scheme

@@ -18,11 +18,10 @@ from protocols.mechanisms.rounds import grr
 from protocols.planning.central import eps_1_for
 from protocols.privacy import CentralLoss
 from protocols.privacy.central import central
-from protocols.privacy.central.composition import Losses, together
 from protocols.privacy.central.families import _symbols as symbols
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.figure import _noise as noise_on_answers
-from protocols.privacy.central.walks import binomial, quantile
+from protocols.privacy.central.walks import Losses, binomial, losses_of, quantile, together
 from protocols.randomness.keystream import Keyring
 from protocols.scheme import Scheme
 from stream_app.finals import CentralGuarantees, guarantees_without_figure
@@ -182,11 +181,11 @@ def test_two_releases_together_are_above_their_exact_product_and_losses_rounded_
     eps, step = 0.8, walks.epsilon(1e-6) / 1600
     sums, products = np.add.outer(values, values), np.outer(chances, chances)
     exact = float((products * -np.expm1(np.minimum(eps - sums, 0))).sum())
-    assert exact <= together([(walks.losses(step), 2)]).delta(eps) <= 1.02 * exact
+    assert exact <= together([(losses_of(walks, step), 2)]).delta(eps) <= 1.02 * exact
     down = np.floor(np.clip(values / step, -20_000, 20_000)).astype(int) + 20_000
     wrong = Losses(step, -20_000, np.bincount(down, chances), walks.lost)
     assert together([(wrong, 2)]).delta(eps) < exact
-    small = walks.losses(step * 80)
+    small = losses_of(walks, step * 80)
     direct = np.convolve(np.convolve(small.mass, small.mass), small.mass)
     by_hand = Losses(small.step, 3 * small.first, direct, 3 * small.infinite)
     assert by_hand.delta(eps) <= together([(small, 3)]).delta(eps) <= by_hand.delta(eps) + 1e-9
@@ -242,7 +241,7 @@ def test_figures_hold_against_who_knows_memos_and_those_of_one_report_do_not() -
         assert worst["constant"] <= figure(scheme, crowd, 2, delta=delta)
         assert max(worst.values()) <= figure(scheme, crowd, 2, delta=delta, relation="any")
         one_report = symbols(crowd, 2, first.then(second), first.then(second).q, (48, 32))
-        twice = together([(one_report.losses(0.002), 2)]).epsilon(delta, 10.0)
+        twice = together([(losses_of(one_report, 0.002), 2)]).epsilon(delta, 10.0)
         assert (worst["any"] > twice) == beaten
 
 

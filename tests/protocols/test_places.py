@@ -15,13 +15,13 @@ from hearsay_device.attributes import Grid as DeviceGrid
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats, Mask
 from protocols.errors import SettingsError, SurveyError
+from protocols.mechanisms.builders.places import composed
 from protocols.mechanisms.catalogue import build_for_places
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.displacement import PlanarRound, rate_after
-from protocols.mechanisms.places.fitting import composed, is_tight, weighed
-from protocols.mechanisms.places.law import ANYWHERE, cuts
-from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
+from protocols.mechanisms.places.displacement import PlanarRound, cuts, rate_after
+from protocols.mechanisms.places.rounds import ANYWHERE, PlaceRound, PlanarChannel
+from protocols.mechanisms.places.weighing import weighed
 from protocols.planning import plan
 from protocols.privacy import in_words
 from protocols.scheme import Scheme
@@ -173,7 +173,7 @@ def test_the_integers_keep_the_rate_between_any_two_cells_exactly(area: Area | N
     assert Decimal("0.999") < used <= 1, "also the exponential mechanism: its slope is calibrated"
     assert noise.matrix == pytest.approx(np.array(channel, dtype=float) / 2.0**64, abs=1e-15)
     if area == Area(4, 4):
-        assert is_tight(noise) == tight
+        assert noise.tight == tight
 
 
 @pytest.mark.parametrize(("inf", "one"), [(1.4, 0.7), (0.6, 0.3)])
@@ -207,7 +207,7 @@ def test_linked_reports_of_any_two_histories_stay_within_what_is_said(name: str)
     assert isinstance(first, PlaceRound) and isinstance(second, PlaceRound)
     one_memo = np.einsum("xm,mi,mj->xij", first.matrix, second.matrix, second.matrix)
     alone = first.matrix @ second.matrix
-    cells = range(first.cells)
+    cells = range(first.k)
     seen = {(a, b): one_memo[a] if a == b else np.outer(alone[a], alone[b]) for a, b in product(cells, cells)}
     constant = max(
         np.log(seen[a, a] / seen[b, b]).max() / first.area.distances[a, b] for a, b in permutations(cells, 2)

@@ -34,8 +34,8 @@ def averaged(question: Question, t: float, memoised: bool) -> float:
         square = _mean_square(first) / (1 if memoised else t)
         return grid.cell * sqrt(square + (_mean_square(second) / t if second is not None else 0.0))
     places = first.area.positions.astype(np.float64)
-    memo = first.matrix if memoised else np.eye(first.cells)
-    fresh = first.matrix if not memoised else np.eye(first.cells) if second is None else second.matrix
+    memo = first.matrix if memoised else np.eye(first.k)
+    fresh = first.matrix if not memoised else np.eye(first.k) if second is None else second.matrix
     centres = fresh @ places
     scatter = fresh @ (places**2).sum(axis=1) - (centres**2).sum(axis=1)
     off = ((places[:, None] - centres) ** 2).sum(axis=2)  # no number of reports averages it away

@@ -1,4 +1,6 @@
-"""Mechanisms that send less than the value: its hash (OLH, LOLOHA), or some of its bits (dBitFlipPM).
+"""Mechanisms that send less than the value: its hash (OLH, LOLOHA), some of its bits (dBitFlipPM), or one bit about it.
+
+The one bit is whether a number is above a threshold, for means and quantiles of numbers that keep changing.
 
 OLH has a new hash in every report, for one-shot surveys of very many values. The lifelong cost of the others does not
 grow with the domain (PROTOCOLS 5).
@@ -10,7 +12,7 @@ from protocols.errors import InfeasibleError
 from protocols.mechanisms.builders.direct import build_grr, build_l_grr
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.fresh import FreshHash
-from protocols.mechanisms.lifelong import Buckets, Hashed
+from protocols.mechanisms.lifelong import Buckets, Hashed, Threshold, slots_of
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.record import MAX_VALUES, MechanismRecord
 from protocols.mechanisms.rounds import grr, sue
@@ -102,4 +104,24 @@ DBITFLIP = MechanismRecord(
     lifelong=True,
     parameter="bits held",
     published_differs=True,
+)
+
+
+def build_threshold(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """(L-)GRR of two values, for k numbers."""
+    slots = slots_of(k, parameter)
+    inner = (build_grr if budget.one is None else build_l_grr)(2, budget)
+    return Mechanism("threshold", Threshold(2 * slots, k, slots), inner.first, inner.second)
+
+
+THRESHOLD = MechanismRecord(
+    "threshold",
+    "one bit: whether a number is above a threshold that the device keeps for life; means and quantiles, at most two "
+    "memos",
+    one_round=build_threshold,
+    two_rounds=build_threshold,
+    lifelong=True,
+    without_memos=True,
+    needs_order=True,
+    parameter="slots of which a device answers about one; 1: the mean only",
 )

@@ -1,15 +1,17 @@
 """Noise on places, once and with a memo: a place on a grid is protected by distance (PROTOCOLS 10)."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+
+import numpy as np
 
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.encodings import Direct
 from protocols.mechanisms.mechanism import Budget, Mechanism
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.places.fitting import is_tight, largest_second, weighed
-from protocols.mechanisms.places.law import LEAST_RATE, MOST_RATE
-from protocols.mechanisms.places.weighing import WeighedRound
+from protocols.mechanisms.places.rounds import LEAST_RATE, MOST_RATE, PlaceRound
+from protocols.mechanisms.places.weighing import SPARE, WeighedRound, weighed
 from protocols.mechanisms.record import MechanismRecord
 
 
@@ -26,6 +28,7 @@ class Plane(Direct):
 
 ENUMERATED = 256  # cells of a whole grid up to which the second round is calibrated by going through the channel
 MOST_WEIGHED = 400  # cells of geo-tight: its tables have the square of that
+SECONDS = 8  # bisections of the rate of a second round
 
 
 def build_geo_grid(area: Area, budget: Budget) -> Mechanism:
@@ -63,7 +66,40 @@ def build_geo_tight(area: Area, budget: Budget) -> Mechanism:
 
 
 def _kind(noise: WeighedRound) -> str:
-    return "tight" if is_tight(noise) else f"exponential at {noise.slope / noise.rate:.0%} of the rate"
+    return "tight" if noise.tight else f"exponential at {noise.slope / noise.rate:.0%} of the rate"
+
+
+def largest_second(first: PlaceRound, one: float, make: Callable[[float], PlaceRound]) -> float:
+    """The largest rate of a second round with which one report keeps `one`, up to a 250th part; all are enumerated."""
+
+    def keeps(rate: float) -> bool:
+        return composed(first, make(rate)) <= one * SPARE
+
+    low = one
+    while not keeps(low):
+        low /= 2  # ends: a report is never worth more than its own rate times the widest distance
+    high = 2 * low
+    while high < MOST_RATE and keeps(high):
+        low, high = high, 2 * high
+    for _ in range(SECONDS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def composed(first: PlaceRound, second: PlaceRound) -> float:
+    """What a cell side costs in one report of both rounds: the largest over any two cells and all reports.
+
+    >>> round(composed(PlanarRound(8, 6, 1.0), PlanarRound(8, 6, 0.5)), 4)
+    0.4433
+    """
+    logs, worst = np.log(first.matrix @ second.matrix), 0.0
+    apart = first.area.distances + np.diag(np.full(first.k, np.inf))
+    room = np.empty_like(logs)
+    for cell, far in enumerate(apart):
+        np.subtract(logs, logs[cell], out=room)
+        worst = max(worst, float((room.max(axis=1) / far).max()))
+    return worst
 
 
 def _check(area: Area, budget: Budget) -> None:

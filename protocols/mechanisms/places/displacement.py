@@ -1,27 +1,62 @@
 """A round of noise on places: displaced by the law, moved to the nearest cell inside (PROTOCOLS 10).
 
+A cell is displaced by (a, b) columns and rows with a chance proportional to e^(-rate r), r = sqrt(a^2 + b^2), and a
+place outside the grid is moved to the nearest cell inside. On a grid of C columns every displacement by C - 1 columns
+or more ends in the same column, so the law is folded: the outermost displacements have the chances of all that are
+larger. The table is finite, and nothing is cut off.
+
 Shares of cells go through it as through a convolution over the grid. And what such noise reveals, per cell side of
 distance, and how far it moves a place.
 """
 
 from functools import cached_property
-from math import ceil, inf
+from itertools import accumulate
+from math import ceil, inf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hearsay_device.draws import WORD
+from hearsay_device.draws import INVERSE_LN2, WORD
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
 from protocols.mechanisms.places.area import Area
-from protocols.mechanisms.places.law import ANYWHERE, cuts, weights
-from protocols.mechanisms.places.rounds import PlaceRound
+from protocols.mechanisms.places.rounds import ANYWHERE, PlaceRound, falling
 from protocols.mechanisms.rounds import Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below
 
 FEW = 900  # cells: up to here a product with the matrix is quicker than transforms, thirtyfold with 140 cells
 NEGLIGIBLE = 36.0  # e^-36: displacements that are rarer are folded onto the largest one that is not
+_BITS = 62  # all weights together stay below 2^62
+
+
+def weights(columns: int, rows: int, rate: float) -> NDArray[np.int64]:
+    """The folded law, [row, column] of the displacement from (-(rows - 1), -(columns - 1)) on; not divided by its sum.
+
+    >>> table = weights(3, 2, 1.0)
+    >>> table.shape, bool((table == table[::-1, ::-1]).all()), int(table.argmax())
+    ((3, 5), True, 7)
+    """
+    bound = 1 + 2 * sqrt(2) / rate
+    bits = _BITS - int(bound * bound + 1).bit_length()
+    reach = ceil(bits / INVERSE_LN2 / rate) + 1  # beyond, a weight is 0
+    distances = np.arange(reach + 1, dtype=np.float64)
+    squares = distances * distances
+    mantissa, power = falling(rate * np.sqrt(squares[:, None] + squares))
+    quadrant = np.floor(np.ldexp(mantissa, (bits - power).astype(np.int64))).astype(np.int64)
+    quadrant = np.pad(quadrant, ((0, max(0, rows - 1 - reach)), (0, max(0, columns - 1 - reach))))
+    folded = np.concatenate([quadrant[:, : columns - 1], quadrant[:, columns - 1 :].sum(axis=1)[:, None]], axis=1)
+    folded = np.concatenate([folded[: rows - 1], folded[rows - 1 :].sum(axis=0)[None]])
+    table = np.concatenate([folded[:0:-1], folded])
+    return np.concatenate([table[:, :0:-1], table], axis=1)
+
+
+def cuts(columns: int, rows: int, rate: float) -> Words:
+    """Where [0, 2^64) is cut: a piece for each displacement, row by row, and the last one for a cell drawn evenly."""
+    table = weights(columns, rows, rate)
+    total = int(table.sum())
+    share = WORD - ANYWHERE * columns * rows
+    return np.array([running * share // total for running in accumulate(table.ravel().tolist())], dtype=np.uint64)
 
 
 class PlanarRound(PlaceRound):
@@ -32,18 +67,9 @@ class PlanarRound(PlaceRound):
     ([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], True)
     """
 
-    carries = True
-
     def __init__(self, columns: int, rows: int, rate: float, through: float | None = None) -> None:
-        self._set(area=Area(columns, rows), rate=rate, through=rate if through is None else through)
-
-    @property
-    def columns(self) -> int:
-        return self.area.columns
-
-    @property
-    def rows(self) -> int:
-        return self.area.rows
+        super().__init__(Area(columns, rows), rate, through)
+        self.columns, self.rows = columns, rows
 
     @property
     def numbers(self) -> dict[str, float]:  # type: ignore[override]
@@ -53,7 +79,7 @@ class PlanarRound(PlaceRound):
     @property
     def chances(self) -> Floats:
         """The law as floats: [row, column] of the displacement, from (-(rows - 1), -(columns - 1)) on."""
-        pieces = np.diff(cuts(self.columns, self.rows, self.rate), prepend=np.uint64(0))
+        pieces = np.diff(self.table[0], prepend=np.uint64(0))
         return np.asarray(pieces.astype(np.float64).reshape(2 * self.rows - 1, -1) / WORD)
 
     @cached_property
@@ -76,7 +102,7 @@ class PlanarRound(PlaceRound):
         rows = slice(self.rows - 1, self.rows), slice(None, self.rows), slice(self.rows - 1, None)
         columns = slice(self.columns - 1, self.columns), slice(None, self.columns), slice(self.columns - 1, None)
         own = np.array([[law[r, c].sum() for c in columns] for r in rows])
-        return np.full(self.cells, every), np.asarray(own[up[:, None], across].ravel() + every)
+        return np.full(self.k, every), np.asarray(own[up[:, None], across].ravel() + every)
 
     @cached_property
     def _transformed(self) -> tuple[tuple[int, int], tuple[int, int], NDArray[np.complex128]]:
@@ -91,13 +117,13 @@ class PlanarRound(PlaceRound):
 
     def _and_anywhere(self, found: Floats, given: Floats) -> Floats:
         every = ANYWHERE / WORD
-        return np.asarray(found * (1 - every * self.cells) + every * given.sum(axis=(-1, -2), keepdims=True))
+        return np.asarray(found * (1 - every * self.k) + every * given.sum(axis=(-1, -2), keepdims=True))
 
-    def forward(self, shares: Floats) -> Floats:
-        if self.cells <= FEW:
-            return super().forward(shares)
+    def support(self, frequencies: Floats) -> Floats:
+        if self.k <= FEW:
+            return super().support(frequencies)
         (rows, columns), ((up, across), size, law) = (self.rows, self.columns), self._transformed
-        plane = shares.reshape(*shares.shape[:-1], rows, columns)
+        plane = frequencies.reshape(*frequencies.shape[:-1], rows, columns)
         spread = np.fft.irfft2(np.fft.rfft2(plane, size) * law, size)
         spread = spread[..., : rows + 2 * up, : columns + 2 * across]
         inside = spread[..., up : up + rows, across : across + columns].copy()
@@ -109,11 +135,11 @@ class PlanarRound(PlaceRound):
             inside[..., edge, :] += beyond[..., across : across + columns]
             inside[..., edge, 0] += beyond[..., :across].sum(axis=-1)
             inside[..., edge, -1] += beyond[..., across + columns :].sum(axis=-1)
-        return self._and_anywhere(np.maximum(inside, 0), plane).reshape(shares.shape)
+        return self._and_anywhere(np.maximum(inside, 0), plane).reshape(frequencies.shape)
 
-    def backward(self, votes: Floats) -> Floats:
-        if self.cells <= FEW:
-            return super().backward(votes)
+    def back(self, votes: Floats) -> Floats:
+        if self.k <= FEW:
+            return super().back(votes)
         (rows, columns), ((up, across), size, law) = (self.rows, self.columns), self._transformed
         plane = votes.reshape(*votes.shape[:-1], rows, columns)
         padded = np.pad(plane, [(0, 0)] * (plane.ndim - 2) + [(up, up), (across, across)], mode="edge")
@@ -122,18 +148,18 @@ class PlanarRound(PlaceRound):
         return self._and_anywhere(inside, plane).reshape(votes.shape)
 
     @cached_property
-    def matrix(self) -> Floats:
+    def matrix(self) -> Floats:  # type: ignore[override]
         """P(cell y | cell x), from the integers that devices draw with; for grids of up to `DENSE` cells."""
         self.refuse_many()
         law = self.chances.ravel()
         across, up = np.arange(1 - self.columns, self.columns), np.arange(1 - self.rows, self.rows)
-        found = np.empty((self.cells, self.cells))
-        for cell in range(self.cells):
+        found = np.empty((self.k, self.k))
+        for cell in range(self.k):
             row, column = divmod(cell, self.columns)
             inside = (row + up).clip(0, self.rows - 1)[:, None] * self.columns + (column + across).clip(
                 0, self.columns - 1
             )
-            found[cell] = np.bincount(inside.ravel(), law, self.cells)
+            found[cell] = np.bincount(inside.ravel(), law, self.k)
         return np.asarray(found + ANYWHERE / WORD)
 
     def sample(self, inputs: Whole, draws: Draws) -> Column:
@@ -143,22 +169,23 @@ class PlanarRound(PlaceRound):
         row, column = np.divmod(inputs.astype(np.int64), self.columns)
         row = (row + up - (self.rows - 1)).clip(0, self.rows - 1)
         column = (column + across - (self.columns - 1)).clip(0, self.columns - 1)
-        found = np.where(drawn == self.table.size, below(self.cells, words[:, 1]), row * self.columns + column)
-        return np.asarray(found.astype(smallest_unsigned(self.cells)))
+        found = np.where(drawn == self.table.size, below(self.k, words[:, 1]), row * self.columns + column)
+        return np.asarray(found.astype(smallest_unsigned(self.k)))
 
 
 def rate_after(first: Round, second: Round | None, t: float = 1) -> float:
     """What one cell side of distance costs, at most, after t linked reports from one memo; infinity: for ever.
 
     It is never more than the memo costs. Where round 1 moves all cells alike, t reports cost at most t times the rate
-    of round 2; elsewhere only one report is known to cost less than the memo.
+    of round 2, because two memos are never further apart than their places; elsewhere only one report is known to cost
+    less than the memo.
 
     >>> memo, fresh = PlanarRound(9, 9, 2.0), PlanarRound(9, 9, 0.7, through=0.6)
     >>> [rate_after(memo, fresh, t) for t in (1, 2, 10)], rate_after(memo, None)
     ([0.6, 1.4, 2.0], 2.0)
     """
     assert isinstance(first, PlaceRound) and (second is None or isinstance(second, PlaceRound))
-    if second is None or t == inf or (t > 1 and not first.carries):
+    if second is None or t == inf or (t > 1 and not isinstance(first, PlanarRound)):
         return first.rate
     return min(first.rate, second.through if t == 1 else t * second.rate)
 

@@ -1,62 +1,67 @@
-"""Rounds of noise on places: what all of them have in common; and the channel of one round, or of two."""
+"""Rounds of noise on places: what all of them have in common; and the channel of one round, or of two.
+
+Their tables are whole numbers. The same basic operations, in the same order, give the same integers on every machine
+and in every language: +, *, the square root and a polynomial. No library's exponential is called.
+"""
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from math import sqrt
 
 import numpy as np
 
+from hearsay_device.draws import COEFFICIENTS, INVERSE_LN2
 from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.rounds import MatrixRound
 
 DENSE = 1024  # cells up to which the whole channel matrix is computed
+ANYWHERE = 1 << 24
+"""Of 2^64: the chance of each cell to be reported whatever the truth is.
+
+It keeps the promise exact although the table has whole numbers: what rounding changes is 2^-62, far below this.
+"""
+LEAST_RATE, MOST_RATE = 0.05, 20.0
+"""Per cell side: below, cells are too small for the noise; above, nothing is protected."""
+_LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10  # their sum is ln 2; the first has spare bits
+
+
+def falling(x: Floats) -> tuple[Floats, Floats]:
+    """e^-x as (m, n), which stand for m 2^-n.
+
+    >>> m, n = falling(np.array([0.0, 1.0, 30.0]))
+    >>> np.abs(np.ldexp(m, -n.astype(int)) / np.exp([-0.0, -1.0, -30.0]) - 1).max() < 1e-15
+    np.True_
+    """
+    n = np.floor(x * INVERSE_LN2)
+    rest = (x - n * _LN2_HIGH) - n * _LN2_LOW
+    total = np.zeros_like(x)
+    for coefficient in reversed(COEFFICIENTS):
+        total = total * rest + coefficient
+    return total, n
 
 
 class PlaceRound(MatrixRound):
-    """Noise on the cells of an area."""
+    """Noise on the cells of an area: `rate` is what one cell side of distance costs, at most.
 
-    area: Area
-    rate: float
-    """What one cell side of distance costs, at most."""
-    through: float
-    """Of a second round: what one cell side costs in one report, through the noise of the memo; otherwise the rate."""
-    carries: bool
-    """Whether it moves all cells alike, so that two memos of it are never further apart than their places."""
+    `through` is, of a second round, what one cell side costs in one report, through the noise of the memo; otherwise
+    the rate.
+    """
 
-    def _set(self, **fields: object) -> None:
-        for name, given in {"known_logs": None, **fields}.items():
-            object.__setattr__(self, name, given)
+    def __init__(self, area: Area, rate: float, through: float | None) -> None:
+        self.area, self.rate, self.through = area, rate, rate if through is None else through
 
     @property
-    def cells(self) -> int:
+    def k(self) -> int:
         return self.area.k
-
-    def forward(self, shares: Floats) -> Floats:
-        """The chance of each cell to be reported, if these are the shares; any leading dimensions."""
-        return np.asarray(shares @ self.matrix)
-
-    def backward(self, votes: Floats) -> Floats:
-        """For each true cell the mean of `votes` over its reports."""
-        return np.asarray(votes @ self.matrix.T)
-
-    @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest chance that each report can have, whatever the truth."""
-        return np.asarray(self.matrix.min(axis=0)), np.asarray(self.matrix.max(axis=0))
 
     def refuse_many(self) -> None:
         """Raise InfeasibleError if the matrix would be too large."""
-        if self.cells > DENSE:
+        if self.k > DENSE:
             raise InfeasibleError(
-                f"a grid of {self.cells:,} cells: the matrix of its channel is too large to go through",
+                f"a grid of {self.k:,} cells: the matrix of its channel is too large to go through",
                 f"it is computed for up to {DENSE:,} cells: use larger cells, or audit with --only place",
             )
-
-    @property
-    def best_guesses(self) -> float:
-        return float(np.sum(self.bounds[1]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,29 +80,19 @@ class PlanarChannel:
 
     @property
     def k(self) -> int:
-        return self.rounds[0].cells
-
-    @property
-    def rate(self) -> float:
-        """What a cell side costs in one round that moves as far as all of them: squares of distances add up."""
-        return 1 / sqrt(sum(1 / noise.rate**2 for noise in self.rounds))
+        return self.rounds[0].k
 
     def support(self, frequencies: Floats) -> Floats:
         """The chance of each cell to be reported, if these are the frequencies; any leading dimensions."""
         for noise in self.rounds:
-            frequencies = noise.forward(frequencies)
+            frequencies = noise.support(frequencies)
         return frequencies
 
     def back(self, votes: Floats) -> Floats:
         """For each true cell the mean of `votes` over its reports: the transpose of `support`."""
         for noise in reversed(self.rounds):
-            votes = noise.backward(votes)
+            votes = noise.back(votes)
         return votes
-
-    @property
-    def bounds(self) -> tuple[Floats, Floats]:
-        """The least and the largest chance that each report can have, whatever the truth (of the last round alone)."""
-        return self.rounds[-1].bounds
 
     @cached_property
     def matrix(self) -> Floats:

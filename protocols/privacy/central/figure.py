@@ -19,12 +19,10 @@ from pydantic import Field
 
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.encodings import bit_flip
-from protocols.mechanisms.lifelong import Hashed
+from protocols.mechanisms.lifelong import Hashed, Threshold
 from protocols.mechanisms.rounds import Flip
-from protocols.mechanisms.thresholds import Threshold
-from protocols.privacy.central.composition import together
 from protocols.privacy.central.families import walks_of
-from protocols.privacy.central.walks import Walks, losses_of, quantile
+from protocols.privacy.central.walks import Walks, losses_of, quantile, together
 from protocols.privacy.guarantees import Guarantees
 from protocols.privacy.presence import PresenceNoise
 from protocols.question import Question
@@ -84,7 +82,7 @@ def central(
     asked = [question for question in scheme.questions if any(crowds.get(question.name, ()))]
     published = {question.name: crowds[question.name] for question in asked}
     periods = max(map(len, published.values()), default=0)
-    why = _why_none(scheme.survey, asked)
+    survey, why = scheme.survey, _why_none(scheme.survey, asked)
     figures: dict[str, float] = {}
     if why is None:
         hidden = _noise(scheme, delta / 100 / periods / len(asked))
@@ -93,7 +91,9 @@ def central(
         }
         reader = _Reader(scheme, honest, delta, relation if periods > 1 else "constant")
         figures = {question.name: reader.figure([question]) for question in asked}
-        whole = reader.figure(asked) if reader.all_differ else max(figures.values())
+        # Two histories may differ in several attributes that a device answers: fakes have memos, too.
+        fakes = survey.solution.startswith("rs") and survey.longitudinal and reader.relation == "any"
+        whole = reader.figure(asked) if survey.solution == "spl" or fakes else max(figures.values())
     return CentralLoss(
         epsilon=None if why else round_up(whole),
         delta=delta,
@@ -134,13 +134,6 @@ class _Reader:
     honest: Mapping[str, Sequence[int]]
     delta: float
     relation: CentralRelation
-
-    @property
-    def all_differ(self) -> bool:
-        """Whether two histories may differ in several attributes that a device answers: fakes have memos, too."""
-        survey = self.scheme.survey
-        fakes = survey.solution.startswith("rs") and survey.longitudinal and self.relation == "any"
-        return survey.solution == "spl" or fakes
 
     def figure(self, questions: Sequence[Question]) -> float:
         """Where these attributes differ, not rounded: never more than what reports tell, or noise on counts hides."""

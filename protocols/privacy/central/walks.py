@@ -10,22 +10,25 @@ kinds of messages, s is a symmetric walk of t steps, tilted by the victim:
 
 For every eps this grows with t and falls with U. So numbers of messages are put into bins: t is the upper end of its
 bin in the walk, and all numbers are the lower ends in U.
+
+Losses of many periods together are convolutions on a grid, rounded up.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, sqrt, tanh
+from math import ceil, exp, expm1, inf, log, log1p, sqrt, tanh
 
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Whole
-from protocols.privacy.central.composition import Losses
 
 TINY = 1e-14  # the chance of numbers of messages that are left out, at either end; it is added to delta
 SUBTRACTED = 1 + 1e-9  # the one difference of large numbers, in `_excess`, is wrong by much less
 FINEST = 1e-5  # of an epsilon: how far the bisection goes
 REACH = 24_000  # grid points of losses in either direction; what is beyond is added to delta
+CUT = 1e-13  # the chance of sums that may wrap around, at either end; it is added to delta
+ROUNDING = 1e-15  # what Fourier transforms get wrong at a grid point, at most
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,33 +59,51 @@ class Walks:
             low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
 
-    def losses(self, step: float) -> Losses:
-        """The losses under the first law, rounded up to multiples of `step`."""
-        last = min(ceil(self.most / step) + 1, REACH)
-        mass, infinite = np.zeros(2 * last + 1), self.lost
-        for t in np.unique(self.steps).tolist():
-            rows = self.steps == t
-            span = int(min(t, 40 + 9.5 * sqrt(t)))
-            first, chances = binomial(t, 0.5)
-            ups = np.arange((t - span) // 2, (t + span + 1) // 2 + 1)
-            walk = chances[ups - first]
-            tilts = (2 * ups - t) / self.scale[rows, None]
-            chances = self.weights[rows, None] * walk * (1 + tilts)
-            with np.errstate(divide="ignore"):
-                cells = np.ceil(2 * np.arctanh(tilts) / step)
-            far = cells > last
-            cut = 4 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding, with both laws
-            infinite += float(chances[far].sum() + cut * self.weights[rows].sum())
-            places = np.clip(cells, -last, last).astype(np.int64) + last
-            mass += np.bincount(places[~far], chances[~far], len(mass))
-        first, final = np.flatnonzero(mass)[[0, -1]].tolist() if mass.any() else (last, last)
-        return Losses(step, first - last, mass[first : final + 1], infinite)
+
+@dataclass(frozen=True, eq=False)
+class Losses:
+    """How likely each privacy loss is: `mass` at multiples of `step` from the `first` one on, the rest infinite."""
+
+    step: float
+    first: int
+    mass: Floats
+    infinite: float
+
+    def delta(self, eps: float) -> float:
+        over = (np.arange(len(self.mass)) + self.first) * self.step - eps
+        return float(self.infinite - (self.mass * np.expm1(-np.maximum(over, 0))).sum())
+
+    def epsilon(self, delta: float, most: float) -> float:
+        """The least epsilon for a delta, rounded up, or `most`."""
+        low, high = 0.0, most
+        for _ in range(45 if self.infinite <= delta else 0):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
+        return high
 
 
 @lru_cache(maxsize=256)
 def losses_of(walks: Walks, step: float) -> Losses:
-    """`Walks.losses`, kept: those of a day are those of a week and of a year."""
-    return walks.losses(step)
+    """The losses under the first law, rounded up to multiples of `step`; kept: those of a day are those of a year."""
+    last = min(ceil(walks.most / step) + 1, REACH)
+    mass, infinite = np.zeros(2 * last + 1), walks.lost
+    for t in np.unique(walks.steps).tolist():
+        rows = walks.steps == t
+        span = int(min(t, 40 + 9.5 * sqrt(t)))
+        first, chances = binomial(t, 0.5)
+        ups = np.arange((t - span) // 2, (t + span + 1) // 2 + 1)
+        walk = chances[ups - first]
+        tilts = (2 * ups - t) / walks.scale[rows, None]
+        chances = walks.weights[rows, None] * walk * (1 + tilts)
+        with np.errstate(divide="ignore"):
+            cells = np.ceil(2 * np.arctanh(tilts) / step)
+        far = cells > last
+        cut = 4 * exp(-span * span / (2 * t)) if span < t else 0.0  # Hoeffding, with both laws
+        infinite += float(chances[far].sum() + cut * walks.weights[rows].sum())
+        places = np.clip(cells, -last, last).astype(np.int64) + last
+        mass += np.bincount(places[~far], chances[~far], len(mass))
+    first, final = np.flatnonzero(mass)[[0, -1]].tolist() if mass.any() else (last, last)
+    return Losses(step, first - last, mass[first : final + 1], infinite)
 
 
 @lru_cache(maxsize=256)
@@ -199,3 +220,30 @@ def _excess(steps: Whole, above: Floats) -> Floats:
         ups = np.clip(np.ceil((t + above[rows]) / 2 - 1e-12) - first, 0, len(tail) - 1).astype(np.int64)
         found[rows] = sums[ups] - above[rows] * tail[ups]
     return np.maximum(found, 0) * SUBTRACTED
+
+
+def together(parts: Sequence[tuple[Losses, int]]) -> Losses:
+    """Of several releases, each so many times, on grids of the same step."""
+    step = parts[0][0].step
+    assert all(losses.step == step for losses, _ in parts), "losses on other grids"
+    up, down = (ceil(_tail(parts, sign)) + 2 for sign in (1, -1))
+    size = 1 << (max(up + down + 2, *(len(losses.mass) for losses, _ in parts)) - 1).bit_length()
+    transformed = np.ones(size // 2 + 1, dtype=np.complex128)
+    for losses, times in parts:
+        wrapped = np.zeros(size)
+        wrapped[(np.arange(len(losses.mass)) + losses.first) % size] = losses.mass
+        transformed *= np.fft.rfft(wrapped) ** times
+    mass = np.roll(np.maximum(np.fft.irfft(transformed, size), 0), size - 1 - up)  # the last is `up`
+    infinite = -expm1(sum(times * log1p(-min(losses.infinite, 0.5)) for losses, times in parts))
+    return Losses(step, up + 1 - size, mass, infinite + 2 * CUT + ROUNDING * size)
+
+
+def _tail(parts: Sequence[tuple[Losses, int]], sign: int) -> float:
+    """How many steps a sum of losses, or of their negatives, exceeds with a chance of `CUT` at most (Chernoff)."""
+    least = inf
+    for rate in np.geomspace(1e-6, 1, 80).tolist():
+        exponents = [sign * rate * (np.arange(len(losses.mass)) + losses.first) for losses, _ in parts]
+        if max(float(np.abs(each).max()) for each in exponents) < 700:
+            logs = (n * log(losses.mass @ np.exp(each)) for (losses, n), each in zip(parts, exponents, strict=True))
+            least = min(least, (sum(logs) - log(CUT)) / rate)
+    return least
