@@ -14,7 +14,7 @@ from servers.kafka_clients import DURABLE, opened
 from servers.settings import KafkaSettings
 from stream_app.kafka import KafkaMessages, TopicFollower, Topics
 from stream_app.log import FINALS, OPEN, RECORD_BYTES, VALUE_BYTES, Output
-from views.results.period import HISTOGRAMS
+from views.results.histogram import HISTOGRAMS
 from views.runner import Runner
 from views.sinks.sink import Made, Sink, check_address, open_sink
 from views.sinks.topics import TopicsSink, last_periods

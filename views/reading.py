@@ -12,11 +12,9 @@ from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.log import FINALS, Output, TopicName
 from views.encoding import decode, digest, join
-from views.forecasts import FORECASTS
-from views.forecasts.model import ForecastResult
-from views.results.histogram import Histogram
+from views.forecasts import FORECASTS, ForecastResult
+from views.results.histogram import HISTOGRAMS, Histogram
 from views.results.mobility import MOBILITY, MobilityResult
-from views.results.period import HISTOGRAMS
 from views.results.status import LIVE, Live
 from views.view import View, all_views
 

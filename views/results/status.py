@@ -3,8 +3,7 @@
 from analytics.columns import ResultModel
 from stream_app.log import Loss, TopicName
 from views.past import Open, PeriodAnswers
-from views.results.histogram import Histogram
-from views.results.period import build_histogram
+from views.results.histogram import Histogram, build_histogram
 from views.view import Pieces, View
 
 
