@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from analytics.windows import ByGap, UnitSum
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits
-from stream_app.counting import Statistics
+from stream_app.counting import Counts
 from stream_app.finals import Final, Release, Status, sums_of_period
 
 
@@ -41,14 +41,10 @@ class Past:
         """The answers of the period, which its histogram and its windows share: each is estimated once."""
         return PeriodAnswers.of(self.scheme, self.newest)
 
-    def last(self, periods: int) -> Sequence[Final]:
-        """The last so many finals, or all there are."""
-        return self.finals[-periods:]
-
     @cached_property
     def history(self) -> CountHistory:
         """The counts of all periods that windows of the last one include."""
-        return history_of(self.scheme, self.last(self.scheme.survey.horizon))
+        return history_of(self.scheme, self.finals[-self.scheme.survey.horizon :])
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,14 +56,6 @@ class Open:
     counted: Mapping[int, Final]
 
 
-class Counted(NamedTuple):
-    """What is released of one question: all answers (with noise it may be negative), supports, and both by gap."""
-
-    n: int
-    supports: Whole
-    by_gap: Statistics | tuple[Whole, Whole]
-
-
 @dataclass(frozen=True, eq=False)
 class PeriodAnswers:
     """What is released of a period: its counts by question, its answers, and all its reports.
@@ -75,7 +63,7 @@ class PeriodAnswers:
     `total` is None where a question is left out. Then shares are those of a sample of unknown size.
     """
 
-    counted: Mapping[str, Counted]
+    counts: Counts | Release
     answers: Mapping[str, Answers]
     total: int | None
 
@@ -83,48 +71,50 @@ class PeriodAnswers:
     def of(scheme: Scheme, final: Final) -> "PeriodAnswers":
         counts = final.counts
         if isinstance(counts, Release):
-            counted = {name: Counted(int(n.sum()), counts.N[name], (n, counts.N[name])) for name, n in counts.n.items()}
+            sizes = {name: max(0, int(n.sum())) for name, n in counts.n.items()}
+            supports = counts.N
         else:
-            counted = {name: Counted(found.total, found.supports, found) for name, found in counts.items()}
-        sizes = {name: max(0, found.n) for name, found in counted.items()}
+            sizes = {name: found.total for name, found in counts.items()}
+            supports = {name: found.supports for name, found in counts.items()}
         total = sum(sizes[kind] for kind in scheme.kinds) if sizes.keys() >= set(scheme.kinds) else None
         visitors = exact(np.array(np.inf if total is None else total))
         answers = {
-            q.name: Answers(q, sizes[q.name], counted[q.name].supports, visitors, CellNoise.of(scheme, q.name))
+            q.name: Answers(q, sizes[q.name], supports[q.name], visitors, CellNoise.of(scheme, q.name))
             for q in scheme.questions
-            if q.name in counted
+            if q.name in sizes
         }
-        return PeriodAnswers(counted, answers, total)
+        return PeriodAnswers(counts, answers, total)
 
 
 def history_of(scheme: Scheme, finals: Sequence[Final]) -> CountHistory:
-    """The counts of consecutive finals, as windows add them up."""
-    horizon, kinds = scheme.survey.horizon, set(scheme.kinds)
+    """The counts of consecutive finals, as windows add them up; all flags count as one gap: windows are periods."""
+    horizon, kinds, flags = scheme.survey.horizon, set(scheme.kinds), scheme.survey.visitors is not None
     nothing = np.zeros(0, dtype=np.int64)
     supports: dict[str, list[ByGap]] = {q.name: [] for q in scheme.questions}
     reports = {name: np.zeros((len(finals), horizon), dtype=np.int64) for name in {*supports, *kinds}}
     agreed, ranges = list[Whole](), list[Whole | None]()
     for row, final in enumerate(finals):
-        counts = final.counts if scheme.survey.visitors is None else _all_flags(final.counts)
+        counts = final.counts
         if isinstance(counts, Release):
-            agreed.append(counts.agreed.cells)
+            agreed.append(counts.agreed.cells.sum(keepdims=True) if flags else counts.agreed.cells)
             ranges.append(None)
             for name, n in counts.n.items():
-                reports[name][row] = n
+                reports[name][row] = n.sum() if flags else n
             for name, of_all in supports.items():
                 of_all.append(ByGap(np.array([horizon]), counts.N[name][None]))  # of all gaps: for single periods
             continue
-        gaps = {name: found.gaps.astype(np.int64) for name, found in counts.items()}
-        ranges.append((next(iter(gaps.values())) if counts.keys() >= kinds else nothing) if final.ranges else None)
+        gaps = {name: np.ones_like(found.n) if flags else found.gaps.astype(np.int64) for name, found in counts.items()}
+        firsts = np.ones(1, dtype=np.int64) if flags else next(iter(gaps.values()), nothing)
+        ranges.append((firsts if counts.keys() >= kinds else nothing) if final.ranges else None)
         if final.ranges:  # nobody reported before period 0: what begins after the period are new visitors
             gaps = {name: np.where(known > final.period, horizon, known) for name, known in gaps.items()}
         for name, found in counts.items():
-            reports[name][row, gaps[name] - 1] = found.n
+            np.add.at(reports[name][row], gaps[name] - 1, found.n)
         for q in scheme.questions:
             own = counts[q.name].N if q.name in counts else np.zeros((0, q.k), dtype=np.int64)
             supports[q.name].append(ByGap(gaps.get(q.name, nothing), own))
     cells = np.array(agreed, dtype=np.int64) if agreed else None
-    units = {} if scheme.survey.visitors is None else finals[-1].units
+    units = finals[-1].units if flags else {}
     return CountHistory(scheme, finals[0].period, reports, supports, cells, ranges, units, _newest(scheme, finals[-1]))
 
 
@@ -139,15 +129,3 @@ def _newest(scheme: Scheme, final: Final) -> UnitSum | None:
         agreed = new.agreed and (int(counts.agreed.cells.sum()), new.agreed[1])
         return replace(new, n=n, cells=(len(counts.axis), new.cells[1]), agreed=agreed)
     return replace(new, n={name: found.total for name, found in counts.items()})
-
-
-def _all_flags(counts: Mapping[str, Statistics] | Release) -> Mapping[str, Statistics] | Release:
-    """The counts of all flags together, as those of a survey that counts single periods."""
-    if isinstance(counts, Release):
-        n = {name: found.sum(keepdims=True) for name, found in counts.n.items()}
-        agreed = replace(counts.agreed, cells=counts.agreed.cells.sum(keepdims=True))
-        return replace(counts, n=n, agreed=agreed, axis=np.ones(1, dtype=np.int64))
-    return {
-        name: replace(found, gaps=np.ones(1, np.uint16), n=found.n.sum(keepdims=True), N=found.supports[None])
-        for name, found in counts.items()
-    }

@@ -27,7 +27,6 @@ from analytics.estimation.noised import CellNoise, vote_sums, wider_quantile
 from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
-from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
@@ -88,11 +87,6 @@ def estimate(
     [1.0, 1.0]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    if counts.shape[-1:] != (channel.k,) or np.isnan(counts).any() or np.isnan(n).any():
-        raise ResultsError(
-            f"not counts of {channel.k} values, or not the number of their reports",
-            "give numbers, and one for each value",
-        )
     if isinstance(channel, PlanarChannel):
         return estimate_places(counts, n, channel, population, groups, confidence)
     if noise is not None and isinstance(channel, SupportChannel):  # how many answers are about each slot has noise, too
@@ -107,7 +101,8 @@ def estimate(
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = np.where(known, frequencies if groups is None else frequencies @ groups.T, np.nan)
-    most = largest(channel, groups)
+    # How large a frequency can be: of a group of values of sets, how many of them a device has on average.
+    most = channel.several if groups is not None and isinstance(channel, SupportChannel) else 1
     if most > 1 or slotted:  # devices have a number of a group's values: how much it varies among them is not known
         population = None
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
@@ -136,11 +131,6 @@ def estimate(
         np.where(bounded, low, np.fmin(value, 0)),
         np.where(bounded, high, np.fmax(value, most)),
     )
-
-
-def largest(channel: Channel, groups: Mask | None) -> float:
-    """How large a frequency can be: of a group of values of sets, how many of them a device has on average."""
-    return channel.several if groups is not None and isinstance(channel, SupportChannel) else 1
 
 
 def estimate_all(
@@ -206,16 +196,6 @@ def estimate_places(
             half = quantile(confidence) * error
             found[(slice(None), *place)] = shares, error, np.maximum(shares - half, 0), np.minimum(shares + half, 1)
     return Estimates(*found)
-
-
-def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: ArrayLike | None = None) -> Floats:
-    """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
-    reports = np.asarray(n, dtype=np.float64)[..., None]
-    drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
-    inside, outside = mean_squares(channel, None, frequencies)
-    parts = channel.parts if isinstance(channel, SupportChannel) else 1
-    votes = outside + (inside - outside - parts * frequencies) * frequencies - drawn * frequencies * (1 - frequencies)
-    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import log_likelihood, move, predict, rolling, update
+from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, move, predict, update
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import CYCLES, UNSEASONAL, Series, future_noise
 from analytics.forecasting.structure import Structure
@@ -69,7 +69,7 @@ class Tracked:
         self.filters = self.fit.filter(), self.fit.filter(self.fit.cautious)  # for means, and for variances
         regressors = self.fit.structure.regressors(series.numbers(0, len(series)))
         for one in self.filters:
-            log_likelihood(series.values, series.fresh, regressors, *one)
+            log_likelihood(series.values, series.fresh, regressors, *one, *NO_ORIGINS)
         # [kind, period]: as much as the size of future noise is averaged over
         kept = CYCLES * structure.main if structure.main > 1 else UNSEASONAL
         self._noise = np.stack([series.memo[-kept:], series.fresh[-kept:]])
@@ -124,8 +124,8 @@ def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tup
     """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
     regressors = fitted.structure.regressors(series.numbers(0, len(series) + ahead))
     found = np.empty((2, 2, len(series) - first, ahead))
-    for point, (mean, variance) in zip((fitted.likeliest, fitted.cautious), found, strict=True):
-        rolling(series.values, series.fresh, regressors, *fitted.filter(point), first, ahead, mean, variance)
+    for point, forecasts in zip((fitted.likeliest, fitted.cautious), found, strict=True):
+        log_likelihood(series.values, series.fresh, regressors, *fitted.filter(point), *forecasts)
     return found[0, 0], found[1, 1]
 
 
@@ -137,8 +137,6 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     of its standard errors.
     """
     first = len(series) - min(CALIBRATED_OVER, series.known // 2)
-    if len(series) - first < FEWEST_CALIBRATED:
-        return 1.0, 0
     mean, variance = from_all_origins(series, fitted, first, 1)
     known = np.isfinite(series.values[first:])
     count = int(known.sum())
@@ -151,21 +149,14 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     return max(1.0, sqrt((squared - fresh) / model)), count
 
 
-def unexpected(series: Series, made: Forecast) -> tuple[int, ...]:
+def unexpected(series: Series, made: Forecast) -> tuple[tuple[int, ...], float]:
     """The places of values outside the interval that a forecast one period before gave to publications.
 
-    Values at the very beginning are left out: every forecast begins with a season of surprises.
+    And how many values lie outside that interval if nothing is unusual. Values at the very beginning are left out:
+    every forecast begins with a season of surprises.
     """
-    first = _first_watched(series, made)
+    first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
     mean, variance = from_all_origins(series, made.fit, first, 1)
     far = quantile(ALERT) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
-    return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())
-
-
-def usually_unexpected(series: Series, made: Forecast) -> float:
-    """How many values lie outside that interval if nothing is unusual."""
-    return (1 - ALERT) * int(np.count_nonzero(np.isfinite(series.values[_first_watched(series, made) :])))
-
-
-def _first_watched(series: Series, made: Forecast) -> int:
-    return min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
+    places = first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)
+    return tuple(places.tolist()), (1 - ALERT) * int(np.isfinite(series.values[first:]).sum())

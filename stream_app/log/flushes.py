@@ -93,7 +93,7 @@ class ResultTopic(NamedTuple):
 
 
 RESULTS = (
-    ResultTopic(TopicName("histograms"), "survey/period", "views.results.period:HISTOGRAMS"),
+    ResultTopic(TopicName("histograms"), "survey/period", "views.results.histogram:HISTOGRAMS"),
     ResultTopic(TopicName("mobility"), "survey/period", "views.results.mobility:MOBILITY"),
     ResultTopic(TopicName("nowcasts"), "survey/period", "views.results.nowcasts:NOWCASTS"),
     ResultTopic(TopicName("forecasts"), "survey/period", "views.forecasts:FORECASTS"),

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-import views.results.period
+import views.results.histogram
 from analytics.mobility import CountHistory, MobilityReport, combine, mobility_report
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -69,7 +69,7 @@ class Memory(Results):
 def build_histogram(kind: Kind, scheme: Scheme, period: int, counts: Counts | Release) -> Histogram:
     """The histogram of a period with these counts, without a verdict."""
     final = Final.of(scheme, period, counts, NotCounted())
-    return views.results.period.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
+    return views.results.histogram.build_histogram(kind, scheme, period, PeriodAnswers.of(scheme, final))
 
 
 def build_mobility(scheme: Scheme, period: int, closed: Mapping[int, Counts | Release]) -> MobilityResult:

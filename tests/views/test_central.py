@@ -14,9 +14,8 @@ from protocols.survey_text import parse_survey
 from protocols.wire import Frame, encode_frame
 from stream_app.finals import CentralGuarantees
 from tests.helpers.collecting import collecting
-from views.results.histogram import Histogram
+from views.results.histogram import OPEN, Histogram
 from views.results.mobility import SEVERAL, MobilityResult
-from views.results.period import OPEN
 from views.results.status import Live
 
 GAPS = np.repeat([1, 2, 3], [40, 30, 30]).astype(np.uint16)

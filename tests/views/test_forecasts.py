@@ -124,17 +124,17 @@ NOISES = {
 def test_fresh_noise_and_memos_together_are_the_published_error(terms: str) -> None:
     scheme = scheme_of(terms)
     histogram = build_histogram("final", scheme, 8, final(scheme, 8).counts)
-    seen = observe(scheme, histogram)
-    named = dict(zip(map(str, cells(scheme)), range(len(seen.values)), strict=True))
+    values, fresh, memo = observe(scheme, histogram)
+    named = dict(zip(map(str, cells(scheme)), range(len(values)), strict=True))
     area, total = histogram.attribute("area"), histogram.n
     assert area.error is not None and area.estimate is not None and total is not None
     place = named["area=a"]
-    assert seen.values[place] == pytest.approx(area.estimate[0] * total)
-    assert seen.fresh[place] + seen.memo[place] == pytest.approx((area.error[0] * total) ** 2, rel=0.02)
-    assert seen.values[named["area=ab"]] == pytest.approx(seen.values[place] + seen.values[named["area=b"]])
-    assert (seen.memo[place] == 0) == (terms.startswith("eps: ") and "spl" in terms), "nothing of it stays"
-    assert (seen.fresh[place] < 1e-6 * seen.memo[place]) == (terms == NOISES["memo only"])
-    assert (seen.fresh[0] > 0) == ("presence" in terms)
+    assert values[place] == pytest.approx(area.estimate[0] * total)
+    assert fresh[place] + memo[place] == pytest.approx((area.error[0] * total) ** 2, rel=0.02)
+    assert values[named["area=ab"]] == pytest.approx(values[place] + values[named["area=b"]])
+    assert (memo[place] == 0) == (terms.startswith("eps: ") and "spl" in terms), "nothing of it stays"
+    assert (fresh[place] < 1e-6 * memo[place]) == (terms == NOISES["memo only"])
+    assert (fresh[0] > 0) == ("presence" in terms)
 
 
 def test_a_forecast_is_no_term(scheme: Scheme) -> None:

@@ -1,25 +1,26 @@
-"""The view that forecasts: a model is fitted to what histograms say, and is kept between finals.
+"""The view that forecasts, made from finals: a model is fitted to what histograms say, and is kept between finals.
 
 In tables, a forecast has one row for each name and period ahead.
 """
 
 from collections.abc import Iterator
 from datetime import datetime
+from typing import Literal
 
 import numpy as np
 
+from analytics.columns import Column, Columns, ResultModel
 from analytics.mobility import Part
 from protocols.arrays import Floats
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.finals import Final
 from stream_app.log import TopicName
-from views.forecasts.model import ForecastResult, ForecastTable
 from views.past import Past, PeriodAnswers
-from views.results.histogram import Histogram
-from views.results.period import build_histogram
-from views.view import View
+from views.results.histogram import Histogram, build_histogram
+from views.view import Pieces, View
 
+Kind = Literal["visitors", "values", "groups"]
 _INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
 COLUMNS = {
     "begin": datetime,
@@ -31,6 +32,53 @@ COLUMNS = {
 }
 
 
+class Intervals(ResultModel):
+    """Lower and upper ends: a column for each period ahead."""
+
+    low: Columns
+    high: Columns
+
+
+class ForecastTable(ResultModel):
+    """Forecasts of all visitors, of the values of an attribute, or of its groups.
+
+    There is one column for each period ahead, with a number for each name: null where a period ahead will probably be
+    suppressed, and where too little is known of a value.
+    """
+
+    kind: Kind
+    attribute: str | None
+    names: tuple[str, ...]
+    suppressed: Literal["minimum"] | None
+    mean: Columns | None = None
+    truth_80: Intervals | None = None
+    truth_95: Intervals | None = None
+    publication_80: Intervals | None = None
+    publication_95: Intervals | None = None
+    stretch: Column | None = None
+    unexpected: tuple[str, ...] = ()
+
+
+class ForecastResult(ResultModel):
+    """The forecast that was made after one period of one survey."""
+
+    schema_version: int = 2
+    survey: str
+    fingerprint: str
+    period: int
+    begin: datetime
+    period_seconds: int
+    model: str
+    seasons: tuple[int, ...]
+    fitted_after: int
+    trained: int
+    tables: tuple[ForecastTable, ...]
+    pieces: Pieces = ()
+
+    def table(self, kind: Kind, attribute: str | None = None) -> ForecastTable:
+        return next(table for table in self.tables if (table.kind, table.attribute) == (kind, attribute))
+
+
 def make(past: Past) -> ForecastResult | None:
     if past.scheme.survey.forecast is None:
         return None
@@ -39,7 +87,7 @@ def make(past: Past) -> ForecastResult | None:
     known: Forecaster | None = past.memory.get("forecaster")
     if known is None or known.through != past.period - 1:
         known = Forecaster(past.scheme)
-        for final in past.last(reach(past.scheme))[:-1]:
+        for final in past.finals[-reach(past.scheme) : -1]:
             known.extend(_histogram(past.scheme, final), publish=False)
     past.memory["forecaster"] = known
     return known.extend(_histogram(past.scheme, past.newest))

@@ -13,8 +13,8 @@ from analytics.estimation import decimals
 from analytics.forecasting import MODEL, SEEN_CYCLES, Series, Structure, Tracked, interval_ends, values_needed
 from protocols.arrays import Floats, Mask, Whole
 from protocols.scheme import Scheme
-from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
-from views.forecasts.observing import Cell, Observation, cells, observe
+from views.forecasts.forecast import ForecastResult, ForecastTable, Intervals, Kind
+from views.forecasts.observing import Cell, cells, observe
 from views.results.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
@@ -46,7 +46,7 @@ def history_length(structure: Structure) -> int:
 
 
 class Forecaster:
-    """The forecasts of one survey, which must ask for them. Give it every final in the order of periods."""
+    """The forecasts of one survey, which must ask for them. Give it the finals of consecutive periods."""
 
     def __init__(self, scheme: Scheme) -> None:
         assert scheme.survey.forecast is not None
@@ -54,38 +54,29 @@ class Forecaster:
         self._ahead = scheme.survey.forecast.ahead
         self._structure = Structure.of(scheme.survey.forecast.seasons)
         self._cells = cells(scheme)
-        self._history: deque[Observation] = deque(maxlen=history_length(self._structure))
+        self._history: deque[Floats] = deque(maxlen=history_length(self._structure))  # [part, cell]
         self._tracked: list[Tracked | None] = []  # for each cell, once there is a fit; None: too little is known
         self._fitted_after = self._trained = -1
         self.through = -1
 
     def extend(self, histogram: Histogram, publish: bool = True) -> ForecastResult | None:
         """Take in the next final; returns the forecast after it, once enough is known and if it is wanted."""
-        for missing in range(self.through + 1, histogram.period) if self._history else ():
-            nothing = np.full(len(self._cells), np.nan)
-            self._take(Observation(missing, nothing, nothing, nothing))
-        newest = observe(self._scheme, histogram)
-        unexpected = self._take(newest)
-        return self._result(histogram.period, newest, unexpected) if publish and self._tracked else None
-
-    def _take(self, seen: Observation) -> Mask:
-        """Update or refit; returns which cells were unexpected."""
-        self.through = seen.period
-        self._history.append(seen)
+        period, newest = histogram.period, observe(self._scheme, histogram)
+        self.through = period
+        self._history.append(newest)
         unexpected = np.zeros(len(self._cells), dtype=np.bool_)
-        number = self._numbers(seen.period, 1)
+        number = self._numbers(period, 1)
         for place, one in enumerate(self._tracked):
             if one is not None:
-                unexpected[place] = one.take(seen.values[place], seen.fresh[place], seen.memo[place], number)
-        if refit_after(seen.period, self._structure):
+                value, fresh, memo = newest[:, place]
+                unexpected[place] = one.take(value, fresh, memo, number)
+        if refit_after(period, self._structure):
             self._refit()
-        return unexpected
+        return self._result(period, newest, unexpected) if publish and self._tracked else None
 
     def _refit(self) -> None:
-        values, fresh, memo = (
-            np.stack([getattr(o, part) for o in self._history]).T for part in ("values", "fresh", "memo")
-        )
-        since = self._history[0].period, self._scheme.survey.calendar.on_the_wall
+        since = self.through + 1 - len(self._history), self._scheme.survey.calendar.on_the_wall
+        values, fresh, memo = np.stack(self._history, axis=-1)
         history = [Series(str(cell), values[i], fresh[i], memo[i], *since) for i, cell in enumerate(self._cells)]
         needed = values_needed(self._structure)
         tracked = [Tracked(one, self._structure) if one.known >= needed else None for one in history]
@@ -96,7 +87,7 @@ class Forecaster:
     def _numbers(self, first: int, periods: int) -> Whole:
         return self._scheme.survey.calendar.on_the_wall(np.arange(first, first + periods))
 
-    def _result(self, period: int, newest: Observation, unexpected: Mask) -> ForecastResult:
+    def _result(self, period: int, newest: Floats, unexpected: Mask) -> ForecastResult:
         survey, numbers = self._scheme.survey, self._numbers(period + 1, self._ahead)
         made = np.full((3, len(self._cells), self._ahead), np.nan)  # mean, and deviations for truth and publication
         for place, one in enumerate(self._tracked):
@@ -128,17 +119,15 @@ class Forecaster:
         """
         season, survey = self._structure.main, self._scheme.survey
         smallest = min(map(self._scheme.answering_share, self._scheme.questions))
-        cycle = [bool(np.isnan(seen.values[0])) for seen in list(self._history)[-season:]]
+        cycle = [bool(np.isnan(seen[0, 0])) for seen in list(self._history)[-season:]]
         with np.errstate(invalid="ignore"):
             few = visitors * smallest < survey.minimum
         return np.asarray(few | np.resize(cycle, self._ahead))
 
-    def _table(
-        self, places: list[int], made: Floats, few: Mask, unexpected: Mask, newest: Observation
-    ) -> ForecastTable:
+    def _table(self, places: list[int], made: Floats, few: Mask, unexpected: Mask, newest: Floats) -> ForecastTable:
         kind, attribute = _table_of(self._cells[places[0]])
         named = {"kind": kind, "attribute": attribute, "names": tuple(self._cells[place].value for place in places)}
-        if not np.isfinite(newest.values[places]).any():
+        if not np.isfinite(newest[0, places]).any():
             return ForecastTable(**named, suppressed="minimum")
         some, (mean, truth, publication) = [self._tracked[place] for place in places], made[:, places]
         mean = np.where(few, np.nan, mean)

@@ -8,7 +8,6 @@ Numbers are people, and unbiased: never the consistent histogram.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -35,16 +34,6 @@ class Cell(NamedTuple):
 VISITORS = Cell("", "visitors")
 
 
-@dataclass(frozen=True, eq=False)
-class Observation:
-    """One period: values, and variances of fresh noise and of memos, of all cells; NaN where nothing is published."""
-
-    period: int
-    values: Floats
-    fresh: Floats
-    memo: Floats
-
-
 def cells(scheme: Scheme) -> tuple[Cell, ...]:
     """The visitors, and every value and group of every attribute; of places only the groups."""
     found = [VISITORS]
@@ -55,11 +44,15 @@ def cells(scheme: Scheme) -> tuple[Cell, ...]:
     return tuple(found)
 
 
-def observe(scheme: Scheme, histogram: Histogram) -> Observation:
-    """What a final says about every cell, in the order of `cells`."""
+def observe(scheme: Scheme, histogram: Histogram) -> Floats:
+    """What a final says about every cell, `[part, cell]`, in the order of `cells`; NaN where nothing is published.
+
+    Parts are values, and variances of fresh noise and of memos.
+    """
     parts = np.full((3, len(cells(scheme))), np.nan)
     if histogram.n is not None:
-        presence = _presence_variance(scheme)
+        noise = CellNoise.of(scheme, scheme.questions[0].name)
+        presence = 0.0 if noise is None else noise.reports * len(scheme.kinds)  # of a sum of counts, one for each gap
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
@@ -68,18 +61,16 @@ def observe(scheme: Scheme, histogram: Histogram) -> Observation:
             if published.estimate is not None and width:
                 parts[:, first : first + width] = _people(scheme, question, published, histogram.n, presence)
             first += width
-    return Observation(histogram.period, *parts)
+    return parts
 
 
 def observed_series(scheme: Scheme, histograms: Iterable[Histogram]) -> tuple[int, Floats]:
     """The first period, and `[part, cell, period]`: values, fresh and memo variances. Periods without final are NaN."""
-    found = [observe(scheme, histogram) for histogram in histograms]
-    if not found:
-        return 0, np.empty((3, len(cells(scheme)), 0))
-    first, last = min(o.period for o in found), max(o.period for o in found)
-    table = np.full((3, len(found[0].values), last - first + 1), np.nan)
-    for o in found:
-        table[:, :, o.period - first] = o.values, o.fresh, o.memo
+    found = {histogram.period: observe(scheme, histogram) for histogram in histograms}
+    first, last = min(found, default=0), max(found, default=-1)
+    table = np.full((3, len(cells(scheme)), last - first + 1), np.nan)
+    for period, parts in found.items():
+        table[:, :, period - first] = parts
     return first, table
 
 
@@ -124,9 +115,3 @@ def _variance(
     """The variance of estimates of all values, or of groups of them, if these are the true shares."""
     found = estimate(channel.support(shares) * n, n, channel, population=total, groups=members, noise=noise)
     return np.asarray(found.error**2)
-
-
-def _presence_variance(scheme: Scheme) -> float:
-    """Of the published number of visitors: a sum of noised counts, one for each gap."""
-    noise = CellNoise.of(scheme, scheme.questions[0].name)
-    return 0.0 if noise is None else noise.reports * len(scheme.kinds)

@@ -3,7 +3,6 @@
 from collections.abc import Iterable
 
 from analytics.mobility import MobilityReport, Part, mobility_report, tables_in_parts
-from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure
 from stream_app.log import TopicName
@@ -34,10 +33,6 @@ def make(past: Past) -> MobilityResult:
     return MobilityResult(**{**dict(report), "windows": windows}, guarantees=guarantees)
 
 
-def reach(scheme: Scheme) -> int:
-    return max(scheme.survey.horizon, verdict_reach(scheme))
-
-
 def tables(found: MobilityResult, survey: Survey) -> dict[str, Iterable[Part]]:
     return {name: map(_published, parts) for name, parts in tables_in_parts(found).items()}
 
@@ -47,4 +42,4 @@ def _published(part: Part) -> Part:
     return Part(part.rows, kept)
 
 
-MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, reach, tables, tables_version=7)
+MOBILITY = View(TopicName("mobility"), "mobility", MobilityResult, make, verdict_reach, tables, tables_version=7)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
 from stream_app.log import Output
-from views.results.period import HISTOGRAMS
+from views.results.histogram import HISTOGRAMS
 from views.sinks.sink import Made, Sink
 from views.view import is_piece
 
