@@ -24,7 +24,7 @@ from producers.edge.topic import POLL_RECORDS, EventsTopic, TopicEdge
 from producers.events import Options
 from producers.files import ColumnMapping
 from producers.files.json_events import json_object
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

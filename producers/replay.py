@@ -17,10 +17,8 @@ from memo_store.survey_memos import SurveyMemos
 from producers.events.interpreting import Options
 from producers.events.quality import Fault, Found, Located, Quality
 from producers.events.sending import Pipeline, Totals
-from producers.events.spool import AT_ONCE
 from producers.files import EventFiles
-from producers.sinks.base import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from servers.private_files import private_directory, read_limited, write_private
@@ -70,15 +68,8 @@ class Summary(Totals):
 class Pace:
     """Event time runs `speed` times as fast as real time; without a speed, there are no waits."""
 
-    def __init__(
-        self,
-        speed: float | None,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, speed: float | None) -> None:
         self._speed = speed
-        self._now = now
-        self._sleep = sleep
         self._origin: tuple[float, float] | None = None
 
     def wait_for(self, moment: float, stop: Stop) -> None:
@@ -86,10 +77,10 @@ class Pace:
         if self._speed is None:
             return
         if self._origin is None:
-            self._origin = (moment, self._now())
+            self._origin = (moment, time.monotonic())
         began, at = self._origin
-        while not stop() and (left := at + (moment - began) / self._speed - self._now()) > 0:
-            self._sleep(min(left, LONGEST_NAP))
+        while not stop() and (left := at + (moment - began) / self._speed - time.monotonic()) > 0:
+            time.sleep(min(left, LONGEST_NAP))
 
 
 class Replay:
@@ -107,20 +98,19 @@ class Replay:
         options: Options,
         workspace: Path,
         *,
-        clock_key: bytes | None = None,
-        pace: Pace | None = None,
-        at_once: int = AT_ONCE,
+        clock_key: bytes,
+        speed: float | None = None,
     ) -> None:
         self._most_faults = options.most_faults
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files, options.strict)
-        self._pace = pace or Pace(None)
+        self._pace = Pace(speed)
         respondent = memos.respondent
-        self._events = Pipeline(memos, sink, options, SourceClock(respondent.scheme.survey, clock_key, sink))
+        self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
         name = self._files.identity(respondent.keyring.key(("replay",)), self._events.meaning, options.meaning)
         try:
-            self._events.open(workspace / f"{name}.spool", at_once)
+            self._events.open(workspace / f"{name}.spool")
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
         self._checkpoint = Checkpoint(workspace / f"{name}.json")

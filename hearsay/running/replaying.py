@@ -17,7 +17,7 @@ from memo_store.period_keys import require_longer_than_grace
 from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
 from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
-from producers.replay import Pace, Replay, Summary
+from producers.replay import Replay, Summary
 from producers.sinks import Sent, read_capture, send_capture
 from producers.stopping import Stop, ctrl_c_asks
 from protocols.errors import SettingsError, Stopped
@@ -69,7 +69,7 @@ def replay_events(
                 options,
                 directory.root / "replay",
                 clock_key=to.clock_key,
-                pace=Pace(speed),
+                speed=speed,
             )
 
             def show(share_read: float, rows: int, reports: int) -> None:
@@ -83,7 +83,7 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
 
     A survey that is not published is published first, because workers refuse reports of surveys that they do not know.
     """
-    from producers.sinks import KafkaSink  # its client takes time that other replays do not need
+    from producers.kafka_sink import KafkaSink  # its client takes time that other replays do not need
     from stream_app.kafka import Topics, publish_for
 
     capture = read_capture(directory)  # refuses a wrong directory before it connects to the cluster

@@ -1,17 +1,28 @@
-"""edge.yaml: which events an edge reads, what they mean, and how long it waits for them."""
+"""edge.yaml: which events an edge reads, what they mean, and how long it waits for them; and the edge it asks for."""
 
-from datetime import timedelta
-from typing import Annotated, Literal, Self
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
+from memo_store.survey_memos import SurveyMemos
+from producers.edge.directory import DirectoryEdge
+from producers.edge.partition import csv_line
 from producers.events.choosing import Chooser, Rule
 from producers.events.interpreting import Options
 from producers.files import ColumnMapping, FileFormat, Repeated
+from producers.files.json_events import json_object
+from producers.sinks import Sink
 from protocols.errors import SettingsError
 from protocols.survey import Survey, parse_duration
 from protocols.survey_text import NotPlain, explain, read_yaml
+from servers.settings import KafkaSettings
+
+if TYPE_CHECKING:
+    from producers.edge.topic import TopicEdge
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 OWN = ("person", "time", "offset")
@@ -145,3 +156,27 @@ or w, such as 15m or 1d (how long after a period's end its events are waited for
     except ValidationError as error:
         problems = explain(error, document, EdgeDeclaration)
         raise SettingsError(f"{source}: {problems}", "docs/edge.md explains every key") from None
+
+
+def open_edge(
+    declared: EdgeDeclaration,
+    beside: Path,
+    memos: SurveyMemos,
+    sink: Sink,
+    workspace: Path,
+    *,
+    kafka: KafkaSettings,
+    clock_key: bytes,
+    now: Callable[[], datetime],
+) -> "DirectoryEdge | TopicEdge":
+    """Paths of the declaration are relative to `beside`. `kafka` is the cluster of events over a topic."""
+    source, options = declared.events, declared.options(memos.respondent.scheme.survey)
+    if source.directory is not None:
+        directory = beside / source.directory
+        return DirectoryEdge(memos, sink, options, directory, workspace, clock_key=clock_key, now=now)
+    from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need
+
+    assert source.topic is not None and declared.idle is not None  # by the declaration
+    read = csv_line(source.fields, declared.delimiter) if source.format == "csv" else json_object
+    events = EventsTopic(kafka, source.topic, read, declared.encoding, declared.idle)
+    return TopicEdge(memos, sink, options, events, workspace, clock_key=clock_key, now=now)

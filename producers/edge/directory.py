@@ -16,10 +16,8 @@ from memo_store.survey_memos import SurveyMemos
 from producers.edge.state import EdgeState
 from producers.events.interpreting import Options
 from producers.events.sending import Pipeline
-from producers.events.spool import AT_ONCE
 from producers.files import EventFiles, event_files
-from producers.sinks.base import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from protocols.survey import micros
@@ -40,20 +38,18 @@ class DirectoryEdge:
         directory: Path,
         workspace: Path,
         *,
-        clock_key: bytes | None,
+        clock_key: bytes,
         now: Callable[[], datetime],
-        at_once: int = AT_ONCE,
     ) -> None:
         self._directory = directory
         self._form = options.form
         self._now = now
-        clock = SourceClock(memos.respondent.scheme.survey, clock_key, sink)
-        self._events = Pipeline(memos, sink, options, clock)
+        self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
         self._file = private_directory(workspace) / "state"
         self.state = EdgeState.read(self._file, self._events.sealer).begun(self._events)
         try:
-            self._events.open(workspace / "open", at_once, self.state.held)
+            self._events.open(workspace / "open", self.state.held)
         except BlockingIOError:
             raise ReplayError(f"another process is the edge of {workspace}", "wait until it ends") from None
         self._interpreter.watermark, self._interpreter.before = self.state.watermark, self.state.before

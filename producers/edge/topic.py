@@ -26,11 +26,10 @@ from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import Progress
-from producers.edge.partition import PartitionEdge
-from producers.edge.records import Read, Record, decode
+from producers.edge.partition import PartitionEdge, Read, Record, decode
 from producers.edge.state import EdgeState, PartitionState, next_closed, together
 from producers.events.interpreting import Interpreter, Options
-from producers.sinks.base import Sink
+from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, ServerUnavailable, Stopped
@@ -79,7 +78,7 @@ class TopicEdge:
         events: EventsTopic,
         workspace: Path,
         *,
-        clock_key: bytes | None,
+        clock_key: bytes,
         now: Callable[[], datetime],
     ) -> None:
         survey = memos.respondent.scheme.survey

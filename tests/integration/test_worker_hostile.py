@@ -19,8 +19,8 @@ from memo_store.store import MemoStore
 from producers.events import Options
 from producers.events.people import People
 from producers.files import ColumnMapping
+from producers.kafka_sink import KafkaSink
 from producers.replay import Replay
-from producers.sinks import KafkaSink
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, REPORT

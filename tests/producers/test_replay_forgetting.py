@@ -215,12 +215,17 @@ def test_an_unclosed_quote_is_reported_without_quoting_anybody(replay: MakeRepla
 
 
 def test_nobody_is_named_in_anything_that_is_written(
-    replay: MakeReplay, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    replay: MakeReplay,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("producers.events.spool.AT_ONCE", 50)
     events = history(20, 1)
     rows = [e.row() for e in events] + [["+33000000001", "when?", "north", "1"]]
     sink = KeepingSink()
-    summary = replay(write(tmp_path / EVENTS, rows), sink, at_once=50).run()
+    summary = replay(write(tmp_path / EVENTS, rows), sink).run()
     written = [value for *_, value in sink.records]
     written += [path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()]
     written += [repr(summary).encode(), "".join(capfd.readouterr()).encode(), caplog.text.encode()]

@@ -2,7 +2,6 @@
 
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -23,14 +22,6 @@ OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class _InFlight:
-    partition: int
-    size: int
-    sent_at: float
-    outcome: Any  # a future of kafka-python
-
-
 class KafkaSink:
     """Sends records to one topic.
 
@@ -39,19 +30,11 @@ class KafkaSink:
     `flush`.
     """
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        topic: str,
-        *,
-        deadline: float = DEADLINE_SECONDS,
-        in_flight_bytes: int = IN_FLIGHT_BYTES,
-    ) -> None:
+    def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self.topic = topic
         self._not_allowed = not_allowed(settings, f"Write topic {topic}")
-        self._deadline = deadline
-        self._room = in_flight_bytes
-        self._in_flight: deque[_InFlight] = deque()
+        self._room = IN_FLIGHT_BYTES
+        self._in_flight: deque[tuple[int, int, float, Any]] = deque()  # partition, bytes, time of sending, outcome
         self._failed: list[tuple[int, Exception]] = []
         self._since_flush = 0
         self._producer = opened(
@@ -63,8 +46,8 @@ class KafkaSink:
             compression_type="lz4",
             batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,
-            delivery_timeout_ms=int(deadline * 1000),
-            request_timeout_ms=int(min(deadline, 30) * 1000),
+            delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),
+            request_timeout_ms=int(min(DEADLINE_SECONDS, 30) * 1000),
             max_block_ms=int(OPEN_SECONDS * 1000),
             reconnect_backoff_max_ms=1000,
             allow_auto_create_topics=False,
@@ -93,7 +76,7 @@ class KafkaSink:
             self._failed.append((partition, error))
             self.flush()
         else:
-            self._in_flight.append(_InFlight(partition, len(value), monotonic(), outcome))
+            self._in_flight.append((partition, len(value), monotonic(), outcome))
             self._room -= len(value)
 
     def flush(self) -> None:
@@ -115,13 +98,12 @@ class KafkaSink:
 
         At the deadline the producer lets it fail. One that is stuck does not: then the spare time ends the wait.
         """
-        oldest = self._in_flight.popleft()
+        partition, size, sent_at, outcome = self._in_flight.popleft()
         try:
-            left = oldest.sent_at + self._deadline + OPEN_SECONDS - monotonic()
-            oldest.outcome.get(timeout=max(0.0, left))
+            outcome.get(timeout=max(0.0, sent_at + DEADLINE_SECONDS + OPEN_SECONDS - monotonic()))
         except KafkaError as error:
-            self._failed.append((oldest.partition, error))
-        self._room += oldest.size
+            self._failed.append((partition, error))
+        self._room += size
 
     def _explain(self, failed: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
         by_partition = Counter(partition for partition, _ in failed)
@@ -129,7 +111,7 @@ class KafkaSink:
         causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
         return (
             f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
-            f"{self._deadline:g} s ({where}): {causes}",
+            f"{DEADLINE_SECONDS:g} s ({where}): {causes}",
             "check the brokers and run again: delivered reports are not counted twice",
         )
 
