@@ -44,6 +44,9 @@ class Utf8(io.RawIOBase):
     def __init__(self, text: io.TextIOBase) -> None:
         self._text = text
 
+    def readable(self) -> bool:
+        return True
+
     def read(self, size: int = -1, /) -> bytes:
         return self._text.read(size // 4).encode(errors="replace")  # at most 4 bytes for each character
 
