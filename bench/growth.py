@@ -37,7 +37,7 @@ from bench._runs import (
     slope,
 )
 from bench.stream import KEY, PARTITIONS, ROWS, SCHEME, make
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey

@@ -32,7 +32,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from bench._measuring import Table, broker, in_turns
 from bench._processes import WorkerProcess, workers
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, FRAME, Clock, Frame, encode_clock, encode_frame

@@ -17,10 +17,8 @@ from memo_store.survey_memos import SurveyMemos
 from producers.events.interpreting import Options
 from producers.events.quality import Fault, Found, Located, Quality
 from producers.events.sending import Pipeline, Totals
-from producers.events.spool import AT_ONCE
 from producers.files import EventFiles
-from producers.sinks.base import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from servers.private_files import private_directory, read_limited, write_private
@@ -32,27 +30,22 @@ ProgressCallback = Callable[[float, int, int], None]
 """Called with the share of the files that was read, the rows read and the reports made so far."""
 
 
-class Checkpoint:
-    """The totals of a replay, in a file. Repeating a replay is safe without it: it only saves work.
+def read_checkpoint(path: Path) -> Totals:
+    """The totals of a replay so far; zero if there is no file. Repeating a replay is safe without it: it saves work.
 
     It belongs to some event files, one survey and one set of options: its name is their hash (`EventFiles.identity`).
     """
+    try:
+        return TOTALS.validate_json(read_limited(path))
+    except FileNotFoundError:
+        return Totals()
+    except ValueError:
+        raise ReplayError(f"{path} is damaged", "remove it, and the files are replayed again") from None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def read(self) -> Totals:
-        """The totals so far; zero if there is no file."""
-        try:
-            return TOTALS.validate_json(read_limited(self._path))
-        except FileNotFoundError:
-            return Totals()
-        except ValueError:
-            raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
-
-    def write(self, totals: Totals) -> None:
-        private_directory(self._path.parent)
-        write_private(self._path, TOTALS.dump_json(totals))
+def write_checkpoint(path: Path, totals: Totals) -> None:
+    private_directory(path.parent)
+    write_private(path, TOTALS.dump_json(totals))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,15 +63,8 @@ class Summary(Totals):
 class Pace:
     """Event time runs `speed` times as fast as real time; without a speed, there are no waits."""
 
-    def __init__(
-        self,
-        speed: float | None,
-        now: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, speed: float | None) -> None:
         self._speed = speed
-        self._now = now
-        self._sleep = sleep
         self._origin: tuple[float, float] | None = None
 
     def wait_for(self, moment: float, stop: Stop) -> None:
@@ -86,10 +72,10 @@ class Pace:
         if self._speed is None:
             return
         if self._origin is None:
-            self._origin = (moment, self._now())
+            self._origin = (moment, time.monotonic())
         began, at = self._origin
-        while not stop() and (left := at + (moment - began) / self._speed - self._now()) > 0:
-            self._sleep(min(left, LONGEST_NAP))
+        while not stop() and (left := at + (moment - began) / self._speed - time.monotonic()) > 0:
+            time.sleep(min(left, LONGEST_NAP))
 
 
 class Replay:
@@ -100,32 +86,22 @@ class Replay:
     """
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        paths: Sequence[Path],
-        options: Options,
-        workspace: Path,
-        *,
-        clock_key: bytes | None = None,
-        pace: Pace | None = None,
-        at_once: int = AT_ONCE,
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, paths: Sequence[Path], options: Options, workspace: Path
     ) -> None:
-        self._most_faults = options.most_faults
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files, options.strict)
-        self._pace = pace or Pace(None)
+        self._pace = Pace(options.speed)
         respondent = memos.respondent
-        self._events = Pipeline(memos, sink, options, SourceClock(respondent.scheme.survey, clock_key, sink))
+        self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
         name = self._files.identity(respondent.keyring.key(("replay",)), self._events.meaning, options.meaning)
         try:
-            self._events.open(workspace / f"{name}.spool", at_once)
+            self._events.open(workspace / f"{name}.spool")
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
-        self._checkpoint = Checkpoint(workspace / f"{name}.json")
-        self._totals = self._checkpoint.read()
-        self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
+        self._checkpoint = workspace / f"{name}.json"
+        self._totals = read_checkpoint(self._checkpoint)
+        self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, self._totals.first_duplicates)
 
     def run(self, progress: ProgressCallback = lambda share_read, rows, reports: None, stop: Stop = never) -> Summary:
         """Replay the files. Events of periods that an earlier attempt has reported are read, but not reported again."""
@@ -157,7 +133,7 @@ class Replay:
             self._require_few_faults()
             self._pace.wait_for((self._interpreter.calendar.end(period) + self._interpreter.tolerance) / SECOND, stop)
             self._totals = self._events.send(period, self._totals, self._quality, stop)
-            self._checkpoint.write(self._totals)
+            write_checkpoint(self._checkpoint, self._totals)
             self._events.close(period)
             if stop():
                 raise Stopped(f"stopped after period {period}")
@@ -165,7 +141,7 @@ class Replay:
     def _require_few_faults(self) -> None:
         """Refuse to report on if more than the permitted share of the rows read so far has one fault."""
         fault, share = self._quality.worst()
-        if share > self._most_faults:
+        if share > self._interpreter.options.most_faults:
             sent = f"{self._totals.reports:,} reports were" if self._totals.reports else "nothing was"
             raise ReplayError(
                 f"of {self._quality.rows:,} rows read, {share:.1%} have one fault: {fault} "

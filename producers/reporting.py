@@ -17,7 +17,7 @@ import numpy as np
 from memo_store.presence import Presence
 from memo_store.survey_memos import SurveyMemos
 from producers.scenarios.base import Presences
-from producers.sinks.base import Sink
+from producers.sinks import Sink
 from producers.stopping import Stop, never
 from protocols.arrays import Column, Devices, Places, Tokens, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
@@ -55,10 +55,6 @@ Encoded = tuple[int, bytes]
 """A frame as it travels: the partition it was cut for, and its bytes."""
 
 
-def no_progress(reported: Reported) -> None:
-    """Default progress callback: does nothing."""
-
-
 @dataclass(frozen=True)
 class _Portion:
     """Frames that are sent and confirmed together, and the devices whose reports are in them."""
@@ -72,17 +68,14 @@ class _Portion:
 class Reporter:
     """Reports periods of one survey for the devices of one keyring."""
 
-    def __init__(
-        self, memos: SurveyMemos, presence: Presence, sink: Sink, rows_per_frame: int = ROWS_PER_FRAME
-    ) -> None:
+    def __init__(self, memos: SurveyMemos, presence: Presence, sink: Sink) -> None:
         self._respondent = memos.respondent
         self.scheme = self._respondent.scheme
         self._memos = memos
         self._presence = presence
         self._sink = sink
-        self._rows_per_frame = rows_per_frame
 
-    def report(self, truth: Presences, progress: ProgressCallback = no_progress, stop: Stop = never) -> Reported:
+    def report(self, truth: Presences, progress: ProgressCallback = lambda _: None, stop: Stop = never) -> Reported:
         """Report one period for every device that is present and has not reported it yet.
 
         While the sink delivers one portion of frames, the next one is made.
@@ -114,7 +107,7 @@ class Reporter:
         Portions are cut by the token's lower half, so that each has rows of all partitions.
         """
         tokens = self._respondent.tokens(truth.devices, truth.period)
-        portions = -(-len(tokens) // (self._rows_per_frame * FRAMES_PER_FLUSH))
+        portions = -(-len(tokens) // (ROWS_PER_FRAME * FRAMES_PER_FLUSH))
         portion = (tokens & LOWER_HALF) * np.uint64(portions) >> np.uint64(32)
         for rows in _groups(np.arange(len(tokens)), portion, portions):
             yield self._make(truth, tokens, rows)
@@ -143,7 +136,7 @@ class Reporter:
         partitions = self._sink.partitions
         by_partition = _groups(by_token, partition_of(reports.tokens.take(by_token), partitions), partitions)
         cuts = [
-            [(partition, cut) for cut in np.array_split(rows, -(-len(rows) // self._rows_per_frame))]
+            [(partition, cut) for cut in np.array_split(rows, -(-len(rows) // ROWS_PER_FRAME))]
             for partition, rows in enumerate(by_partition)
             if len(rows)
         ]

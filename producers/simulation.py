@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 
 from memo_store.survey_memos import SurveyMemos
-from producers.reporting import ROWS_PER_FRAME, ProgressCallback, Reported, Reporter, no_progress
+from producers.reporting import ProgressCallback, Reported, Reporter
 from producers.scenarios.base import Scenario
-from producers.sinks.base import Sink
+from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ScenarioError, Stopped
@@ -19,22 +19,15 @@ class Simulation:
     still reported exactly once per period.
     """
 
-    def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        scenario: Scenario,
-        clock_key: bytes | None = None,
-        rows_per_frame: int = ROWS_PER_FRAME,
-    ) -> None:
+    def __init__(self, memos: SurveyMemos, sink: Sink, scenario: Scenario, clock_key: bytes) -> None:
         survey = memos.respondent.scheme.survey
         check_scenario(survey, scenario)
         self.scenario = scenario
         self._clock = SourceClock(survey, clock_key, sink)
-        self._reporter = Reporter(memos, memos.fleet_presence(scenario.devices), sink, rows_per_frame)
+        self._reporter = Reporter(memos, memos.fleet_presence(scenario.devices), sink)
 
     def run(
-        self, periods: Iterable[int] | None = None, progress: ProgressCallback = no_progress, stop: Stop = never
+        self, periods: Iterable[int] | None = None, progress: ProgressCallback = lambda _: None, stop: Stop = never
     ) -> list[Reported]:
         """Report `periods` (ascending; by default all of the scenario's). Returns what was reported in each."""
         reported = []

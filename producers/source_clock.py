@@ -1,7 +1,7 @@
 """Clock records for surveys with `clock: source`, whose time is simulated or replayed."""
 
-from producers.sinks.base import Sink
-from protocols.errors import DeliveryError, SettingsError, SurveyError
+from producers.sinks import Sink
+from protocols.errors import DeliveryError, SurveyError
 from protocols.survey import Survey
 from protocols.wire import CLOCK, Clock, encode_clock
 
@@ -22,13 +22,7 @@ class SourceClock:
     The watermark is counted in periods: at t, period t begins. Advancing to the same t again changes nothing.
     """
 
-    def __init__(self, survey: Survey, key: bytes | None, sink: Sink) -> None:
-        require_source_clock(survey)
-        if key is None:
-            raise SettingsError(
-                f"survey {survey.id!r} has `clock: source`, and there is no key to sign its clock records with",
-                "give the operator's clock key (HEARSAY_CLOCK_KEY)",
-            )
+    def __init__(self, survey: Survey, key: bytes, sink: Sink) -> None:
         self._survey = survey
         self._key = key
         self._sink = sink

@@ -87,7 +87,7 @@ def _in_this_process(data: DataDirectory, survey: Survey) -> Iterator[Opened]:
 @contextmanager
 def _on_kafka(data: DataDirectory, survey: Survey, settings: Settings) -> Iterator[Opened]:
     """The workers of a cluster, on which the survey is published first."""
-    from producers.sinks import KafkaSink  # its client takes time that a run in this process does not need
+    from producers.kafka_sink import KafkaSink  # its client takes time that a run in this process does not need
     from stream_app.kafka import KafkaMessages, Topics, cluster_id, publish
 
     topics, clock_key = Topics(settings.kafka.prefix), settings.clock_key_bytes()

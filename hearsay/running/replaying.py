@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
@@ -17,7 +17,7 @@ from memo_store.period_keys import require_longer_than_grace
 from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
 from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
-from producers.replay import Pace, Replay, Summary
+from producers.replay import Replay, Summary
 from producers.sinks import Sent, read_capture, send_capture
 from producers.stopping import Stop, ctrl_c_asks
 from protocols.errors import SettingsError, Stopped
@@ -42,7 +42,6 @@ def replay_events(
     options: Options,
     data: Path,
     *,
-    speed: float | None,
     kafka: str | None,
     capture: Path | None,
     partitions: int,
@@ -62,15 +61,7 @@ def replay_events(
             console.progress("replaying") as step,
             ctrl_c_asks() as stop,
         ):
-            replay = Replay(
-                to.memos,
-                to.sink,
-                paths,
-                options,
-                directory.root / "replay",
-                clock_key=to.clock_key,
-                pace=Pace(speed),
-            )
+            replay = Replay(to.memos, to.sink, to.clock_key, paths, options, directory.root / "replay")
 
             def show(share_read: float, rows: int, reports: int) -> None:
                 step(round(100 * share_read), 100, f"{rows:,} events, {reports:,} reports")
@@ -83,7 +74,7 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
 
     A survey that is not published is published first, because workers refuse reports of surveys that they do not know.
     """
-    from producers.sinks import KafkaSink  # its client takes time that other replays do not need
+    from producers.kafka_sink import KafkaSink  # its client takes time that other replays do not need
     from stream_app.kafka import Topics, publish_for
 
     capture = read_capture(directory)  # refuses a wrong directory before it connects to the cluster
@@ -137,18 +128,7 @@ class Edging:
             limit_decompression(events.max_batch_bytes)
         with (
             collect(data, self.survey, load(), kafka, forget_after) as to,
-            closing(
-                open_edge(
-                    self.declared,
-                    self.beside,
-                    to.memos,
-                    to.sink,
-                    data.root / "edge" / self.survey.id,
-                    kafka=events,
-                    clock_key=to.clock_key,
-                    now=lambda: datetime.now(UTC),
-                )
-            ) as edge,
+            closing(open_edge(self.declared, self.beside, to.memos, to.sink, to.clock_key, events)) as edge,
             console.progress("reading events") as step,
             ctrl_c_asks() as stop,
         ):

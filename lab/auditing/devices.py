@@ -25,10 +25,11 @@ from lab.populations import survey_values
 from lab.seeded_keyrings import seeded_keyring
 from memo_store.store import MemoStore
 from producers.files import TableSource, table_name
+from producers.kafka_sink import KafkaSink
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario
 from producers.simulation import check_scenario
-from producers.sinks import KafkaSink, Sink
+from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from protocols.arrays import Values
 from protocols.errors import SettingsError

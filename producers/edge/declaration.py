@@ -1,17 +1,27 @@
-"""edge.yaml: which events an edge reads, what they mean, and how long it waits for them."""
+"""edge.yaml: which events an edge reads, what they mean, and how long it waits for them; and the edge it asks for."""
 
 from datetime import timedelta
-from typing import Annotated, Literal, Self
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
+from memo_store.survey_memos import SurveyMemos
+from producers.edge.directory import DirectoryEdge
+from producers.edge.partition import csv_line
 from producers.events.choosing import Chooser, Rule
 from producers.events.interpreting import Options
 from producers.files import ColumnMapping, FileFormat, Repeated
+from producers.files.json_events import json_object
+from producers.sinks import Sink
 from protocols.errors import SettingsError
 from protocols.survey import Survey, parse_duration
 from protocols.survey_text import NotPlain, explain, read_yaml
+from servers.settings import KafkaSettings
+
+if TYPE_CHECKING:
+    from producers.edge.topic import TopicEdge
 
 Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 OWN = ("person", "time", "offset")
@@ -26,11 +36,7 @@ def _zone(name: str) -> str:
     return name
 
 
-class Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Source(Declared):
+class Source(BaseModel, frozen=True, extra="forbid"):
     """Where events come from."""
 
     directory: str | None = Field(
@@ -52,7 +58,7 @@ class Source(Declared):
         return self
 
 
-class EdgeDeclaration(Declared):
+class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
     """What is written in edge.yaml. Paths are relative to it."""
 
     survey: str = Field(description="the survey's file, with clock: source")
@@ -145,3 +151,19 @@ or w, such as 15m or 1d (how long after a period's end its events are waited for
     except ValidationError as error:
         problems = explain(error, document, EdgeDeclaration)
         raise SettingsError(f"{source}: {problems}", "docs/edge.md explains every key") from None
+
+
+def open_edge(
+    declared: EdgeDeclaration, beside: Path, memos: SurveyMemos, sink: Sink, clock_key: bytes, kafka: KafkaSettings
+) -> "DirectoryEdge | TopicEdge":
+    """Paths of the declaration are relative to `beside`. `kafka` is the cluster of events over a topic."""
+    survey, source = memos.respondent.scheme.survey, declared.events
+    options, workspace = declared.options(survey), beside / declared.data / "edge" / survey.id
+    if source.directory is not None:
+        return DirectoryEdge(memos, sink, clock_key, options, beside / source.directory, workspace)
+    from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need
+
+    assert source.topic is not None and declared.idle is not None  # by the declaration
+    read = csv_line(source.fields, declared.delimiter) if source.format == "csv" else json_object
+    events = EventsTopic(kafka, source.topic, read, declared.encoding, declared.idle)
+    return TopicEdge(memos, sink, clock_key, options, events, workspace)

@@ -16,10 +16,8 @@ from memo_store.survey_memos import SurveyMemos
 from producers.edge.state import EdgeState
 from producers.events.interpreting import Options
 from producers.events.sending import Pipeline
-from producers.events.spool import AT_ONCE
 from producers.files import EventFiles, event_files
-from producers.sinks.base import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, Stopped
 from protocols.survey import micros
@@ -33,27 +31,16 @@ class DirectoryEdge:
     """One survey's edge. `workspace` holds its state and what is open; one process at a time may have it."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        directory: Path,
-        workspace: Path,
-        *,
-        clock_key: bytes | None,
-        now: Callable[[], datetime],
-        at_once: int = AT_ONCE,
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, directory: Path, workspace: Path
     ) -> None:
         self._directory = directory
         self._form = options.form
-        self._now = now
-        clock = SourceClock(memos.respondent.scheme.survey, clock_key, sink)
-        self._events = Pipeline(memos, sink, options, clock)
+        self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
         self._file = private_directory(workspace) / "state"
         self.state = EdgeState.read(self._file, self._events.sealer).begun(self._events)
         try:
-            self._events.open(workspace / "open", at_once, self.state.held)
+            self._events.open(workspace / "open", self.state.held)
         except BlockingIOError:
             raise ReplayError(f"another process is the edge of {workspace}", "wait until it ends") from None
         self._interpreter.watermark, self._interpreter.before = self.state.watermark, self.state.before
@@ -65,8 +52,7 @@ class DirectoryEdge:
             self._events.close(self.state.totals.through)  # what a process that died may have left to do
         for path in self._waiting():
             skip = self.state.batches if path.name == self.state.reading else 0
-            for _ in self._batches(path, skip, stop):
-                progress(path.name, self.state)
+            self._read(path, skip, progress, stop)
             size, changed = _identity(path)
             read = {name: known for name, known in self.state.files.items() if (self._directory / name).exists()}
             self._commit(files={**read, path.name: (size, changed)}, reading=None, batches=0)
@@ -103,11 +89,11 @@ class DirectoryEdge:
                 return
             yield found[self.state.reading or min(found)]
 
-    def _batches(self, path: Path, skip: int, stop: Stop) -> Iterator[None]:
+    def _read(self, path: Path, skip: int, progress: Progress, stop: Stop) -> None:
         for number, batch in enumerate(EventFiles([path], self._form).batches(self._interpreter.columns)):
             if number < skip:
                 continue
-            self._interpreter.refuse_beyond(self._now())
+            self._interpreter.refuse_future()
             quality = self.state.quality
             read = self._interpreter.read(batch, quality)
             self._events.hold(read.one_by_one(), after=self.state.totals.through)
@@ -119,7 +105,7 @@ class DirectoryEdge:
                 batches=number + 1,
             )
             self._send(stop)
-            yield
+            progress(path.name, self.state)
             if stop():
                 raise Stopped(f"stopped in {path.name}", "start it again to go on")
 

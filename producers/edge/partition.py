@@ -5,59 +5,97 @@ in time if it was read before its period was cut. The cut is published before an
 again, sends the same.
 """
 
+import csv
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.records import Record
 from producers.edge.state import PartitionState
 from producers.events.interpreting import ANY_ORDER, Options
 from producers.events.quality import Fault
 from producers.events.sending import Pipeline
-from producers.files import Batch
-from producers.sinks.base import Sink
+from producers.files import Batch, ColumnMapping
+from producers.files.json_events import LINE_SIZE, table_of
+from producers.sinks import Sink
 from producers.stopping import Stop
+from protocols.errors import ReplayError
 from protocols.survey import MICROSECOND, micros
+
+Read = Callable[[str], dict[str, Any]]
+
+
+class Record(Protocol):
+    """One event, as an object of JSON or a line of CSV: what kafka-python returns, as far as it is read here."""
+
+    offset: int
+    key: bytes | None
+    value: bytes | None
+
+
+def csv_line(fields: Sequence[str], delimiter: str) -> Read:
+    """Reads a line with these columns, which no header names."""
+
+    def read(text: str) -> dict[str, Any]:
+        (row,) = csv.reader([text], delimiter=delimiter, strict=True)
+        return dict(zip(fields, row, strict=True))
+
+    return read
+
+
+def decode(records: Sequence[Record], columns: ColumnMapping, read: Read, encoding: str, where: str) -> Batch:
+    """The events of some records of a partition; their offsets are the numbers of rows.
+
+    Raises ReplayError if a record's key is not its person: two partitions would report for one person.
+    """
+    rows: dict[int, dict[str, Any] | None] = {}
+    for record in records:
+        try:
+            if len(record.value or b"") > LINE_SIZE:
+                raise ValueError("no event is so long")
+            rows[record.offset] = read((record.value or b"").decode(encoding))
+        except (ValueError, csv.Error, RecursionError):
+            rows[record.offset] = None
+    batch = table_of(rows, columns)
+    keys = {record.offset: (record.key or b"").decode(errors="replace").strip() for record in records}
+    for offset, person in zip(batch.rows.tolist(), batch.columns[columns.person].to_pylist(), strict=True):
+        if person and keys[offset] != person:
+            raise ReplayError(
+                f"{where}, offset {offset}: the key of the record is not its {columns.person}",
+                "write events with the person as key, so that all events of a person are in one partition",
+            )
+    return batch
 
 
 class PartitionEdge:
     """A partition that this process owns."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        directory: Path,
-        state: PartitionState,
-        *,
-        now: Callable[[], datetime],
+        self, memos: SurveyMemos, sink: Sink, options: Options, directory: Path, state: PartitionState
     ) -> None:
         self.at = state.restart
         """The offset of the next record."""
         self._lateness = options.tolerance
-        self._now = now
         self._events = Pipeline(memos, sink, replace(options, tolerance=ANY_ORDER), None)  # cuts decide what is late
         self.state = state.begun(self._events)
         self._events.open(directory)
         self._interpreter = self._events.interpreter
         self._firsts: dict[int, int] = {}  # by period that is held: the offset of its first event
 
-    def take(self, records: Sequence[Record], decode: Callable[[Sequence[Record]], Batch]) -> None:
+    def take(self, records: Sequence[Record], decode: Callable[[Sequence[Record], ColumnMapping], Batch]) -> None:
         """Hold the events of some records. Those that an earlier owner has counted are not counted again."""
-        new = [record.offset >= self.state.position for record in records]
-        begin = new.index(True) if True in new else len(records)
+        begin = sum(record.offset < self.state.position for record in records)
         for part in (records[:begin], records[begin:]):
             if part:
-                self._take(decode(part), part[-1].offset + 1)
+                self._take(decode(part, self._interpreter.columns), part[-1].offset + 1)
 
     def _take(self, batch: Batch, after: int) -> None:
         quality = self.state.quality
-        self._interpreter.refuse_beyond(self._now())
+        self._interpreter.refuse_future()
         each = self._interpreter.read(batch, quality).one_by_one()
         closed = np.full(len(each.rows), self.state.totals.through)
         for period, cut in sorted(self.state.cuts.items()):

@@ -26,11 +26,10 @@ from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import Progress
-from producers.edge.partition import PartitionEdge
-from producers.edge.records import Read, Record, decode
+from producers.edge.partition import PartitionEdge, Read, Record, decode
 from producers.edge.state import EdgeState, PartitionState, next_closed, together
-from producers.events.interpreting import Interpreter, Options
-from producers.sinks.base import Sink
+from producers.events.interpreting import Options
+from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, ServerUnavailable, Stopped
@@ -72,23 +71,13 @@ class TopicEdge:
     """One process of a survey's edge."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        events: EventsTopic,
-        workspace: Path,
-        *,
-        clock_key: bytes | None,
-        now: Callable[[], datetime],
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, events: EventsTopic, workspace: Path
     ) -> None:
         survey = memos.respondent.scheme.survey
         self._memos, self._events, self._survey = memos, events, survey.id
-        self._columns, self._calendar = Interpreter(survey, options).columns, survey.calendar
+        self._calendar = survey.calendar
         self._clock = SourceClock(survey, clock_key, sink)
-        self._open: Callable[[int, PartitionState], PartitionEdge] = lambda number, state: PartitionEdge(
-            memos, sink, options, workspace / f"partition-{number}", state, now=now
-        )
+        self._open, self._workspace = partial(PartitionEdge, memos, sink, options), workspace
         self._owned: dict[int, PartitionEdge] = {}
         self._came: dict[int, float] = {}  # by owned partition: when its last record came
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
@@ -197,9 +186,7 @@ class TopicEdge:
 
     def _take(self, partition: int, records: Sequence[Record]) -> None:
         where = f"partition {partition} of {self._events.topic}"
-        read = partial(
-            decode, columns=self._columns, read=self._events.read, encoding=self._events.encoding, where=where
-        )
+        read = partial(decode, read=self._events.read, encoding=self._events.encoding, where=where)
         self._owned[partition].take(records, read)
         self._came[partition] = monotonic()
 
@@ -216,7 +203,7 @@ class TopicEdge:
                 "let the topic keep events for longer than a period, its lateness and the longest outage; to leave out "
                 "what is gone, give the survey a new id and other data",
             )
-        self._owned[tp.partition] = self._open(tp.partition, state)
+        self._owned[tp.partition] = self._open(self._workspace / f"partition-{tp.partition}", state)
         self._came[tp.partition] = monotonic()
         self._consumer.seek(tp, max(state.restart, begin))
         log.info("partition taken over", topic=tp.topic, partition=tp.partition, offset=max(state.restart, begin))

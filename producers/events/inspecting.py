@@ -4,7 +4,6 @@ It reads with the replay's own code, and needs no key. Of cells, only values tha
 and only by --check: advice, which is also part of errors, has counts and column names.
 """
 
-import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from producers.events.people import Distinct, People
 from producers.events.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
 from producers.events.quality import Fault, Located, Quality
 from producers.files import Batch, EventFiles
+from producers.files.reading import TYPED
 from producers.files.times import BAD, moments, without_zone
 from protocols.errors import ReplayError, counted
 from protocols.randomness import Keyring
@@ -71,16 +71,15 @@ def inspect(
     interpreter = Interpreter(survey, options)
     for path in paths:
         require_columns(path, survey, interpreter.columns, options)
-    look = _Look(survey, interpreter, options)
+    look = _Look(interpreter)
     for batch in files.batches(interpreter.columns, most_rows):
         look.add(batch, interpreter.read(batch, quality))
         progress(batch.share_read)
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
     suppressed = sum(count < survey.minimum for count in people.values())
-    encodings = [
-        f"{path.name} is not in {options.form.encoding}: try --encoding {encoding_of(path, options.form.encoding)}"
-        for path in files.undecodable
-    ]
+    named, texts = options.form.encoding, [path for path in paths if path.suffix not in TYPED]
+    likely = {path: encoding_of(path, named) for path in texts}
+    encodings = [f"{path.name} is not in {named}: try --encoding {it}" for path, it in likely.items() if it != named]
     return Inspection(
         len(paths),
         quality.rows,
@@ -112,11 +111,9 @@ def refuse_faulty(survey: Survey, paths: Sequence[Path], options: Options) -> No
 class _Look:
     """Collects why rows are faulty."""
 
-    def __init__(self, survey: Survey, interpreter: Interpreter, options: Options) -> None:
-        self._survey = survey
-        self._interpreter = interpreter
-        self._options = options
-        self._everybody = People(Keyring(secrets.token_bytes(32)))
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter, self._survey, self._options = interpreter, interpreter.survey, interpreter.options
+        self._everybody = People(Keyring.generate())
         self.by_period: dict[int, Distinct] = {}
         self._runs, self._last_person = 0, None
         self._times: Counter[str] = Counter()

@@ -5,7 +5,7 @@ A function of the files alone, not of how they are cut into batches. A replay an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -53,6 +53,8 @@ class Options:
     """Whether the first faulty row stops the replay."""
     most_faults: float = 1.0
     """The share of rows with one fault from which on nothing more is reported."""
+    speed: float | None = None
+    """How many times as fast as real time a replay's event time runs; None: it never waits."""
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -111,8 +113,8 @@ class Interpreter:
                 raise ReplayError(
                     f"{attribute} is a cross, and has no column of its own", "name the columns of its two attributes"
                 )
-        self._survey = survey
-        self._options = options
+        self.survey = survey
+        self.options = options
         self.attributes = len(survey.attributes)
         for attribute in options.columns.positions:
             survey.index(attribute)
@@ -154,9 +156,9 @@ class Interpreter:
         note(Fault.LATE, batch.rows[late])
         behind = (watermark - end)[late]
         self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
-        values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
+        values = np.empty((len(batch.rows), len(self.survey.attributes)), dtype=np.int32)
         sets = {}
-        for i, attribute in enumerate(self._survey.attributes):
+        for i, attribute in enumerate(self.survey.attributes):
             if attribute.several is None:
                 values[:, i], column = self._values(batch, attribute)
             else:
@@ -168,13 +170,13 @@ class Interpreter:
         quality.check()
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, late, values, sets)
 
-    def refuse_beyond(self, moment: datetime) -> None:
+    def refuse_future(self) -> None:
         """Times far after this moment, by the clock of this machine, are faults from now on."""
         latest = self.calendar.end(self.calendar.last)
-        self.until = min(latest, micros(moment) + AHEAD // MICROSECOND)
+        self.until = min(latest, micros(datetime.now(UTC)) + AHEAD // MICROSECOND)
 
     def _times(self, batch: Batch, quality: Quality) -> Moments:
-        column, options = self.columns.time, self._options
+        column, options = self.columns.time, self.options
         offsets = batch.columns[self.columns.offset] if self.columns.offset else None
         time, skipped, repeated = read_times(
             batch.columns[column], options.zone, options.time_formats, offsets, options.repeated, self.before
@@ -190,7 +192,7 @@ class Interpreter:
 
     def listed(self, attribute: Attribute) -> Sequence[str]:
         """The texts that its column may have: its values, or the places of transitions."""
-        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+        if self.options.rules.get(attribute.name) is Rule.TRANSITION:
             return origins_and_destinations(attribute)[1]
         return attribute.values
 
@@ -201,7 +203,7 @@ class Interpreter:
             first, second = (batch.columns[column] for column in pair)
             return parts(first, second, attribute, self.columns.metres), " and ".join(pair)
         column = self.columns.attributes[attribute.name]
-        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+        if self.options.rules.get(attribute.name) is Rule.TRANSITION:
             return named(batch.columns[column], self.listed(attribute)), column
         return places(batch.columns[column], attribute), column
 

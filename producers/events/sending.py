@@ -13,10 +13,10 @@ from producers.events.choosing import Chooser, event_type
 from producers.events.interpreting import Events, Interpreter, Options
 from producers.events.people import People
 from producers.events.quality import Fault, Quality
-from producers.events.spool import AT_ONCE, Held, Spool
+from producers.events.spool import Held, Spool
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
-from producers.sinks.base import Sink
+from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop
 from protocols.arrays import Whole
@@ -51,23 +51,23 @@ class Pipeline:
 
     spool: Spool
 
-    def __init__(self, memos: SurveyMemos, sink: Sink, options: Options, clock: SourceClock | None) -> None:
+    def __init__(self, memos: SurveyMemos, sink: Sink, options: Options, clock_key: bytes | None) -> None:
         scheme, keyring = memos.respondent.scheme, memos.respondent.keyring
         survey = scheme.survey
         self.interpreter = Interpreter(survey, options)
         self.people = People(keyring)
         self.sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
         self._memos, self._respondent = memos, memos.respondent
-        self._clock = clock
+        self._clock = None if clock_key is None else SourceClock(survey, clock_key, sink)
         self._reporter = Reporter(memos, memos.presence, sink)
         self._chooser = Chooser(survey.attributes, options.rules, options.columns.positions)
         self._restored = not self._chooser.stays
         self.meaning = scheme.fingerprint, self.interpreter.columns, self._chooser.rules
         """What decides which reports events become."""
 
-    def open(self, directory: Path, at_once: int = AT_ONCE, held: Held | None = None) -> None:
+    def open(self, directory: Path, held: Held | None = None) -> None:
         """Hold events in a directory, from now on. Raises BlockingIOError if another process does."""
-        self.spool = Spool(directory, self.interpreter.attributes, self.sealer, at_once, held)
+        self.spool = Spool(directory, self.interpreter.attributes, self.sealer, held)
 
     def hold(self, read: Events, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
         """Hold the usable events of periods after one (of each row). Returns them, and their periods."""

@@ -34,14 +34,11 @@ class Spool:
     other's events. Raises BlockingIOError if another process holds the lock.
     """
 
-    def __init__(
-        self, directory: Path, attributes: int, sealer: Sealer, at_once: int = AT_ONCE, held: Held | None = None
-    ) -> None:
+    def __init__(self, directory: Path, attributes: int, sealer: Sealer, held: Held | None = None) -> None:
         self._lock = lock_directory(private_directory(directory))
         self._directory = directory
         self._sealer = sealer
         self._dtype = event_type(attributes)
-        self._at_once = at_once
         self._held = dict(held or {})
         self._unsynced: set[int] = set()
         try:
@@ -80,7 +77,7 @@ class Spool:
         """
         _, count = self._held[period]
         path = self._path(period)
-        buckets = 1 if count <= self._at_once else int(SPREAD * count / self._at_once) + 1
+        buckets = 1 if count <= AT_ONCE else int(SPREAD * count / AT_ONCE) + 1
         if buckets == 1:
             yield np.concatenate(list(self._pieces(path)))
             return

@@ -44,25 +44,21 @@ class Stays:
             events["values"][:, place] = np.where(stays, last, cells)
 
     def fill(self, devices: Devices, values: dict[str, Whole]) -> None:
-        """Devices, ascending, without a position in this period are in their last cell, if there is one."""
+        """Devices, ascending, without a position in this period are in their last cell, if there is one.
+
+        What they report is noted, for `keep`.
+        """
         for column, (_, name, _) in enumerate(self._grids):
             values[name] = np.where(values[name] == UNKNOWN, self._last(devices, column), values[name])
-
-    def note(self, devices: Devices, values: Mapping[str, Whole]) -> None:
-        """What devices report in this period, ascending."""
         if self._grids:
             self._new.append((devices, np.stack([values[name] for _, name, _ in self._grids], axis=1)))
 
     def keep(self) -> bytes:
         """Make the cells of this period the last ones, and return them all, for `restore`."""
-        devices = np.concatenate([self._devices, *(devices for devices, _ in self._new)])
-        cells = np.concatenate([self._cells, *(cells for _, cells in self._new)])
-        self._devices, place = np.unique(devices, return_inverse=True)
-        kept = np.full((len(self._devices), len(self._grids)), UNKNOWN, dtype=np.int64)
-        for column in range(len(self._grids)):
-            known = cells[:, column] != UNKNOWN
-            kept[place[known], column] = cells[known, column]  # of several, the last one holds
-        self._cells, self._new = kept, []
+        devices = np.concatenate([*(devices for devices, _ in self._new), self._devices])
+        cells = np.concatenate([*(cells for _, cells in self._new), self._cells])
+        self._devices, newest = np.unique(devices, return_index=True)  # who reports has a new cell, or the last one
+        self._cells, self._new = cells[newest], []
         content = BytesIO()
         np.savez(content, devices=self._devices, cells=self._cells)
         return content.getvalue()

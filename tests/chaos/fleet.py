@@ -6,8 +6,9 @@ from threading import Thread
 import numpy as np
 
 from memo_store.store import MemoStore
+from producers import reporting
+from producers.kafka_sink import KafkaSink
 from producers.simulation import Simulation
-from producers.sinks import KafkaSink
 from protocols.errors import HearsayError
 from protocols.respondent import Respondent
 from tests.chaos.base import KafkaOrdeal
@@ -80,12 +81,13 @@ class FleetOrdeal(KafkaOrdeal):
 
     def _report(self) -> None:
         """Report everything; whoever cannot reach the store starts again, as an operator would."""
+        reporting.ROWS_PER_FRAME = 500
         for _ in range(20):
             try:
                 sink = PacedSink(self._counting.kafka, self._topics.reports)
                 with MemoStore(self._redis.url) as store:
                     memos = store.survey(Respondent(SCHEME, KEYRING))
-                    fleet = Simulation(memos, sink, self._world, CLOCK_KEY, rows_per_frame=500)
+                    fleet = Simulation(memos, sink, self._world, CLOCK_KEY)
                     fleet.run()
                 sink.close()
                 return

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bench._processes import WorkerProcess
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.arrays import PackedBits
 from protocols.mechanisms import FreshHash
 from protocols.question import Question

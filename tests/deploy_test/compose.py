@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, existing, read_topic

@@ -8,7 +8,7 @@ import pytest
 
 from bench._processes import WorkerProcess
 from hearsay.running.stack import Stack
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port
 from servers.settings import load

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from bench._processes import WorkerProcess, workers
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
 from stream_app.counting.state import Position

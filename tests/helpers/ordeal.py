@@ -10,7 +10,7 @@ from threading import Thread
 from kafka import KafkaProducer
 
 from bench._processes import SESSION_SECONDS, WorkerProcess
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker

@@ -9,7 +9,7 @@ from random import Random
 import pytest
 from kafka import KafkaAdminClient, KafkaConsumer
 
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.errors import ServerError, ServerUnavailable
 from servers import kafka_broker as jars
 from servers.kafka_broker import KafkaBroker

@@ -10,8 +10,8 @@ from kafka import KafkaProducer
 from hearsay.reports.serving import Published
 from memo_store.survey_memos import SurveyMemos
 from pages.dashboard import Source
+from producers.kafka_sink import KafkaSink
 from producers.simulation import Simulation
-from producers.sinks import KafkaSink
 from protocols.errors import DeliveryError, ServerUnavailable
 from protocols.respondent import Respondent
 from servers.kafka_broker import KafkaBroker
@@ -76,11 +76,13 @@ class Watched(KafkaSink):
 
 @pytest.mark.long(part="kills")
 def test_what_is_not_delivered_is_named_held_within_bounds_and_can_be_sent_again(
-    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics
+    kafka: KafkaBroker, kafka_settings: KafkaSettings, fresh_topics: MakeTopics, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With the broker away, a sink with room for three records must not take a fourth."""
     topic = fresh_topics(partitions=2).reports
-    sink = KafkaSink(kafka_settings, topic, deadline=8, in_flight_bytes=3000)
+    monkeypatch.setattr("producers.kafka_sink.DEADLINE_SECONDS", 8)
+    monkeypatch.setattr("producers.kafka_sink.IN_FLIGHT_BYTES", 3000)
+    sink = KafkaSink(kafka_settings, topic)
     sink.send(0, "kind", b"in time")
     sink.flush()
     kafka.kill()
@@ -108,13 +110,13 @@ def test_what_kafka_python_will_not_take_is_not_delivered_either(
 
 
 def test_a_topic_that_does_not_exist_is_named(kafka_settings: KafkaSettings, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 6)
+    monkeypatch.setattr("producers.kafka_sink.OPEN_SECONDS", 6)
     with pytest.raises(DeliveryError, match="has no topic 'nowhere'"):
         KafkaSink(kafka_settings, "nowhere")
 
 
 def test_a_broker_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 1)
+    monkeypatch.setattr("producers.kafka_sink.OPEN_SECONDS", 1)
     with pytest.raises(ServerUnavailable, match=r"127\.0\.0\.1:1 does not answer.*HEARSAY_KAFKA"):
         KafkaSink(KafkaSettings(bootstrap="127.0.0.1:1"), "reports")
 

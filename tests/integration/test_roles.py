@@ -26,7 +26,7 @@ from typer.testing import CliRunner
 from hearsay.cli import app
 from hearsay.commands.operations import stack as stack_command
 from hearsay.running.stack import Stack
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.errors import NotAllowed, ServerError, ServerUnavailable
 from servers import kafka_broker as jars
 from servers.kafka_broker import KafkaBroker
@@ -171,7 +171,7 @@ def test_the_other_way_to_log_in(as_user: As) -> None:
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Whoever is refused hears of it soon. kafka-python forgets sockets whose handshake fails; the test drops them."""
     monkeypatch.setattr("servers.kafka_clients.FIRST_SECONDS", 1.0)
-    monkeypatch.setattr("producers.sinks.kafka.OPEN_SECONDS", 3)
+    monkeypatch.setattr("producers.kafka_sink.OPEN_SECONDS", 3)
     monkeypatch.setattr("stream_app.kafka.topics.ANSWER_SECONDS", 3)
     yield
     gc.collect()

@@ -8,7 +8,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
 from bench._processes import WorkerProcess
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from protocols.errors import TopicError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, encode_clock, encode_frame

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,12 +19,8 @@ from tests.producers.populations import CLOCK_KEY, KEYRING
 def replay(open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path) -> MakeReplay:
     """Make replays that share a memo store and a workspace, each as a new process would."""
 
-    def make(
-        path: Path, sink: KeepingSink, options: Options = OPTIONS, scheme: Scheme | None = None, **more: Any
-    ) -> Replay:
-        scheme = scheme or survey()
-        memos = open_memos(Respondent(scheme, KEYRING))
-        more = {"clock_key": CLOCK_KEY, **more}
-        return Replay(memos, sink, [path], options, tmp_path / "workspace", **more)
+    def make(path: Path, sink: KeepingSink, options: Options = OPTIONS, scheme: Scheme | None = None) -> Replay:
+        memos = open_memos(Respondent(scheme or survey(), KEYRING))
+        return Replay(memos, sink, CLOCK_KEY, [path], options, tmp_path / "workspace")
 
     return make

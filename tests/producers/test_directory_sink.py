@@ -9,8 +9,7 @@ import redis
 
 from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
-from producers.sinks import DirectorySink, Sink, read_capture, send_capture
-from producers.sinks.directory import SCHEMA, captured_files
+from producers.sinks import SCHEMA, DirectorySink, Sink, captured_files, read_capture, send_capture
 from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

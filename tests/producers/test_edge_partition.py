@@ -14,8 +14,7 @@ import pytest
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge import parse_edge
-from producers.edge.partition import PartitionEdge
-from producers.edge.records import csv_line, decode
+from producers.edge.partition import PartitionEdge, csv_line, decode
 from producers.edge.state import PartitionState, next_closed
 from producers.files.json_events import json_object
 from producers.stopping import never
@@ -26,7 +25,7 @@ from tests.producers.events import COLUMNS, OPTIONS, START, Event, computed, his
 from tests.producers.populations import KEYRING
 
 END = START + timedelta(days=30)
-read = partial(decode, columns=COLUMNS, read=json_object, encoding="utf-8", where="partition 0 of calls")
+read = partial(decode, read=json_object, encoding="utf-8", where="partition 0 of calls")
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def owner(open_memos: Callable[[Respondent], SurveyMemos], sink: KeepingSink, tm
 
     def make(state: PartitionState) -> PartitionEdge:
         memos = open_memos(Respondent(survey(), KEYRING))
-        return PartitionEdge(memos, sink, OPTIONS, tmp_path / str(next(numbers)), state, now=lambda: END)
+        return PartitionEdge(memos, sink, OPTIONS, tmp_path / str(next(numbers)), state)
 
     return make
 
@@ -118,11 +117,11 @@ def test_what_is_no_event_is_counted_and_left_out(value: bytes | None, owner: Ow
 def test_records_are_lines_too_and_are_keyed_by_person() -> None:
     line = csv_line(["msisdn", "cell", "at", "minutes"], ";")
     lines: Sequence[Came] = [Came(7, b"a", b'a;"nor;th";2026-01-01;3'), Came(8, b"a", b"a;north;2026-01-01")]
-    batch = read(lines, read=line)
+    batch = read(lines, COLUMNS, read=line)
     assert (batch.columns["cell"].to_pylist(), batch.rows.tolist(), batch.malformed) == (["nor;th"], [7], [8])
     for key in (None, b"b"):
         with pytest.raises(ReplayError, match="offset 7: the key of the record is not its msisdn"):
-            read([replace(lines[0], key=key)], read=line)
+            read([replace(lines[0], key=key)], COLUMNS, read=line)
 
 
 GOOD = "{survey: s, events: {topic: calls}, columns: {person: a, time: b}, lateness: 2h, idle: 1h, data: d}"

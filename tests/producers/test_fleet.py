@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -31,9 +30,8 @@ MakeFleet = Callable[..., Simulation]
 def fleet(open_memos: Callable[[Respondent], SurveyMemos]) -> MakeFleet:
     """Make fleets that share a memo store, each as a new process would."""
 
-    def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None, **options: Any) -> Simulation:
-        memos = open_memos(Respondent(survey, KEYRING))
-        return Simulation(memos, sink, world or Alternating(), **{"clock_key": CLOCK_KEY, **options})
+    def make(survey: Scheme, sink: KeepingSink, world: Alternating | None = None) -> Simulation:
+        return Simulation(open_memos(Respondent(survey, KEYRING)), sink, world or Alternating(), CLOCK_KEY)
 
     return make
 
@@ -125,13 +123,16 @@ def test_what_was_not_confirmed_is_reported_again_bit_for_bit(
         assert rows_by_token(both.frames(survey)) == rows_by_token(whole.frames(survey))
 
 
-def test_a_wish_to_stop_is_granted_after_a_portion_and_the_rest_follows_later(fleet: MakeFleet) -> None:
+def test_a_wish_to_stop_is_granted_after_a_portion_and_the_rest_follows_later(
+    fleet: MakeFleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("producers.reporting.ROWS_PER_FRAME", 1)
     survey, sink, world = scheme(SPL), KeepingSink(), Alternating(400, 2)
     present = [len(world.presences(period).devices) for period in range(2)]
     with pytest.raises(Stopped, match=r"resume with period 0\b"):
-        fleet(survey, sink, world, rows_per_frame=1).run(stop=lambda: len(sink.records) >= 10)
+        fleet(survey, sink, world).run(stop=lambda: len(sink.records) >= 10)
     assert 10 <= len(sink.frames(survey)) < present[0]
-    fleet(survey, sink, world, rows_per_frame=1).run()
+    fleet(survey, sink, world).run()
     assert len(sink.frames(survey)) == sum(present) == len(rows_by_token(sink.frames(survey)))
     assert [len(tokens_of(sink.frames(survey), period)) for period in range(2)] == present
 

@@ -27,7 +27,7 @@ from producers.files import ColumnMapping
 from producers.files.csv_events import CsvEvents
 from producers.files.text_files import TextFile, Utf8
 from producers.files.times import BAD, moments
-from producers.replay import Checkpoint, Pace
+from producers.replay import Pace, read_checkpoint, write_checkpoint
 from protocols.errors import ReplayError, Stopped
 from protocols.survey_text import parse_survey
 from tests.helpers.sinks import KeepingSink, rows_by_token
@@ -250,13 +250,13 @@ def test_people_of_another_file_whose_periods_are_closed_are_not_counted_as_repo
 SEALER = Sealer(KEYRING, "events cdr", "0")
 
 
-def test_event_time_runs_as_many_times_faster_as_asked_until_a_wish_to_stop_ends_the_wait() -> None:
+def test_event_time_runs_as_many_times_faster_as_asked_until_a_wish_to_stop_ends_the_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     clock = [100.0]
-
-    def sleep(seconds: float) -> None:
-        clock[0] += seconds
-
-    pace = Pace(1000, now=lambda: clock[0], sleep=sleep)
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("time.sleep", lambda seconds: clock.append(clock.pop() + seconds))
+    pace = Pace(1000)
     for moment in (5_000.0, 8_600.0, 5_000.0):  # the last is past: nobody waits for it
         pace.wait_for(moment, lambda: False)
     assert clock[0] == pytest.approx(103.6)
@@ -344,11 +344,14 @@ def test_numbers_that_are_too_large_for_a_time_are_bad(kind: pa.DataType, number
     assert moments(pa.array([number], kind), ZoneInfo("Europe/Paris")).tolist() == [BAD]
 
 
-def test_portions_of_a_spool_are_bounded_and_never_part_a_device(tmp_path: Path) -> None:
+def test_portions_of_a_spool_are_bounded_and_never_part_a_device(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("producers.events.spool.AT_ONCE", 400)
     events = np.zeros(5000, dtype=event_type(1))
     events["device"] = np.random.default_rng(1).integers(0, 500, 5000)
     events["row"] = np.arange(5000)
-    spool = Spool(tmp_path / "spool", 1, SEALER, at_once=400)
+    spool = Spool(tmp_path / "spool", 1, SEALER)
     spool.add(events, np.zeros(5000, dtype=np.int64))
     mix = np.uint64(0x9E3779B97F4A7C15)
     portions = list(spool.read(0, lambda devices: (devices * mix) >> np.uint64(32)))
@@ -381,14 +384,13 @@ def test_a_spool_that_is_damaged_or_missing_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_checkpoint_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "replay.json"
-    checkpoint, totals = Checkpoint(path), Totals(through=3, reports=7)
-    assert checkpoint.read() == Totals()
-    checkpoint.write(totals)
-    assert (checkpoint.read().through, checkpoint.read().reports) == (3, 7)
+    path, totals = tmp_path / "replay.json", Totals(through=3, reports=7)
+    assert read_checkpoint(path) == Totals()
+    write_checkpoint(path, totals)
+    assert read_checkpoint(path) == totals
     path.write_text("half a fi")
     with pytest.raises(ReplayError, match="is damaged"):
-        checkpoint.read()
+        read_checkpoint(path)
 
 
 def some_events(order: str, seed: int) -> Events:

@@ -19,8 +19,9 @@ from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
+from producers import replay as replaying
 from producers.events.people import People
-from producers.replay import Checkpoint, Replay
+from producers.replay import Replay
 from protocols.errors import HistoryLost, ReplayError, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key
 from protocols.respondent import Respondent
@@ -58,7 +59,7 @@ def replay(memos: SurveyMemos, sink: KeepingSink, path: Path, periods: range, pe
     shift, hours = len(path.stem), timedelta(hours=6)
     events = [Event(f"p{i}", START + p * hours, AREAS[(i + p + shift) % 4], 1) for p in periods for i in range(people)]
     write(path, [event.row() for event in events])
-    return Replay(memos, sink, [path], OPTIONS, path.parent / "workspace", clock_key=CLOCK_KEY)
+    return Replay(memos, sink, CLOCK_KEY, [path], OPTIONS, path.parent / "workspace")
 
 
 def state(client: redis.Redis) -> dict[bytes, bytes]:
@@ -83,7 +84,7 @@ def test_a_process_that_dies_between_any_two_steps_leaves_one_report_of_each_per
     store: MemoStore, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Steps are all commands of the store, flushes of the sink and checkpoints. The next process repairs it."""
-    steps = Steps(monkeypatch, (Link, "_retrying"), (KeepingSink, "flush"), (Checkpoint, "write"))
+    steps = Steps(monkeypatch, (Link, "_retrying"), (KeepingSink, "flush"), (replaying, "write_checkpoint"))
     last, died = 0, True
     while died:
         steps.begin(0)
@@ -215,12 +216,17 @@ def test_an_unclosed_quote_is_reported_without_quoting_anybody(replay: MakeRepla
 
 
 def test_nobody_is_named_in_anything_that_is_written(
-    replay: MakeReplay, tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+    replay: MakeReplay,
+    tmp_path: Path,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr("producers.events.spool.AT_ONCE", 50)
     events = history(20, 1)
     rows = [e.row() for e in events] + [["+33000000001", "when?", "north", "1"]]
     sink = KeepingSink()
-    summary = replay(write(tmp_path / EVENTS, rows), sink, at_once=50).run()
+    summary = replay(write(tmp_path / EVENTS, rows), sink).run()
     written = [value for *_, value in sink.records]
     written += [path.read_bytes() for path in (tmp_path / "workspace").rglob("*") if path.is_file()]
     written += [repr(summary).encode(), "".join(capfd.readouterr()).encode(), caplog.text.encode()]

@@ -15,14 +15,15 @@ import numpy as np
 import redis
 
 from memo_store.store import MemoStore
-from producers.replay import Replay
+from producers.events import spool
 from producers.files import csv_events
+from producers.replay import Replay
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.producers.populations import CLOCK_KEY, KEYRING
 from tests.producers.events import OPTIONS, START, survey
 
-csv_events.BLOCK_BYTES = 1 << 17  # small portions, so that a small file is already many of them
+csv_events.BLOCK_BYTES, spool.AT_ONCE = 1 << 17, 10_000  # so that a small file is already many portions
 url, directory = sys.argv[1], Path(sys.argv[2])
 
 
@@ -43,8 +44,7 @@ def peak(path):
     redis.Redis.from_url(url).flushall()
     with MemoStore(url) as store:
         memos = store.survey(Respondent(scheme, KEYRING))
-        sizes = {"clock_key": CLOCK_KEY, "at_once": 10_000}
-        summary = Replay(memos, KeepingSink(), [path], OPTIONS, directory, **sizes).run()
+        summary = Replay(memos, KeepingSink(), CLOCK_KEY, [path], OPTIONS, directory).run()
         assert (summary.people, summary.reports, summary.repeats) == (300, 1200, 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 

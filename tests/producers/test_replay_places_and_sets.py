@@ -147,11 +147,12 @@ def wanderers(days: int, people: int) -> np.ndarray:
 
 @pytest.mark.parametrize("scheme", [STEADY, BAY], ids=["whole", "inside"])
 def test_a_person_keeps_the_last_cell_as_a_device_of_their_own_would(
-    replay: MakeReplay, tmp_path: Path, scheme: Scheme
+    replay: MakeReplay, tmp_path: Path, scheme: Scheme, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("producers.events.spool.AT_ONCE", 100)
     positions, people = wanderers(12, 80), {f"p{person}" for person in range(80)}
     path, sink = walk(tmp_path / "walk.csv", positions), KeepingSink()
-    replay(path, sink, METRES, scheme, at_once=100).run()
+    replay(path, sink, METRES, scheme).run()
     found = reported(sink, scheme, people)
     assert found == settled_one_by_one(positions, scheme)
     still = [{found[day, f"p{person}"]["place"] for day in range(2, 12)} for person in range(20)]
@@ -190,8 +191,8 @@ def written(path: Path, sets: list[list[str]], one_by_one: bool) -> Path:
 
 def replayed(path: Path, **rules: Rule) -> Summary:
     options = Options(ColumnMapping("person", "time"), rules=rules)
-    there = {"speed": None, "kafka": None, "capture": None, "partitions": 1}
-    return replay_events([path], parse_survey(SURVEY), options, path.parent / "data", **there)  # type: ignore[arg-type]
+    data = path.parent / "data"
+    return replay_events([path], parse_survey(SURVEY), options, data, kafka=None, capture=None, partitions=1)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])

@@ -53,26 +53,19 @@ class State:
             self.base.execute("pragma synchronous = extra")
             with self.base:
                 self.base.execute("begin immediate")
-                self._prepare()
+                tables = {name for (name,) in self.base.execute("select name from sqlite_master where type = 'table'")}
+                if not tables:
+                    document = {"format": FORMAT, "day": floor(now()) // DAY, "keys": {}, "kept": {}, "surveys": {}}
+                    self.base.execute("create table state (document text not null)")
+                    self.base.execute("insert into state values (?)", (json.dumps({**document, "charges": []}),))
+                elif "state" not in tables:
+                    raise ValueError("it is of release 0.1; open it once with release 0.2, which moves it")
+                elif json.loads(self.base.execute("select document from state").fetchone()[0])["format"] != FORMAT:
+                    raise ValueError("it is of another release of hearsay")
         except (OSError, ValueError, sqlite3.Error) as error:
             if hasattr(self, "base"):
                 self.base.close()
             refuse("state", f"{path} cannot be used as the state of a device: {error}", "name another file")
-
-    def _prepare(self) -> None:
-        """Make the table of a new file."""
-        tables = {name for (name,) in self.base.execute("select name from sqlite_master where type = 'table'")}
-        day = floor(self._now()) // DAY
-        document: Document = {"format": FORMAT, "day": day, "keys": {}, "kept": {}, "surveys": {}, "charges": []}
-        if "state" in tables:
-            document = json.loads(self.base.execute("select document from state").fetchone()[0])
-        elif tables:
-            raise ValueError("it is of release 0.1; open it once with release 0.2, which moves it")
-        else:
-            self.base.execute("create table state (document text not null)")
-            self.base.execute("insert into state values (?)", (json.dumps(document),))
-        if document["format"] != FORMAT:
-            raise ValueError("it is of another release of hearsay")
 
     @contextmanager
     def change(self, keep: bool = True) -> Iterator[Change]:

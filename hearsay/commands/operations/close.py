@@ -33,7 +33,7 @@ def close(
     Example: hearsay close festival-week --through 6 --yes
     """
     from hearsay.reports.files import next_period
-    from producers.sinks import KafkaSink
+    from producers.kafka_sink import KafkaSink
     from protocols.wire import CLOCK, Clock, encode_clock
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, existing, published

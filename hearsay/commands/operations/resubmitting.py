@@ -7,7 +7,7 @@ from datetime import datetime
 from itertools import islice
 
 from hearsay.terminal.console import Step
-from producers.sinks import KafkaSink
+from producers.kafka_sink import KafkaSink
 from producers.stopping import Stop
 from protocols.errors import Stopped
 from protocols.wire import Reason

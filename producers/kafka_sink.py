@@ -2,7 +2,6 @@
 
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -11,7 +10,7 @@ from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
 from protocols.wire import CONTENT_TYPE_HEADER, MAX_RECORD_BYTES
-from servers.kafka_clients import is_refusal, not_allowed, opened
+from servers.kafka_clients import DURABLE, is_refusal, not_allowed, opened
 from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
@@ -23,14 +22,6 @@ OPEN_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
 
 
-@dataclass(frozen=True)
-class _InFlight:
-    partition: int
-    size: int
-    sent_at: float
-    outcome: Any  # a future of kafka-python
-
-
 class KafkaSink:
     """Sends records to one topic.
 
@@ -39,32 +30,23 @@ class KafkaSink:
     `flush`.
     """
 
-    def __init__(
-        self,
-        settings: KafkaSettings,
-        topic: str,
-        *,
-        deadline: float = DEADLINE_SECONDS,
-        in_flight_bytes: int = IN_FLIGHT_BYTES,
-    ) -> None:
+    def __init__(self, settings: KafkaSettings, topic: str) -> None:
         self.topic = topic
         self._not_allowed = not_allowed(settings, f"Write topic {topic}")
-        self._deadline = deadline
-        self._room = in_flight_bytes
-        self._in_flight: deque[_InFlight] = deque()
+        self._room = IN_FLIGHT_BYTES
+        self._in_flight: deque[tuple[int, int, float, Any]] = deque()  # partition, bytes, time of sending, outcome
         self._failed: list[tuple[int, Exception]] = []
         self._since_flush = 0
         self._producer = opened(
             KafkaProducer,
             settings,
             OPEN_SECONDS,
-            enable_idempotence=True,
-            acks="all",
+            **DURABLE,
             compression_type="lz4",
             batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,
-            delivery_timeout_ms=int(deadline * 1000),
-            request_timeout_ms=int(min(deadline, 30) * 1000),
+            delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),
+            request_timeout_ms=int(min(DEADLINE_SECONDS, 30) * 1000),
             max_block_ms=int(OPEN_SECONDS * 1000),
             reconnect_backoff_max_ms=1000,
             allow_auto_create_topics=False,
@@ -76,9 +58,8 @@ class KafkaSink:
             self.close()
             if is_refusal(error):
                 raise self._not_allowed from None
-            raise DeliveryError(
-                f"Kafka at {settings.bootstrap} has no topic {topic!r}: {_name(error)}", "create the topics first"
-            ) from None
+            what = f"Kafka at {settings.bootstrap} has no topic {topic!r}: {type(error).__name__}: {error}"
+            raise DeliveryError(what.removesuffix(": "), "create the topics first") from None
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         while self._in_flight and self._room < len(value):
@@ -93,7 +74,7 @@ class KafkaSink:
             self._failed.append((partition, error))
             self.flush()
         else:
-            self._in_flight.append(_InFlight(partition, len(value), monotonic(), outcome))
+            self._in_flight.append((partition, len(value), monotonic(), outcome))
             self._room -= len(value)
 
     def flush(self) -> None:
@@ -104,7 +85,14 @@ class KafkaSink:
         if any(is_refusal(error) for _, error in failed):
             raise self._not_allowed
         if failed:
-            raise DeliveryError(*self._explain(failed, count))
+            by_partition = Counter(partition for partition, _ in failed)
+            where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
+            causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
+            raise DeliveryError(
+                f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
+                f"{DEADLINE_SECONDS:g} s ({where}): {causes}",
+                "check the brokers and run again: delivered reports are not counted twice",
+            )
 
     def close(self) -> None:
         with suppress(KafkaError):
@@ -115,24 +103,9 @@ class KafkaSink:
 
         At the deadline the producer lets it fail. One that is stuck does not: then the spare time ends the wait.
         """
-        oldest = self._in_flight.popleft()
+        partition, size, sent_at, outcome = self._in_flight.popleft()
         try:
-            left = oldest.sent_at + self._deadline + OPEN_SECONDS - monotonic()
-            oldest.outcome.get(timeout=max(0.0, left))
+            outcome.get(timeout=max(0.0, sent_at + DEADLINE_SECONDS + OPEN_SECONDS - monotonic()))
         except KafkaError as error:
-            self._failed.append((oldest.partition, error))
-        self._room += oldest.size
-
-    def _explain(self, failed: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
-        by_partition = Counter(partition for partition, _ in failed)
-        where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
-        causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
-        return (
-            f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
-            f"{self._deadline:g} s ({where}): {causes}",
-            "check the brokers and run again: delivered reports are not counted twice",
-        )
-
-
-def _name(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            self._failed.append((partition, error))
+        self._room += size

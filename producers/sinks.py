@@ -1,4 +1,4 @@
-"""Capture now, send later: records in a directory of Arrow files, and sending them from there to another sink.
+"""The interface of a sink; and capture now, send later: a sink of Arrow files, and sending them to another sink.
 
     capture.json       the number of partitions the records are for, and their surveys
     00000000.arrow     the records of one flush: columns partition, content_type, value, in the order sent
@@ -12,11 +12,11 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import pyarrow as pa
 from pydantic import BaseModel
 
-from producers.sinks.base import Sink
 from producers.stopping import Stop, never
 from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
 from protocols.scheme import Scheme
@@ -27,6 +27,30 @@ CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
 MOST_BYTES = 64 << 20
 """More than the surveys of a capture have."""
 SCHEMA = pa.schema([("partition", pa.uint32()), ("content_type", pa.string()), ("value", pa.large_binary())])
+
+
+class Sink(Protocol):
+    """Delivers records in order. No record counts as delivered before `flush` has returned.
+
+    Sinks are `KafkaSink`, `DirectorySink` and the embedded app.
+    """
+
+    @property
+    def partitions(self) -> int:
+        """The number of partitions that records are sent to."""
+        ...
+
+    def send(self, partition: int, content_type: str, value: bytes) -> None:
+        """Send one record. May block until there is room; keeps the order within a partition."""
+        ...
+
+    def flush(self) -> None:
+        """Return once all sent records are stored. Raises DeliveryError if some are not."""
+        ...
+
+    def close(self) -> None:
+        """Close connections and files, without a flush."""
+        ...
 
 
 class CapturedSurvey(BaseModel):
@@ -62,27 +86,21 @@ def read_capture(directory: Path) -> Capture:
         ) from None
 
 
-def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
-    """Make a directory a capture for a number of partitions, or add a survey to the one that it is."""
-    private_directory(directory)
-    capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
-    capture.check_partitions(directory, partitions)
-    new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
-    known = capture.surveys.setdefault(scheme.survey.id, new)
-    if known.fingerprint != new.fingerprint:
-        raise FingerprintChanged(
-            f"{directory} has reports of survey {scheme.survey.id!r} under other terms",
-            "capture into another directory; changed terms need a new id",
-        )
-    capture.surveys[scheme.survey.id] = new
-    write_private(directory / CAPTURE, capture.model_dump_json())
-
-
 class DirectorySink:
-    """Writes records of a survey to a directory, one file per flush. Files that are already there stay."""
+    """Writes records of a survey to a directory, one file per flush. Surveys and files that are already there stay."""
 
     def __init__(self, directory: Path, partitions: int, scheme: Scheme) -> None:
-        begin_capture(directory, partitions, scheme)
+        private_directory(directory)
+        capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
+        capture.check_partitions(directory, partitions)
+        new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
+        if capture.surveys.get(scheme.survey.id, new).fingerprint != new.fingerprint:
+            raise FingerprintChanged(
+                f"{directory} has reports of survey {scheme.survey.id!r} under other terms",
+                "capture into another directory; changed terms need a new id",
+            )
+        capture.surveys[scheme.survey.id] = new
+        write_private(directory / CAPTURE, capture.model_dump_json())
         self._directory = directory
         self.partitions = partitions
         numbers = map(_number, captured_files(directory))
