@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
-from lab.evaluation.places import Place
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People
 from producers.files import TableSource, cells, places, read_table, table_name
@@ -22,7 +21,7 @@ from protocols.arrays import Values
 from protocols.errors import ScenarioError
 from protocols.mechanisms import MAX_VALUES
 from protocols.respondent import UNKNOWN
-from protocols.survey import TIMES, Survey
+from protocols.survey import TIMES, Attribute, Survey
 
 MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer
 MOST_LABELS = 100
@@ -41,7 +40,7 @@ def of_scenario(
         step(period, scenario.periods, f"simulating {named}")
         moments.append(scenario.presences(period))
     sizes = {name: len(scenario.attributes[name]) for name in chosen}
-    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=grids(places))
+    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=by_name(places))
 
 
 def of_table(
@@ -54,7 +53,7 @@ def of_table(
     """One period from a table with one row per person: of these columns, or of the places of a survey."""
     if places is not None:
         found = survey_values(source, places, positions, metres)
-        return replace(one_period({a.name: a.k for a in places.attributes}, found), places=grids(places))
+        return replace(one_period({a.name: a.k for a in places.attributes}, found), places=by_name(places))
     table, path = read_table(source), table_name(source)
     sizes, values = {}, {}
     for name in chosen_columns(columns, table.column_names, path):
@@ -64,9 +63,9 @@ def of_table(
     return one_period(sizes, values)
 
 
-def grids(survey: Survey | None) -> dict[str, Place]:
-    """The grids of a survey's places, by which errors are measured in metres."""
-    return {} if survey is None else {attribute.name: Place.of(attribute) for attribute in survey.attributes}
+def by_name(survey: Survey | None) -> dict[str, Attribute]:
+    """The attributes of a survey of places alone, by whose grids errors are measured in metres."""
+    return {} if survey is None else {attribute.name: attribute for attribute in survey.attributes}
 
 
 def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:

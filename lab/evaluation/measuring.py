@@ -19,6 +19,7 @@ import numpy as np
 from analytics.estimation import early_stopped, estimate, most_likely, norm_sub, variance
 from analytics.forecasting import mean_of_known
 from lab.evaluation.methods import Method
+from lab.evaluation.places import place_errors
 from lab.evaluation.truth import Truth, noisy_priors
 from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences
@@ -220,7 +221,7 @@ def _score(
                 errors[run, period, place] = [((estimated - shares) ** 2).mean() for estimated in estimates]
                 if name in truth.places:
                     published = _corrected("norm-sub", counts, n, channel)
-                    places[name][run, period] = truth.places[name].errors(published, shares)
+                    places[name][run, period] = place_errors(truth.places[name], published, shares)
     by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1)).tolist()
     return Score(
         method,
