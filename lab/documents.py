@@ -3,8 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED, worst
+from lab.audit.report import ATTACKS, EXPLAINED, AuditReport, worst
 from lab.evaluation.measuring import Outcome, Score
 from pages.events import Event, Record, event
 from protocols.errors import counted

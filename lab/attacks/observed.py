@@ -42,11 +42,8 @@ class Observed:
         self.around = dict[str, NDArray[Any]]()
         """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
         for question in scheme.questions:
-            name, layout, lifelong = (
-                question.name,
-                question.mechanism.encoding.answer,
-                question.mechanism.encoding.lifelong,
-            )
+            name, encoding = question.name, question.mechanism.encoding
+            layout, lifelong = encoding.answer, encoding.lifelong
             row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
             elements = (question.several,) if question.sets else ()
             self.values[name] = np.zeros((*shape, *elements), dtype=smallest_unsigned(question.listed.k))
@@ -102,10 +99,6 @@ class Observed:
         """The devices whose value of this attribute is the same in all these periods."""
         values = self.values[name][periods.start : periods.stop]
         return np.asarray((values == values[0]).reshape(len(values), self.devices, -1).all(axis=(0, 2)))
-
-    def steady(self, name: str, periods: range) -> Places:
-        """The devices that answer this attribute in all these periods and have the same value throughout."""
-        return np.flatnonzero(self.there(periods) & self.kept(name, periods) & self.answering(name))
 
 
 class Witness:

@@ -6,7 +6,7 @@ import numpy as np
 
 from lab.attacks.observed import Observed
 from lab.audit.closed.places import averaged, blind
-from lab.audit.report import Figure
+from lab.audit.report import Figure, plain
 from protocols.mechanisms import PlanarRound
 
 INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
@@ -19,8 +19,8 @@ def place_figures(observed: Observed) -> Iterator[Figure]:
         for periods in map(range, sorted({1, observed.periods}) if question.attribute.placed else ()):
             grid = question.attribute.grid
             assert grid is not None
-            rows = observed.steady(question.name, periods)
-            rows = rows[observed.answered[periods.start : periods.stop, rows].all(axis=0)]
+            answered = observed.answered[periods.start : periods.stop].all(axis=0) & observed.answering(question.name)
+            rows = np.flatnonzero(answered & observed.kept(question.name, periods))
             positions = grid.area.positions
             true = positions[observed.values[question.name][0][rows]]
             if isinstance(question.mechanism.first, PlanarRound):
@@ -34,9 +34,7 @@ def place_figures(observed: Observed) -> Iterator[Figure]:
             off = np.hypot(*(positions[cells].mean(axis=0) - true).T) * grid.cell
             measured = float(np.sqrt((off**2).mean()))
             spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
-            yield Figure(
-                attack="place", target=question.name, knows="averages linked reports, away from the border",
-                reports=len(periods), unit="metres", luck=blind(question), measured=measured,
-                low=measured - 1.96 * spread, high=measured + 1.96 * spread, trials=len(rows),
-                best=averaged(question, len(periods), memoised), exact=False, limited=False,
-            )  # fmt: skip
+            best, knows = averaged(question, len(periods), memoised), "averages linked reports, away from the border"
+            ends = {"low": measured - 1.96 * spread, "high": measured + 1.96 * spread, "trials": len(rows)}
+            facts = {"luck": blind(question), "histogram": None, "exact": False, "limited": False}
+            yield plain("place", question.name, knows, len(periods), best, measured=measured, **ends, **facts)

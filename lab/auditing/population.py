@@ -123,7 +123,7 @@ class Population:
             best, _ = attribute_inference(questions, self._spread, inf)
         return trials.figure(
             self.alpha, attack="which", target="the true attribute", knows=KNOWS[what], reports=reports, luck=luck,
-            histogram=luck, best=best, exact=exact and what == "knows",
+            best=best, exact=exact and what == "knows",
         )  # fmt: skip
 
 

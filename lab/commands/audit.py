@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from hearsay.terminal import console
 from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lab.audit.report import Attack, AuditReport, Figure
 
+SPACED: dict[str, Any] = {"pad_edge": True, "padding": (0, 2, 0, 0)}
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 """Attacks on devices whose secrets the audit does not have."""
@@ -158,11 +160,9 @@ def _leave(reports: dict[str, AuditReport]) -> None:
 
 def _compare(reports: dict[str, AuditReport]) -> None:
     """One table: a row for each attack, and a column for each budget, with the figures that limits apply to."""
-    from lab.audit.wording import EXPLAINED, shown
+    from lab.audit.report import EXPLAINED, shown
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "reports", "luck", *(f"eps {budget}" for budget in reports)):
-        table.add_column(column, justify="right" if column else "left")
+    table = console.table("", "reports", "luck", *(f"eps {budget}" for budget in reports), **SPACED)
     rows: dict[tuple[str, str, str, int | None], dict[str, Figure]] = {}
     for budget, report in reports.items():
         for figure in report.figures:
@@ -185,7 +185,7 @@ def _show(report: AuditReport, as_json: bool, limits: str) -> None:
     if as_json:
         console.print_json(report.model_dump(mode="json"))
         return
-    from lab.audit.wording import EXPLAINED, worst
+    from lab.audit.report import EXPLAINED, worst
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
@@ -211,12 +211,13 @@ def _show_findings(report: AuditReport, at: str = "") -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
-    from lab.audit.wording import interval, shown
+    from lab.audit.report import interval, shown
 
-    table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     measured = any(figure.measured is not None for figure in figures)
-    for place, column in enumerate(("", "reports", "luck", "histogram", *(["attack"] if measured else []), "best")):
-        table.add_column(column, justify="right" if place else "left", no_wrap=0 < place < 4)
+    columns = "", "reports", "luck", "histogram", *(["attack"] if measured else []), "best"
+    table = console.table(*columns, title=heading, title_style="bold", **SPACED)
+    for column in table.columns[1:4]:
+        column.no_wrap = True
     for figure in figures:
         best = "" if figure.best is None else ("" if figure.exact else "~ ") + shown(figure, figure.best)
         cells = ["all" if figure.reports is None else str(figure.reports)]
@@ -230,9 +231,8 @@ def _table(heading: str, figures: list[Figure]) -> Table:
 
 def _verdicts(report: AuditReport) -> Table:
     """One row for each collected period: its verdict, its smallest p-value, and the forged share to be noticed."""
-    table = Table(title="Integrity", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for place, column in enumerate(("period", "verdict", "smallest p", "noticed from", "claimed", "reported")):
-        table.add_column(column, justify="left" if place < 2 else "right")
+    left, right = ("period", "verdict"), ("smallest p", "noticed from", "claimed", "reported")
+    table = console.table(*left, *right, left=left, title="Integrity", title_style="bold", **SPACED)
     for found in report.integrity:
         one = found.integrity
         checks = [check for attribute in one.attributes for check in attribute.checks.values()]
