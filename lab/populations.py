@@ -21,7 +21,7 @@ from protocols.arrays import Values
 from protocols.errors import ScenarioError
 from protocols.mechanisms import MAX_VALUES
 from protocols.respondent import UNKNOWN
-from protocols.survey import TIMES, Attribute, Survey
+from protocols.survey import TIMES, Survey
 
 MOST_VALUES = 10_000  # a column with more different values is an identifier or a number, not an answer
 MOST_LABELS = 100
@@ -40,7 +40,8 @@ def of_scenario(
         step(period, scenario.periods, f"simulating {named}")
         moments.append(scenario.presences(period))
     sizes = {name: len(scenario.attributes[name]) for name in chosen}
-    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=by_name(places))
+    asked = {} if places is None else {attribute.name: attribute for attribute in places.attributes}
+    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=asked)
 
 
 def of_table(
@@ -53,7 +54,8 @@ def of_table(
     """One period from a table with one row per person: of these columns, or of the places of a survey."""
     if places is not None:
         found = survey_values(source, places, positions, metres)
-        return replace(one_period({a.name: a.k for a in places.attributes}, found), places=by_name(places))
+        asked = {attribute.name: attribute for attribute in places.attributes}
+        return replace(one_period({name: place.k for name, place in asked.items()}, found), places=asked)
     table, path = read_table(source), table_name(source)
     sizes, values = {}, {}
     for name in chosen_columns(columns, table.column_names, path):
@@ -61,11 +63,6 @@ def of_table(
         sizes[name] = len(named)
         _check(path, f"column {name!r}", sizes[name], MOST_VALUES)
     return one_period(sizes, values)
-
-
-def by_name(survey: Survey | None) -> dict[str, Attribute]:
-    """The attributes of a survey of places alone, by whose grids errors are measured in metres."""
-    return {} if survey is None else {attribute.name: attribute for attribute in survey.attributes}
 
 
 def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:

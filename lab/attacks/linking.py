@@ -79,7 +79,9 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
         return partial(_of_cells, scores.reshape(2 * plane.rows - 1, 2 * plane.columns - 1))
     memos = memos_of(question, memoised)
     if not memos.bits:
-        return partial(_of_symbols, _table(memos.shares, memos.matrix), encoding.lifelong)
+        both, alone = memos.matrix.T @ (memos.shares[:, None] * memos.matrix), memos.shares @ memos.matrix
+        table = np.log(np.maximum(both, NEVER)) - np.log(np.outer(alone, alone))
+        return partial(_of_symbols, np.asarray(table), encoding.lifelong)
     assert isinstance(memos.noise, Flip) and isinstance(encoding.answer, PackedBits)
     ones = memos.shares
     if encoding.lifelong:  # an answer shows a bit where it is held and set
@@ -122,11 +124,6 @@ def _of_fresh_hashes(question: Question, later: Column, earlier: Column) -> Floa
     one, other = (np.exp(linked(question, [column], None, memoised=False).values) for column in (later, earlier))
     marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
     return np.asarray(np.log(one @ other.T / question.k) - np.log(marginal))
-
-
-def _table(memos: Floats, noise: Floats) -> Floats:
-    both, marginal = noise.T @ (memos[:, None] * noise), memos @ noise
-    return np.asarray(np.log(np.maximum(both, NEVER)) - np.log(np.outer(marginal, marginal)))
 
 
 def _cells(ones: Floats, noise: Flip) -> tuple[Floats, Floats, Floats]:

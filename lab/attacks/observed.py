@@ -15,7 +15,7 @@ from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import with_paddings
-from protocols.wire import FRAME, Frame, Reject, decode_frame
+from protocols.wire import Frame, Reject, decode_frame
 
 
 class Observed:
@@ -114,8 +114,6 @@ class Witness:
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """A record, from the wire."""
-        if content_type != FRAME:
-            return
         scheme = self.observed.scheme
         frame = decode_frame(value, {scheme.survey.id: scheme}.get)
         if isinstance(frame, Reject):

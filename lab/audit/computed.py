@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.audit.closed.forging import MOST_CELLS, Forgery, forgery_gain, middle, moved, moved_places
+from lab.audit.closed.forging import MOST_CELLS, Forgery, forgery_gain, moved, moved_places
 from lab.audit.closed.guessing import best_guess, guess, tuple_guess
 from lab.audit.closed.places import averaged, blind
 from lab.audit.closed.which import attribute_inference
@@ -258,6 +258,8 @@ def forgeable(scheme: Scheme) -> list[Question]:
 
 def cheapest(question: Question) -> int:
     """The value that one forged report adds most people to; of places, the cell in the middle."""
-    if question.attribute.placed:
-        return middle(question)
+    if question.attribute.placed:  # there a report is moved nowhere else
+        assert question.attribute.grid is not None
+        positions = question.attribute.grid.area.positions
+        return int(np.square(positions - positions.mean(axis=0)).sum(axis=1).argmin())
     return max(range(question.k), key=lambda value: forgery_gain(question, np.array([value]), "best"))

@@ -14,12 +14,12 @@ from importlib import resources
 from math import inf
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from analytics.integrity import Integrity
 from protocols.errors import SettingsError, counted
 from protocols.scheme import Scheme
-from protocols.survey import html_table
+from protocols.survey import Strict, html_table
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge")
@@ -30,11 +30,7 @@ EXPLAINED: dict[Attack, dict[str, str]] = json.loads((resources.files(__package_
 """Of each attack: a heading, a paragraph for readers, and the sentence about its worst figure."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Figure(_Model):
+class Figure(Strict):
     """One attack on one target, with everything that it must be compared with."""
 
     attack: Attack
@@ -84,7 +80,7 @@ def plain(attack: Attack, target: str, knows: str, reports: float, best: float |
     return Figure(attack=attack, target=target, knows=knows, reports=seen, best=best, **(usual | more))
 
 
-class Finding(_Model):
+class Finding(Strict):
     """Something that the figures show and that somebody must know. `defect`: our own code is wrong."""
 
     code: str
@@ -92,14 +88,14 @@ class Finding(_Model):
     defect: bool = False
 
 
-class PeriodIntegrity(_Model):
+class PeriodIntegrity(Strict):
     """The verdict on a period that was collected."""
 
     period: int
     integrity: Integrity
 
 
-class AuditReport(_Model):
+class AuditReport(Strict):
     """One audit of one survey, or of what was collected with it."""
 
     schema_version: int = 1

@@ -71,6 +71,7 @@ def audit(
         from lab.audit.report import ATTACKS
         from lab.auditing.auditing import Auditing, budgets
         from lab.auditing.collected import audit_collected
+        from lab.documents import audit_event, show
 
     reports: dict[str, AuditReport] = {}  # by budget
     if eps and (html or data or survey is None or not Path(survey).exists()):
@@ -111,22 +112,13 @@ def audit(
             auditing, doing = Auditing(one, *terms), f" at eps {budget}" if budget else ""
             with console.progress(f"{'measuring' if measures else 'computing'}{doing}") as step:
                 reports[budget] = auditing.run(csv, scenario, devices, periods, background, step, kafka, device)
-    if eps and as_json:
-        console.print_json({budget: report.model_dump(mode="json") for budget, report in reports.items()})
-    elif eps:
-        _compare(reports)
+    figures = {budget: report.model_dump(mode="json") for budget, report in reports.items()}
+    if eps:
+        show(figures, lambda: _compare(reports), as_json)
     else:
         (report,) = reports.values()
-        _show(report, as_json, fail_above)
-    if html is not None:  # last: the figures are shown even if the file cannot be written
-        from lab.documents import audit_event
-        from pages.static import static_page
-
-        html.write_text(
-            static_page(f"Audit of {report.survey}", [audit_event(report, bool(fail_above))]), encoding="utf-8"
-        )
-        if not as_json:
-            console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
+        page = f"Audit of {report.survey}", audit_event(report, bool(fail_above)), "\nThe same as a page"
+        show(figures[""], lambda: _show(report, fail_above), as_json, html, *page)
     _leave(reports)
 
 
@@ -181,10 +173,7 @@ def _compare(reports: dict[str, AuditReport]) -> None:
         _show_findings(report, f"eps {budget}: ")
 
 
-def _show(report: AuditReport, as_json: bool, limits: str) -> None:
-    if as_json:
-        console.print_json(report.model_dump(mode="json"))
-        return
+def _show(report: AuditReport, limits: str) -> None:
     from lab.audit.report import EXPLAINED, worst
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from math import inf, log
 from pathlib import Path
@@ -16,7 +16,6 @@ from hearsay.terminal import console
 
 if TYPE_CHECKING:
     from lab.evaluation.measuring import Outcome, Score
-    from pages.events import Event
 
 
 def _budgets(text: str) -> list[float]:
@@ -73,12 +72,11 @@ def evaluate(
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.running.simulating import populate
         from hearsay.survey_files import read_survey
-        from lab.documents import evaluation_event, learning_event
-        from lab.evaluation.measuring import CORRECTIONS
+        from lab.documents import evaluation_event, learning_event, show
+        from lab.evaluation.measuring import CORRECTIONS, compare_sets
         from lab.evaluation.measuring import evaluate as evaluate_methods
         from lab.evaluation.methods import choose
         from lab.evaluation.places import radius
-        from lab.evaluation.sets import compare_sets
         from lab.learning.comparing import compare
         from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
         from producers.scenarios import scenario
@@ -104,7 +102,7 @@ def evaluate(
             values = populate(survey, people_of, devices, 1, seed).presences(0).values[survey.attributes[0].name]
             scores = compare_sets(survey, values, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts = {"survey": survey.id, "people": len(values), "alpha": rounds, "runs": runs, "seed": seed}
-        _show({**facts, "scores": scores}, lambda: print_sets(scores, len(values)), as_json)
+        show({**facts, "scores": scores}, lambda: print_sets(scores, len(values)), as_json)
         return
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
@@ -119,7 +117,7 @@ def evaluate(
             learnt = compare(people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts |= {"alpha": rounds, "runs": runs, "seed": seed}
         shown, page = {**facts, "learnt": learnt}, learning_event(facts, learnt)
-        _show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
+        show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
         return
     for word in words:
         if word not in CORRECTIONS:
@@ -143,28 +141,7 @@ def evaluate(
     facts = {"source": source, "once": once, **settings, "attributes": dict(truth.sizes)}
     facts |= {"people": truth.people.tolist(), "within": {name: radius(place) for name, place in truth.places.items()}}
     shown, page = {**facts, "outcomes": [one.record() for one in outcomes]}, evaluation_event(facts, outcomes)
-    _show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
-
-
-def _show(
-    figures: dict[str, Any],
-    tables: Callable[[], None],
-    as_json: bool,
-    html: Path | None = None,
-    title: str = "",
-    *events: Event,
-) -> None:
-    """Print figures. A page is written last: they are shown even if the file cannot be written."""
-    if as_json:
-        console.print_json(figures)
-    else:
-        tables()
-    if html is not None:
-        from pages.static import static_page
-
-        html.write_text(static_page(title, list(events)), encoding="utf-8")
-        if not as_json:
-            console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
+    show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
 
 
 def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:

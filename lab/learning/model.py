@@ -148,7 +148,10 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far records are from the measured table of a pair, as total variation."""
+    """How far records are from the measured table of a pair, as total variation.
+
+    That is half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1.
+    """
 
     records: float
     independent: float  # that of independent records with the same tables of single attributes
@@ -162,15 +165,10 @@ def distances(records: Records, measured: Measured, ones: Mapping[str, Floats]) 
         if a in records and b in records:
             drawn = pair_counts(records[a], records[b], (measured.sizes[a], measured.sizes[b])) / len(records[a])
             table = nearest(shares.value)
-            even = np.outer(ones[a], ones[b])
+            own, even = (float(np.abs(one - table).sum() / 2) for one in (drawn, np.outer(ones[a], ones[b])))
             noise = min(1.0, float(np.sqrt(2 / pi * np.nan_to_num(shares.variance)).sum() / 2))
-            found[a, b] = Distance(total_variation(drawn, table), total_variation(even, table), noise)
+            found[a, b] = Distance(own, even, noise)
     return found
-
-
-def total_variation(one: Floats, other: Floats) -> float:
-    """Half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1."""
-    return float(np.abs(one - other).sum() / 2)
 
 
 def _choose(chances: Floats, given: Values, random: np.random.Generator) -> Values:
