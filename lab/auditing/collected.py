@@ -7,7 +7,7 @@ hash.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -70,13 +70,15 @@ def audit_collected(
             f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
         )
     judged = [(histogram.period, histogram.integrity) for histogram in periods if histogram.integrity is not None]
+    alarms = {period: {check for _, check in one.alarms} for period, one in judged if one.verdict == "contradicted"}
+    checks = {period: ", ".join(sorted(found - {"jump"})) for period, found in alarms.items()}
     before = followed(scheme, periods)
     return AuditReport.of(
         scheme,
         collected_figures(scheme, before, judged[-1][1] if judged else None),
         collected_findings(scheme, before, periods),
         fail_above,
-        contradictions(judged),
+        tuple(f"period {period} does not fit honest devices: {names}" for period, names in checks.items()),
         crowd=max(1, *(reports_in(scheme, histogram) for histogram in periods)),
         attacker="best",
         alpha=ALPHA,
@@ -138,13 +140,6 @@ def counted(histogram: Histogram) -> dict[str, tuple[Whole, Whole]]:
     known = {attribute.name: attribute.statistics for attribute in histogram.attributes}
     known[PRESENCE_ONLY] = histogram.presence_only
     return {name: (counts.gaps, counts.n.clip(0)) for name, counts in known.items() if counts is not None}
-
-
-def contradictions(judged: Iterable[tuple[int, Integrity]]) -> tuple[str, ...]:
-    """A sentence for each period that honest devices cannot have made."""
-    found = [(period, one) for period, one in judged if one.verdict == "contradicted"]
-    checks = {period: sorted({check for _, check in one.alarms} - {"jump"}) for period, one in found}
-    return tuple(f"period {period} does not fit honest devices: {', '.join(names)}" for period, names in checks.items())
 
 
 def _crowd(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:

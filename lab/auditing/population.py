@@ -9,10 +9,9 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated, forged_figures
-from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, which_trials
+from lab.attacks.guessing import KINDS, guess_trials, place_figures, same_knowledge_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
-from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import best_guess, number_guess, tuple_guess
 from lab.audit.closed.which import attribute_inference

@@ -6,7 +6,6 @@ the truth. Here people move in steps to the eight neighbouring cells, which is a
 lines, and the least distance is found by linear programming.
 """
 
-from functools import lru_cache
 from math import sqrt
 from typing import Any
 
@@ -60,7 +59,6 @@ def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
     return grid.cell * block * float(found.fun)
 
 
-@lru_cache(maxsize=4)
 def _network(rows: int, columns: int) -> tuple[Any, Floats]:
     """What each step between neighbours takes from one cell and brings to the other, and the lengths of the steps."""
     from scipy.sparse import coo_array
