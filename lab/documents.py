@@ -1,13 +1,35 @@
-"""Documents that are pages of their own, as events: an audit, and evaluations."""
+"""Documents that are pages of their own, as events: an audit, and evaluations; and how commands show them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from lab.audit.report import ATTACKS, AuditReport
-from lab.audit.wording import EXPLAINED, worst
+from hearsay.terminal import console
+from lab.audit.report import ATTACKS, EXPLAINED, AuditReport, worst
 from lab.evaluation.measuring import Outcome, Score
 from pages.events import Event, Record, event
+from pages.static import static_page
 from protocols.errors import counted
+
+
+def show(
+    figures: Any,
+    tables: Callable[[], None],
+    as_json: bool,
+    html: Path | None = None,
+    title: str = "",
+    document: Event | None = None,
+    said: str = "Charts",
+) -> None:
+    """Print figures. A page is written last: they are shown even if the file cannot be written."""
+    if as_json:
+        console.print_json(figures)
+    else:
+        tables()
+    if html is not None and document is not None:
+        html.write_text(static_page(title, [document]), encoding="utf-8")
+        if not as_json:
+            console.out.print(f"{said}: {html}", soft_wrap=True, markup=False)
 
 
 def audit_event(report: AuditReport, limited: bool = False) -> Event:

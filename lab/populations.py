@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
-from lab.evaluation.places import Place
 from lab.evaluation.truth import Truth, crossing, everybody_once, one_period
 from lab.learning.comparing import People
 from producers.files import TableSource, cells, places, read_table, table_name
@@ -41,7 +40,8 @@ def of_scenario(
         step(period, scenario.periods, f"simulating {named}")
         moments.append(scenario.presences(period))
     sizes = {name: len(scenario.attributes[name]) for name in chosen}
-    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=grids(places))
+    asked = {} if places is None else {attribute.name: attribute for attribute in places.attributes}
+    return Truth(sizes, [everybody_once(moments)] if as_one else moments, places=asked)
 
 
 def of_table(
@@ -54,7 +54,8 @@ def of_table(
     """One period from a table with one row per person: of these columns, or of the places of a survey."""
     if places is not None:
         found = survey_values(source, places, positions, metres)
-        return replace(one_period({a.name: a.k for a in places.attributes}, found), places=grids(places))
+        asked = {attribute.name: attribute for attribute in places.attributes}
+        return replace(one_period({name: place.k for name, place in asked.items()}, found), places=asked)
     table, path = read_table(source), table_name(source)
     sizes, values = {}, {}
     for name in chosen_columns(columns, table.column_names, path):
@@ -62,11 +63,6 @@ def of_table(
         sizes[name] = len(named)
         _check(path, f"column {name!r}", sizes[name], MOST_VALUES)
     return one_period(sizes, values)
-
-
-def grids(survey: Survey | None) -> dict[str, Place]:
-    """The grids of a survey's places, by which errors are measured in metres."""
-    return {} if survey is None else {attribute.name: Place.of(attribute) for attribute in survey.attributes}
 
 
 def only_places(survey: Survey, wanted: Sequence[str]) -> Survey:

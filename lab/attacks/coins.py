@@ -23,7 +23,7 @@ from lab.attacks.guessing import likelihood
 from lab.attacks.likelihoods import chunks
 from lab.attacks.observed import Observed
 from lab.audit.report import Figure, plain
-from protocols.arrays import Floats, Mask, Places, Whole
+from protocols.arrays import Floats, Mask, Places, Values, Whole
 from protocols.privacy import held
 from protocols.scheme import Scheme
 
@@ -66,24 +66,18 @@ def steady_coins(scheme: Scheme, periods: int, attribute: str | None = None) -> 
         if question.fake is not None:
             first, last = (int(place) for place in np.argsort(question.fake, kind="stable")[:2])
         ends[question.name] = first, last if attribute in (None, question.name) else first
-    return _coins(scheme, *({name: (pair[side],) * periods for name, pair in ends.items()} for side in (0, 1)))
+    return _coins(scheme, *({name: np.full(periods, pair[side]) for name, pair in ends.items()} for side in (0, 1)))
 
 
 def returning_coins(scheme: Scheme, periods: int) -> Coins:
     """A value that never changes, against two that alternate: an observer may learn that a value came back."""
-    names = [attribute.name for attribute in scheme.survey.attributes]
-    alternate = tuple(period % 2 for period in range(periods))
-    return _coins(scheme, dict.fromkeys(names, (0,) * periods), dict.fromkeys(names, alternate))
+    histories = np.zeros(periods, dtype=np.int64), np.arange(periods) % 2
+    return _coins(scheme, *({a.name: history for a in scheme.survey.attributes} for history in histories))
 
 
-def _coins(scheme: Scheme, heads: Mapping[str, History], tails: Mapping[str, History]) -> Coins:
+def _coins(scheme: Scheme, *sides: Mapping[str, Values]) -> Coins:
     """Histories of all questions, from those of the attributes."""
-
-    def of_questions(side: Mapping[str, History]) -> dict[str, History]:
-        values = {name: np.array(history) for name, history in side.items()}
-        return {question.name: question.places(values).tolist() for question in scheme.questions}
-
-    return Coins(of_questions(heads), of_questions(tails))
+    return Coins(*({q.name: q.places(side).tolist() for q in scheme.questions} for side in sides))
 
 
 def ratios(observed: Observed, coins: Coins, periods: range, shown: str | None = None) -> tuple[Places, Floats]:
@@ -125,11 +119,6 @@ class Look:
     exact: bool = True
     seen: list[tuple[Floats, Mask]] = field(default_factory=list)  # ratios, and what coins showed
 
-    def figure(self, knows: str, alpha: float) -> Figure:
-        """What the coins prove."""
-        scores, tossed = (np.concatenate(blocks) for blocks in zip(*self.seen, strict=True))
-        return loss_figure(self.target, knows, scores, tossed, self.promise, alpha, len(self.periods), exact=self.exact)
-
 
 @dataclass(frozen=True)
 class Experiment:
@@ -147,7 +136,12 @@ class Experiment:
 
     def figures(self, alpha: float) -> list[Figure]:
         """What the coins prove, each with the whole of `alpha`."""
-        return [look.figure(self.knows, alpha) for look in self.looks]
+        found = []
+        for look in self.looks:
+            scores, tossed = (np.concatenate(blocks) for blocks in zip(*look.seen, strict=True))
+            terms = look.promise, alpha, len(look.periods)
+            found.append(loss_figure(look.target, self.knows, scores, tossed, *terms, exact=look.exact))
+        return found
 
 
 def experiments(scheme: Scheme, periods: int) -> list[Experiment]:
@@ -184,7 +178,7 @@ def loss_figure(
     bound, guesses = coin_audit(ratios, coins, alpha, delta)
     detectable = None if promise is None or delta else smallest_violation(promise, guesses, alpha)
     facts = {"measured": bound, "low": bound, "trials": guesses, "detectable": detectable, **more}
-    return plain("epsilon", target, knows, reports, "nats", promise, **facts)
+    return plain("epsilon", target, knows, reports, promise, **facts)
 
 
 def coin_audit(ratios: Floats, coins: Mask, alpha: float, delta: float = 0.0) -> tuple[float, int]:

@@ -49,9 +49,9 @@ class Linked:
         return _log_mean(self.against_fake, shares)
 
 
-def chunks(rows: Places, width: int, cells: int = CELLS) -> Iterator[Places]:
-    """A few rows at a time, so that a table of this width for them has so many cells at most."""
-    size = max(1, cells // max(1, width))
+def chunks(rows: Places, width: int) -> Iterator[Places]:
+    """A few rows at a time, so that a table of this width for them has `CELLS` at most."""
+    size = max(1, CELLS // max(1, width))
     return (rows[first : first + size] for first in range(0, len(rows), size))
 
 

@@ -11,19 +11,18 @@ from math import prod
 
 import numpy as np
 
-from lab.attacks.likelihoods import NEVER, chunks
+from lab.attacks.likelihoods import NEVER, chunks, linked
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import SAME
 from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Flip, FreshHash, PlanarRound, bit_flip
+from protocols.mechanisms import Flip, FreshHash, PlanarRound
 from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
 from protocols.question import Question
 
 FEW_VALUES = 4096
 FEW_CELLS = 1024  # of a grid whose channel is gone through
-AT_ONCE = 1 << 22  # scores: bounds the memory
 TARGETS = 2000  # reports whose earlier one is looked for
 CANDIDATES = 20_000  # among at most so many devices
 
@@ -44,7 +43,7 @@ def link_figures(observed: Observed, alpha: float) -> Iterator[Figure]:
                 alpha, attack="link",
                 target=report.questions[0].name if len(report.questions) == 1 else "a whole report",
                 knows=f"answers and lifelong traits, among {candidates:,} devices", reports=2, luck=1 / among,
-                histogram=1 / among, best=first_guess(report.questions, among, memoised), exact=False,
+                best=first_guess(report.questions, among, memoised), exact=False,
             )  # fmt: skip
 
 
@@ -59,7 +58,7 @@ def link_trials(observed: Observed, questions: Sequence[Question]) -> tuple[Tria
     wanted = np.flatnonzero(observed.answered[later][candidates])[:TARGETS]
     scores = [pair_scores(question, observed.scheme.survey.longitudinal) for question in questions]
     total = Trials()
-    for own in chunks(wanted, len(candidates), AT_ONCE):
+    for own in chunks(wanted, len(candidates)):
         found = np.zeros((len(own), len(candidates)))
         for part, question in zip(scores, questions, strict=True):
             answers = observed.answers[question.name]
@@ -74,13 +73,15 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     """The scores of pairs of answers to a question, with values spread evenly or like the survey's prior."""
     encoding, plane = question.mechanism.encoding, question.mechanism.first
     if isinstance(encoding, FreshHash):
-        return partial(_of_fresh_hashes, encoding, bit_flip(plane))
+        return partial(_of_fresh_hashes, question)
     if isinstance(plane, PlanarRound) and question.k > FEW_CELLS:
         scores = np.maximum(pairs_of(question, memoised)[0].score, np.log(NEVER))
         return partial(_of_cells, scores.reshape(2 * plane.rows - 1, 2 * plane.columns - 1))
     memos = memos_of(question, memoised)
     if not memos.bits:
-        return partial(_of_symbols, _table(memos.shares, memos.matrix), encoding.lifelong)
+        both, alone = memos.matrix.T @ (memos.shares[:, None] * memos.matrix), memos.shares @ memos.matrix
+        table = np.log(np.maximum(both, NEVER)) - np.log(np.outer(alone, alone))
+        return partial(_of_symbols, np.asarray(table), encoding.lifelong)
     assert isinstance(memos.noise, Flip) and isinstance(encoding.answer, PackedBits)
     ones = memos.shares
     if encoding.lifelong:  # an answer shows a bit where it is held and set
@@ -116,23 +117,13 @@ def _of_cells(scores: Floats, later: Column, earlier: Column) -> Floats:
     return np.asarray(scores[apart])
 
 
-def _of_fresh_hashes(encoding: FreshHash, noise: Flip, later: Column, earlier: Column) -> Floats:
+def _of_fresh_hashes(question: Question, later: Column, earlier: Column) -> Floats:
     """Answers to few values are compared value by value; of many, two answers have too little in common."""
-    if encoding.k > FEW_VALUES:
+    if question.k > FEW_VALUES:
         return np.zeros((len(later), len(earlier)))
-    values, columns = np.arange(encoding.k)[None, :], []
-    for column in (later, earlier):
-        hashes, symbols = np.divmod(column.astype(np.int64), encoding.g)
-        supported = encoding.hashed(hashes[:, None], values) == symbols[:, None]
-        columns.append(np.where(supported, noise.p, noise.q))
-    one, other = columns
+    one, other = (np.exp(linked(question, [column], None, memoised=False).values) for column in (later, earlier))
     marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
-    return np.asarray(np.log(one @ other.T / encoding.k) - np.log(marginal))
-
-
-def _table(memos: Floats, noise: Floats) -> Floats:
-    both, marginal = noise.T @ (memos[:, None] * noise), memos @ noise
-    return np.asarray(np.log(np.maximum(both, NEVER)) - np.log(np.outer(marginal, marginal)))
+    return np.asarray(np.log(one @ other.T / question.k) - np.log(marginal))
 
 
 def _cells(ones: Floats, noise: Flip) -> tuple[Floats, Floats, Floats]:

@@ -15,7 +15,7 @@ from protocols.mechanisms import Hashed
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import with_paddings
-from protocols.wire import FRAME, Frame, Reject, decode_frame
+from protocols.wire import Frame, Reject, decode_frame
 
 
 class Observed:
@@ -42,11 +42,8 @@ class Observed:
         self.around = dict[str, NDArray[Any]]()
         """What else was seen of reports: numbers as [period, device], bytes as [period, device, byte]."""
         for question in scheme.questions:
-            name, layout, lifelong = (
-                question.name,
-                question.mechanism.encoding.answer,
-                question.mechanism.encoding.lifelong,
-            )
+            name, encoding = question.name, question.mechanism.encoding
+            layout, lifelong = encoding.answer, encoding.lifelong
             row = (layout.bytes,) if isinstance(layout, PackedBits) else ()
             elements = (question.several,) if question.sets else ()
             self.values[name] = np.zeros((*shape, *elements), dtype=smallest_unsigned(question.listed.k))
@@ -103,10 +100,6 @@ class Observed:
         values = self.values[name][periods.start : periods.stop]
         return np.asarray((values == values[0]).reshape(len(values), self.devices, -1).all(axis=(0, 2)))
 
-    def steady(self, name: str, periods: range) -> Places:
-        """The devices that answer this attribute in all these periods and have the same value throughout."""
-        return np.flatnonzero(self.there(periods) & self.kept(name, periods) & self.answering(name))
-
 
 class Witness:
     """A sink that sees the reports of devices 0 .. n-1, whose keyring the audit has."""
@@ -121,8 +114,6 @@ class Witness:
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         """A record, from the wire."""
-        if content_type != FRAME:
-            return
         scheme = self.observed.scheme
         frame = decode_frame(value, {scheme.survey.id: scheme}.get)
         if isinstance(frame, Reject):

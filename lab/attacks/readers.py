@@ -10,7 +10,7 @@ paths under the matching of both that suits the attacker best. Most people stay 
 table names most positions: the figure means nothing without that line of luck.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -119,10 +119,13 @@ def with_coins(crowds: Crowds, coins: Mask, place: int = 0) -> Whole:
     return values
 
 
-def right_guesses(scores: Floats, coins: Mask) -> Trials:
-    """How often the sign of a score tells a coin. Ties are shared."""
-    right = np.where(scores == 0, 0.5, (scores > 0) == coins)
-    return Trials(float(right.sum()), right.size)
+def right_guesses(scores: Floats, coins: Mask | bool) -> Trials:
+    """How often the sign of a score tells a coin; of several scores about a trial `[.., trial]` the mean.
+
+    Ties are shared.
+    """
+    right = np.atleast_2d(np.where(scores == 0, 0.5, (scores > 0) == coins)).mean(axis=0)
+    return Trials(float(right.sum()), len(right))
 
 
 def differencing(crowds: Crowds, coins: Mask, question: Question) -> Trials:
@@ -160,7 +163,8 @@ def membership(crowds: Crowds, values: Whole, periods: int) -> tuple[Trials, Tri
     """Which of two crowds a target is in, if a random device is in its place in the other one; and without noise.
 
     The attack of Pyrgelis, Troncoso and De Cristofaro (2018), of a reader who knows all others: it names the crowd in
-    which, in all periods, more answers support the target's value beyond what is expected of the others.
+    which, in all periods, more answers support the target's value beyond what is expected of the others. Targets of one
+    pair of crowds are one trial: their tables are the same.
     """
     sums = np.sum([crowds.tables(period, crowds.devices, values) for period in range(periods)], axis=0)
     noise, half = sums - periods * crowds.expected(crowds.devices, values), crowds.number // 2
@@ -170,13 +174,7 @@ def membership(crowds: Crowds, values: Whole, periods: int) -> tuple[Trials, Tri
         beyond, targets = noise + periods * crowds.expected(crowds.members(place), own), own[:half]
         ahead.append(beyond[pairs, targets] - beyond[pairs + half, targets])
         differ.append((targets != own[half : 2 * half]).astype(float))
-    return _shares(ahead), _shares(differ)
-
-
-def _shares(ahead: Sequence[Floats]) -> Trials:
-    """Targets of one pair of crowds are one trial: their tables are the same."""
-    right = np.where(np.array(ahead) == 0, 0.5, np.array(ahead) > 0).mean(axis=0)
-    return Trials(float(right.sum()), len(right))
+    return right_guesses(np.array(ahead), True), right_guesses(np.array(differ), True)
 
 
 def recovered(people: Whole) -> Whole:
@@ -216,13 +214,12 @@ def positions_right(paths: Whole, truth: Whole) -> float:
 
 @dataclass(frozen=True)
 class Reading:
-    """Tables of crowds with `size` answers each, of devices with the values of `people`."""
+    """Tables of crowds with `SIZE` answers each, of devices with the values of `people`."""
 
     survey: Survey
     people: Table
     alpha: float
     seed: int
-    size: int = SIZE
 
     def run(self, keyring: Keyring, alpha: float) -> Iterator[Figure]:
         """All attacks on the attribute about which tables tell most; `alpha` is for what coins prove."""
@@ -233,7 +230,7 @@ class Reading:
         question = max(asked, key=lambda question: self.promise(scheme, question))
         crowds = self.crowds(question, keyring)
         coins = self._random(0).random((PERIODS + 1, crowds.number)) < 0.5
-        knows = f"tables of {self.size} answers, everybody else's memos; but for a chance of {DELTA:g}"
+        knows = f"tables of {SIZE} answers, everybody else's memos; but for a chance of {DELTA:g}"
         told, promise = coin_scores(crowds, coins[1:]).ravel(), self.promise(scheme, question)
         target = f"{question.name} in tables"
         yield loss_figure(target, knows, told, coins[1:].ravel(), promise, alpha, delta=DELTA, exact=False)
@@ -251,13 +248,13 @@ class Reading:
 
     def promise(self, scheme: Scheme, question: Question) -> float:
         """The loss of one period's tables that coins can see: the central figure, or that of a report."""
-        found = central_loss(scheme, {question.name: [self.size]}, delta=DELTA)
+        found = central_loss(scheme, {question.name: [SIZE]}, delta=DELTA)
         return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
 
     def crowds(self, question: Question, keyring: Keyring) -> Crowds:
         respondent = own_respondent(self.survey, f"audit.readers.{question.name}", keyring)
         number = FEWER if question.record.fresh else CROWDS
-        return Crowds(respondent, question, self.size, number)
+        return Crowds(respondent, question, SIZE, number)
 
     def paths(self, crowds: Crowds) -> tuple[Trials, Trials, Trials]:
         """Positions that are right if no table is seen, from the published tables, and from exact ones."""
@@ -266,12 +263,12 @@ class Reading:
             goes = random.random(len(truth[0])) < MOVES
             truth.append(np.where(goes, random.permutation(truth[0]), truth[-1]))
         tables = [crowds.tables(period, crowds.devices, values) for period, values in enumerate(truth)]
-        shares, found = norm_sub(estimate(tables, self.size, crowds.question.channel).value), []
+        shares, found, size = norm_sub(estimate(tables, crowds.size, crowds.question.channel).value), [], crowds.size
         for place in range(AREAS):
-            own = np.array(truth)[:, place * self.size : (place + 1) * self.size]
+            own = np.array(truth)[:, place * size : (place + 1) * size]
             exact = np.array([np.bincount(row, minlength=crowds.question.k) for row in own])
-            stays = np.tile(whole_people(exact.mean(axis=0), self.size), (PERIODS, 1))
-            seen = np.array([whole_people(row, self.size) for row in shares[:, place]])
+            stays = np.tile(whole_people(exact.mean(axis=0), size), (PERIODS, 1))
+            seen = np.array([whole_people(row, size) for row in shares[:, place]])
             found.append([positions_right(recovered(people), own) for people in (stays, seen, exact)])
         luck, told, control = (Trials(float(right), AREAS) for right in np.sum(found, axis=0))
         return luck, told, control
@@ -286,7 +283,5 @@ class Reading:
     def _figure(
         self, question: Question, knows: str, periods: int, told: Trials, control: Trials, luck: float | None = 0.5
     ) -> Figure:
-        facts = {"attack": "read", "target": question.name, "knows": f"{knows}; tables of {self.size} answers"}
-        return told.figure(
-            self.alpha, reports=periods, luck=luck, histogram=luck, best=control.share, exact=False, **facts
-        )
+        facts = {"attack": "read", "target": question.name, "knows": f"{knows}; tables of {SIZE} answers"}
+        return told.figure(self.alpha, reports=periods, luck=luck, best=control.share, exact=False, **facts)

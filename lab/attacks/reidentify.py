@@ -76,7 +76,7 @@ class Search:
                     sum(each, Trials()).figure(
                         self.alpha, each, attack="reidentify", target=f"the first {top} of {records:,} records",
                         knows=f"{known} columns; {choice} choice; {scores[attacker]}", reports=self.surveys, luck=luck,
-                        histogram=luck, best=best, exact=False,
+                        best=best, exact=False,
                     )
                 )  # fmt: skip
             shares, crowd = [found["best"][1].share or 0.0 for found in hits], float(np.median(np.concatenate(crowds)))

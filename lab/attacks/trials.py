@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from statistics import variance
 from typing import Any
 
-from lab.audit.report import Figure, Finding
+from lab.audit.report import Figure, Finding, plain
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Trials:
     def figure(self, alpha: float, runs: "Sequence[Trials]" = (), /, **terms: Any) -> Figure:
         """The chance that was measured, beside what it must be compared with; if in several `runs`, these differ."""
         low, high = (effective(runs, alpha) if runs else self).interval(alpha)
-        return Figure(unit="chance", measured=self.share, low=low, high=high, trials=round(self.count), **terms)
+        return plain(measured=self.share, low=low, high=high, trials=round(self.count), **terms)
 
 
 def effective(runs: Sequence[Trials], alpha: float) -> Trials:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lab.audit.closed.forging import MOST_CELLS, Forgery, middle, moved, moved_places
+from lab.audit.closed.forging import MOST_CELLS, Forgery, forgery_gain, moved, moved_places
 from lab.audit.closed.guessing import best_guess, guess, tuple_guess
 from lab.audit.closed.places import averaged, blind
 from lab.audit.closed.which import attribute_inference
@@ -53,20 +53,13 @@ def computed(
     return [figure for attack, figures in parts.items() if attack in only for figure in figures]
 
 
-def linked(t: float) -> int | None:
-    """How a number of reports is shown: infinity is None."""
-    return None if t == inf else int(t)
-
-
 def _places(scheme: Scheme) -> Iterator[Figure]:
     """The averaging attack: the smaller the distance, the better for the attacker."""
     for question in (question for question in scheme.questions if question.attribute.placed):
         for t in (1, 30, 365, inf):
-            best, facts = averaged(question, t, scheme.survey.longitudinal), {"exact": False, "limited": False}
-            knows = "averages linked reports of one place"
-            yield plain(
-                "place", question.name, knows, linked(t), "metres", best, luck=blind(question), histogram=None, **facts
-            )
+            best, luck = averaged(question, t, scheme.survey.longitudinal), blind(question)
+            knows, facts = "averages linked reports of one place", {"exact": False, "limited": False}
+            yield plain("place", question.name, knows, t, best, luck=luck, histogram=None, **facts)
 
 
 def asked(scheme: Scheme) -> list[Question]:
@@ -92,7 +85,7 @@ def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[s
         "target": WHOLE if len(targets) > 1 else targets[0].name,
         "knows": ("the shares of all values" if any(q.name in priors for q in targets) else "even shares")
         + ("; the number" if targets[0].numeric else "; a value of the set" if targets[0].sets else ""),
-        "reports": linked(t),
+        "reports": t,
         "luck": float(np.prod([blind_guess(question) for question in targets])),
     }
 
@@ -109,8 +102,8 @@ def _guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
             else:
                 best, exact = best_guess(scheme, targets[0], t, known[0])
             if best is not None:
-                facts = {"histogram": float(np.prod(commonest)), "best": best, "exact": exact}
-                yield Figure(unit="chance", **guess_terms(targets, priors, t), **facts)
+                terms = guess_terms(targets, priors, t)
+                yield plain(**terms, histogram=float(np.prod(commonest)), best=best, exact=exact)
 
 
 def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
@@ -121,8 +114,7 @@ def _which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
     def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
         if scheme.takes_turns:
             knows = f"{knows}; a report that answers"
-        luck = 1 / len(questions)
-        return plain("which", "the true attribute", knows, linked(t), "chance", best, luck=luck, exact=exact)
+        return plain("which", "the true attribute", knows, t, best, luck=1 / len(questions), exact=exact)
 
     if all(question.name in priors for question in questions):
         for t in (1, inf) if scheme.survey.longitudinal else (1,):
@@ -137,9 +129,10 @@ def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
     for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
-        knows, terms = "answers and lifelong traits; values stay", {"luck": 1 / report.alike(devices), "exact": False}
-        yield plain("link", target, knows, 2, "chance", report.first_guess(devices), **terms)
-        yield plain("link", target, "what two reports of a device have in common", 2, "bits", report.bits, exact=False)
+        knows, luck = "answers and lifelong traits; values stay", 1 / report.alike(devices)
+        yield plain("link", target, knows, 2, report.first_guess(devices), luck=luck, exact=False)
+        knows = "what two reports of a device have in common"
+        yield plain("link", target, knows, 2, report.bits, unit="bits", exact=False)
     if scheme.survey.longitudinal:
         yield from _memos(scheme)
 
@@ -147,12 +140,12 @@ def _links(scheme: Scheme, devices: int) -> Iterator[Figure]:
 def _memos(scheme: Scheme) -> Iterator[Figure]:
     for question in asked(scheme):
         name, tracked, shows = question.name, memo_trackability(question.mechanism, 10), change_shows(question)
-        yield plain("link", name, "all reports: what the memo adds to the value", None, "bits", memo_bits(question))
+        yield plain("link", name, "all reports: what the memo adds to the value", inf, memo_bits(question), unit="bits")
         if tracked is not None:
             knows = "one device or two with the same value, ten reports each"
-            yield plain("link", name, knows, 20, "bits", tracked / log(2))
+            yield plain("link", name, knows, 20, tracked / log(2), unit="bits")
         if shows is not None:
-            yield plain("link", name, "a change of value changes the memo", None, "chance", shows, limited=False)
+            yield plain("link", name, "a change of value changes the memo", inf, shows, limited=False)
 
 
 def memo_bits(question: Question) -> float:
@@ -197,9 +190,9 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
     promise = scheme.guarantees
 
     def both(knows: str, t: float, loss: Loss) -> Iterator[Figure]:
-        yield plain("epsilon", "whole tuples", knows, linked(t), "nats", loss.whole, exact=loss.exact)
+        yield plain("epsilon", "whole tuples", knows, t, loss.whole, exact=loss.exact)
         if len(scheme.questions) > 1:
-            yield plain("epsilon", "one attribute", knows, linked(t), "nats", loss.attribute, exact=loss.exact)
+            yield plain("epsilon", "one attribute", knows, t, loss.attribute, exact=loss.exact)
 
     for t in SEEN:
         yield from both("values never change", t, promise.constant(t))
@@ -211,7 +204,7 @@ def _losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
                 reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0
                 loss = promise.per_attribute(1)[scheme.survey.index(question.name)]
                 knows = "guesses of the value (published attacker)"
-                yield plain("epsilon", question.name, knows, 1, "nats", loss, measured=max(0.0, reached))
+                yield plain("epsilon", question.name, knows, 1, loss, measured=max(0.0, reached))
 
 
 def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
@@ -226,9 +219,7 @@ def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
             found = central_loss(scheme, {question.name: [answers]}, delta=delta)
             loss, knows = found.by_attribute.get(question.name, local), f"tables of {answers:,} answers"
         chance = 1 / (1 + exp(-loss)) + delta
-        yield plain(
-            "read", question.name, f"everybody else's memos; {knows}", 1, "chance", chance, luck=0.5, exact=False
-        )
+        yield plain("read", question.name, f"everybody else's memos; {knows}", 1, chance, luck=0.5, exact=False)
 
 
 def answering(scheme: Scheme, question: Question, devices: int) -> int:
@@ -243,7 +234,7 @@ def _forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]
         yield from (forgery_figure(question, target, forgery, FORGED, shares, reports) for forgery in FORGERS)
     if scheme.survey.horizon > 1 or scheme.survey.units:
         knows = f"{FORGED:.0%} of the reports: claim to be new"
-        yield plain("forge", "visitors of a window", knows, 1, "share", FORGED)
+        yield plain("forge", "visitors of a window", knows, 1, FORGED)
 
 
 def forgery_figure(
@@ -257,7 +248,7 @@ def forgery_figure(
         else moved(question, np.array([target]), forgery, beta, shares)
     )
     knows = f"{FORGED:.0%} of the reports: {FORGERS[forgery]}"
-    return plain("forge", question.name, knows, 1, "share", best, exact=not placed, **measured)
+    return plain("forge", question.name, knows, 1, best, exact=not placed, **measured)
 
 
 def forgeable(scheme: Scheme) -> list[Question]:
@@ -267,7 +258,8 @@ def forgeable(scheme: Scheme) -> list[Question]:
 
 def cheapest(question: Question) -> int:
     """The value that one forged report adds most people to; of places, the cell in the middle."""
-    if question.attribute.placed:
-        return middle(question)
-    nobody = np.zeros(question.k)
-    return max(range(question.k), key=lambda value: moved(question, np.array([value]), "best", 1.0, nobody))
+    if question.attribute.placed:  # there a report is moved nowhere else
+        assert question.attribute.grid is not None
+        positions = question.attribute.grid.area.positions
+        return int(np.square(positions - positions.mean(axis=0)).sum(axis=1).argmin())
+    return max(range(question.k), key=lambda value: forgery_gain(question, np.array([value]), "best"))

@@ -1,5 +1,7 @@
 """What an audit says: figures with what to compare them with, findings, and breaches of limits.
 
+What the figures mean (wording.json), and how they are written: for the terminal and for the page.
+
 Limits are given as `--fail-above guess=0.5,link=+0.01,epsilon=+0`.
 
 `python -m lab.audit.report` prints the JSON Schema that is in docs/schemas/audit.json.
@@ -8,27 +10,27 @@ Limits are given as `--fail-above guess=0.5,link=+0.01,epsilon=+0`.
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from math import inf
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from analytics.integrity import Integrity
-from protocols.errors import SettingsError
+from protocols.errors import SettingsError, counted
 from protocols.scheme import Scheme
-from protocols.survey import html_table
+from protocols.survey import Strict, html_table
 
 Attack = Literal["guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge"]
 ATTACKS: tuple[Attack, ...] = ("guess", "place", "which", "link", "reidentify", "epsilon", "read", "forge")
 Attacker = Literal["best", "published"]
 Unit = Literal["chance", "nats", "bits", "share", "metres"]
+UNITS: dict[Attack, Unit] = {"epsilon": "nats", "forge": "share", "place": "metres"}  # of the others: chances
+EXPLAINED: dict[Attack, dict[str, str]] = json.loads((resources.files(__package__) / "wording.json").read_text("utf-8"))
+"""Of each attack: a heading, a paragraph for readers, and the sentence about its worst figure."""
 
 
-class _Model(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-
-class Figure(_Model):
+class Figure(Strict):
     """One attack on one target, with everything that it must be compared with."""
 
     attack: Attack
@@ -68,15 +70,17 @@ class Figure(_Model):
         return f"{self.attack} of {self.target} ({self.knows}; {seen})"
 
 
-def plain(
-    attack: Attack, target: str, knows: str, reports: int | None, unit: Unit, best: float | None, **more: Any
-) -> Figure:
-    """A figure for which the published histogram alone tells no more than luck, which is 0 unless it is given."""
-    named = {"attack": attack, "target": target, "knows": knows, "reports": reports, "unit": unit, "best": best}
-    return Figure(**{"luck": 0.0, "histogram": more.get("luck", 0.0), **named, **more})
+def plain(attack: Attack, target: str, knows: str, reports: float, best: float | None, **more: Any) -> Figure:
+    """A figure, in the unit of its attack, for which the published histogram alone tells no more than luck, which is 0.
+
+    `more` has what is otherwise. Infinitely many reports are all there will ever be.
+    """
+    seen, luck = None if reports == inf else int(reports), more.get("luck", 0.0)
+    usual: dict[str, Any] = {"unit": UNITS.get(attack, "chance"), "luck": luck, "histogram": luck}
+    return Figure(attack=attack, target=target, knows=knows, reports=seen, best=best, **(usual | more))
 
 
-class Finding(_Model):
+class Finding(Strict):
     """Something that the figures show and that somebody must know. `defect`: our own code is wrong."""
 
     code: str
@@ -84,14 +88,14 @@ class Finding(_Model):
     defect: bool = False
 
 
-class PeriodIntegrity(_Model):
+class PeriodIntegrity(Strict):
     """The verdict on a period that was collected."""
 
     period: int
     integrity: Integrity
 
 
-class AuditReport(_Model):
+class AuditReport(Strict):
     """One audit of one survey, or of what was collected with it."""
 
     schema_version: int = 1
@@ -188,6 +192,58 @@ def breaches(figures: Iterable[Figure], limits: Mapping[Attack, Limit]) -> tuple
             stated = f"{limit:g}" + (f" above {above} {base:.4g}" if relative else "")
             found.append(f"{figure.name} reaches {value:.4g}, and the limit is {stated}")
     return tuple(found)
+
+
+def worst(attack: Attack, figures: Iterable[Figure]) -> str:
+    """The worst figure of an attack in words, beside luck; of losses, what comes nearest to its promise."""
+
+    def badness(figure: Figure) -> float:
+        if attack == "epsilon":
+            best = figure.best or 1e-9
+            return -1 / best if figure.measured is None else figure.measured / best
+        above = (figure.value or 0.0) - (figure.luck or 0.0)
+        return -above if attack == "place" else above
+
+    unit = UNITS.get(attack, "chance")
+    known = [f for f in figures if f.attack == attack and f.unit == unit and f.value is not None]
+    known = [f for f in known if (f.limited or attack == "place") and (f.exact or attack != "epsilon")]
+    if not known:
+        return ""
+    figure = max(known, key=badness)
+    proven = f"measured, it is at least {shown(figure, figure.measured)}"
+    said = EXPLAINED[attack]["worst"].format(
+        target=figure.target.replace("_", " ").replace("*", " by "),
+        value=shown(figure, figure.value),
+        best=shown(figure, figure.best),
+        luck=shown(figure, figure.luck),
+        knows=figure.knows,
+        known="measured" if figure.value == figure.measured else "computed",
+        proven="computed; not measured" if figure.measured is None else proven,
+        seen="all reports" if figure.reports is None else counted(figure.reports, "report"),
+    )
+    return said[:1].upper() + said[1:]
+
+
+def shown(figure: Figure, value: float | None) -> str:
+    """A figure in its unit."""
+    if value is None:
+        return ""
+    if figure.unit == "chance":
+        return f"{100 * value:.2f} %" if value >= 1e-3 or value == 0 else f"{100 * value:.1e} %"
+    if figure.unit == "share":
+        return f"{100 * value:+.2f} points"
+    if figure.unit == "metres":
+        return f"{value:,.0f} m"
+    return f"{value:.3f}" + (" bits" if figure.unit == "bits" else "")
+
+
+def interval(figure: Figure) -> str:
+    """The interval of a measured figure."""
+    if figure.low is None:
+        return ""
+    if figure.high is None:
+        return f"at least {shown(figure, figure.low)}"
+    return f"{shown(figure, figure.low)} to {shown(figure, figure.high)}"
 
 
 def schema() -> str:

@@ -7,15 +7,15 @@ hash.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from analytics.integrity import ALPHA, MEANINGS, AttributeIntegrity, Integrity
+from analytics.integrity import ALPHA, MEANINGS, Integrity
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
-from lab.audit.closed.forging import moved
+from lab.audit.closed.forging import forgery_gain
 from lab.audit.computed import cheapest
 from lab.audit.report import AuditReport, Figure, Finding, PeriodIntegrity, plain
 from protocols.arrays import Whole
@@ -57,28 +57,6 @@ def followed(scheme: Scheme, periods: Sequence[Histogram]) -> Candidates:
     return found
 
 
-def gap_figures(scheme: Scheme, found: Candidates) -> Iterator[Figure]:
-    """The chance to name the report before, of the reports that are worst off."""
-    for name, pairs in found.items():
-        reached = np.cumsum([count for _, count in pairs])
-        among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
-        target, says = name if divided(scheme) else "a whole report", scheme.survey.visits.column
-        knows = f"the {says}, and how many reported before (worst {WORST:.0%} of the reports)"
-        yield plain("link", target, knows, 2, "chance", 1 / among, luck=1 / among)
-
-
-def gap_findings(found: Candidates) -> Iterator[Finding]:
-    """Periods in which too few reported."""
-    for name, pairs in found.items():
-        if pairs[0][0] < FEW:
-            few = sum(count for among, count in pairs if among < FEW)
-            text = (
-                f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports that have one before "
-                f"them follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
-            )
-            yield Finding(code="small-crowd", text=text)
-
-
 def audit_collected(
     data: Path | None, kafka: str | None, survey: str | None, fail_above: str, step: Step
 ) -> AuditReport:
@@ -92,12 +70,15 @@ def audit_collected(
             f"no final result of survey {scheme.survey.id!r} is published", "a period becomes final when it is closed"
         )
     judged = [(histogram.period, histogram.integrity) for histogram in periods if histogram.integrity is not None]
+    alarms = {period: {check for _, check in one.alarms} for period, one in judged if one.verdict == "contradicted"}
+    checks = {period: ", ".join(sorted(found - {"jump"})) for period, found in alarms.items()}
+    before = followed(scheme, periods)
     return AuditReport.of(
         scheme,
-        collected_figures(scheme, periods),
-        collected_findings(scheme, periods),
+        collected_figures(scheme, before, judged[-1][1] if judged else None),
+        collected_findings(scheme, before, periods),
         fail_above,
-        contradictions(judged),
+        tuple(f"period {period} does not fit honest devices: {names}" for period, names in checks.items()),
         crowd=max(1, *(reports_in(scheme, histogram) for histogram in periods)),
         attacker="best",
         alpha=ALPHA,
@@ -108,27 +89,27 @@ def audit_collected(
     )
 
 
-def collected_figures(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Figure]:
-    """How few reports one may be among; and how far forged reports could have moved a share without being noticed."""
-    yield from gap_figures(scheme, followed(scheme, periods))
-    judged = [histogram.integrity for histogram in periods if histogram.integrity is not None]
+def collected_figures(scheme: Scheme, before: Candidates, last: Integrity | None) -> Iterator[Figure]:
+    """The chance to name the report before, of the reports that are worst off; and the gain of unnoticed forgers.
+
+    These stay below the share that would be noticed, and take care of widths, if any.
+    """
+    for name, pairs in before.items():
+        reached = np.cumsum([count for _, count in pairs])
+        among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
+        target, says = name if divided(scheme) else "a whole report", scheme.survey.visits.column
+        knows = f"the {says}, and how many reported before (worst {WORST:.0%} of the reports)"
+        yield plain("link", target, knows, 2, 1 / among, luck=1 / among)
     for question in scheme.questions:
-        found = judged[-1].attribute(question.name) if judged else None
-        share = None if found is None else unnoticed(found)
+        found = None if last is None else last.attribute(question.name)
+        share = None if found is None else (found.widths or found.negativity).smallest
         if share is not None:
-            target, nobody = np.array([cheapest(question)]), np.zeros(question.k)
-            gain = moved(question, target, "best", share, nobody)
+            gain = share * forgery_gain(question, np.array([cheapest(question)]), "best")
             knows = f"just under {share:.1%} of the last period's reports: may stay unnoticed"
-            yield plain("forge", question.name, knows, 1, "share", gain, exact=False)
+            yield plain("forge", question.name, knows, 1, gain, exact=False)
 
 
-def unnoticed(found: AttributeIntegrity) -> float | None:
-    """The share of forged reports that forgers would have stayed below: those who take care of widths, if any."""
-    check = found.negativity if found.widths is None else found.widths
-    return check.smallest
-
-
-def collected_findings(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:
+def collected_findings(scheme: Scheme, before: Candidates, periods: Sequence[Histogram]) -> Iterator[Finding]:
     """Claims that the data contradict, and crowds that are small."""
     if (noise := scheme.presence) is not None:
         text = (
@@ -142,7 +123,14 @@ def collected_findings(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator
             for name, check in histogram.integrity.alarms:
                 where = f"period {histogram.period}" + (f", {name}" if name else "")
                 yield Finding(code=CODES.get(check, "contradicted"), text=f"{where}: {MEANINGS[check]}.")
-    yield from gap_findings(followed(scheme, periods))
+    for name, pairs in before.items():
+        if pairs[0][0] < FEW:
+            few = sum(count for among, count in pairs if among < FEW)
+            text = (
+                f"{name}: {few:,} of {sum(count for _, count in pairs):,} reports that have one before "
+                f"them follow one of fewer than {FEW} reports (the fewest: {pairs[0][0]})."
+            )
+            yield Finding(code="small-crowd", text=text)
     yield from _crowd(scheme, periods)
     yield from _priors(scheme, periods)
 
@@ -152,13 +140,6 @@ def counted(histogram: Histogram) -> dict[str, tuple[Whole, Whole]]:
     known = {attribute.name: attribute.statistics for attribute in histogram.attributes}
     known[PRESENCE_ONLY] = histogram.presence_only
     return {name: (counts.gaps, counts.n.clip(0)) for name, counts in known.items() if counts is not None}
-
-
-def contradictions(judged: Iterable[tuple[int, Integrity]]) -> tuple[str, ...]:
-    """A sentence for each period that honest devices cannot have made."""
-    found = [(period, one) for period, one in judged if one.verdict == "contradicted"]
-    checks = {period: sorted({check for _, check in one.alarms} - {"jump"}) for period, one in found}
-    return tuple(f"period {period} does not fit honest devices: {', '.join(names)}" for period, names in checks.items())
 
 
 def _crowd(scheme: Scheme, periods: Sequence[Histogram]) -> Iterator[Finding]:

@@ -9,10 +9,9 @@ import numpy as np
 
 from analytics.estimation import norm_sub
 from lab.attacks.forging import estimated, forged_figures
-from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, which_trials
+from lab.attacks.guessing import KINDS, guess_trials, place_figures, same_knowledge_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
-from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import best_guess, number_guess, tuple_guess
 from lab.audit.closed.which import attribute_inference
@@ -123,7 +122,7 @@ class Population:
             best, _ = attribute_inference(questions, self._spread, inf)
         return trials.figure(
             self.alpha, attack="which", target="the true attribute", knows=KNOWS[what], reports=reports, luck=luck,
-            histogram=luck, best=best, exact=exact and what == "knows",
+            best=best, exact=exact and what == "knows",
         )  # fmt: skip
 
 

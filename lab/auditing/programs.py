@@ -26,7 +26,6 @@ from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway
 from producers.scenarios import Scenario
 from protocols.errors import SettingsError, WireError
-from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Frame, decode_report
 
@@ -47,8 +46,9 @@ class Program:
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self._runs += 1
         scheme = own_scheme(survey, f"audit.{self._runs}")
-        shown, terms = _Shown(scheme, people.devices, people.periods), answering(200, scheme.terms)
-        half = shown.observed.restart
+        observed, terms = Observed(scheme, people.devices, people.periods), answering(200, scheme.terms)
+        half, shape, refused = observed.restart, observed.present.shape, ""
+        observed.around, requests = {name: np.zeros(shape) for name in NUMBERS}, np.full(shape, b"", dtype=object)
         with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
             fixed = {"gateway": running.address, "survey": scheme.survey.id}
             for span in filter(None, (range(half), range(half, people.periods))):
@@ -56,15 +56,20 @@ class Program:
                     for period in span:
                         truth, at = people.presences(period), scheme.survey.bounds(period)[0].timestamp()
                         named = f"{self.name}, {when(scheme.survey.calendar, period)}"
-                        shown.observed.knows(period, truth.devices, truth.values)
+                        observed.knows(period, truth.devices, truth.values)
                         for row, device in enumerate(truth.devices.tolist()):
                             step(period * people.devices + device, people.periods * people.devices, named)
                             values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
                             running.requests.clear()
                             since = monotonic()
-                            clock, refused = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
-                            shown.add(period, device, running.requests, since, clock - at, refused)
-        return shown.ended()
+                            clock, said = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
+                            sent, refused = running.requests, said or refused
+                            requests[period, device] = _keep(observed, period, device, sent, since, clock - at)
+        if not observed.present.any():
+            message = f"no device sent a report that counts{refused and ': ' + refused}"
+            raise SettingsError(message, "a program must allow what the survey reveals: docs/audit.md, Any device")
+        observed.around["requests"] = padded(requests.ravel().tolist()).reshape(*shape, -1)
+        return observed
 
 
 @contextmanager
@@ -111,39 +116,23 @@ def answer(process: subprocess.Popen[bytes], line: bytes, seconds: float) -> byt
     return read
 
 
-class _Shown:
-    """Keeps the requests of devices: the reports, and everything beside their answers."""
+def _keep(observed: Observed, period: int, device: int, sent: list[Request], since: float, waited: float) -> bytes:
+    """The reports of a device that was told at `since` to report, and everything beside their answers.
 
-    def __init__(self, scheme: Scheme, devices: int, periods: int) -> None:
-        self.observed = Observed(scheme, devices, periods)
-        self._numbers = {name: np.zeros((periods, devices)) for name in NUMBERS}
-        self._bytes = [[b""] * devices for _ in range(periods)]
-        self._refused = ""
-
-    def add(self, period: int, device: int, sent: list[Request], since: float, waited: float, refused: str) -> None:
-        """The requests of a device that was told at `since` to report, and how long it waited by its own clock."""
-        self._refused = refused or self._refused
-        length = sum(len(request.head) + len(request.body) for request in sent)
-        last = sent[-1].seconds - since if sent else 0.0
-        for name, number in zip(NUMBERS, (len(sent), length, last, waited), strict=True):
-            self._numbers[name][period, device] = number
-        self._bytes[period][device] = b"".join(request.head + without_answers(request.body) for request in sent)
-        scheme = self.observed.scheme
-        for body in (request.body for request in sent if request.body):
-            frame = decode_report(body, {scheme.survey.id: scheme}.get)
-            if not isinstance(frame, Frame):
-                raise WireError(f"a report of the audited devices was refused: {frame.detail}", "docs/wire-format.md")
-            if frame.period == period:
-                self.observed.put(frame, np.array([device]))
-
-    def ended(self) -> Observed:
-        if not self.observed.present.any():
-            message = f"no device sent a report that counts{self._refused and ': ' + self._refused}"
-            raise SettingsError(message, "a program must allow what the survey reveals: docs/audit.md, Any device")
-        shape = self.observed.present.shape
-        requests = padded([row for rows in self._bytes for row in rows])
-        self.observed.around = {**self._numbers, "requests": requests.reshape(*shape, -1)}
-        return self.observed
+    `waited` is how long by its own clock. Returns its requests without answers.
+    """
+    length = sum(len(request.head) + len(request.body) for request in sent)
+    last = sent[-1].seconds - since if sent else 0.0
+    for name, number in zip(NUMBERS, (len(sent), length, last, waited), strict=True):
+        observed.around[name][period, device] = number
+    scheme = observed.scheme
+    for body in (request.body for request in sent if request.body):
+        frame = decode_report(body, {scheme.survey.id: scheme}.get)
+        if not isinstance(frame, Frame):
+            raise WireError(f"a report of the audited devices was refused: {frame.detail}", "docs/wire-format.md")
+        if frame.period == period:
+            observed.put(frame, np.array([device]))
+    return b"".join(request.head + without_answers(request.body) for request in sent)
 
 
 def without_answers(report: bytes) -> bytes:

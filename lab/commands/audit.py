@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 from rich.markup import escape
-from rich.table import Table
 
 from hearsay.terminal import console
 from hearsay.terminal.exits import BROKEN, REFUSED
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from lab.audit.report import Attack, AuditReport, Figure
 
+SPACED: dict[str, Any] = {"pad_edge": True, "padding": (0, 2, 0, 0)}
 CALLS = 20_000  # of a function
 OF_PROGRAMS: tuple[Attack, ...] = ("guess", "place", "link", "epsilon")
 """Attacks on devices whose secrets the audit does not have."""
@@ -69,6 +71,7 @@ def audit(
         from lab.audit.report import ATTACKS
         from lab.auditing.auditing import Auditing, budgets
         from lab.auditing.collected import audit_collected
+        from lab.documents import audit_event, show
 
     reports: dict[str, AuditReport] = {}  # by budget
     if eps and (html or data or survey is None or not Path(survey).exists()):
@@ -109,22 +112,13 @@ def audit(
             auditing, doing = Auditing(one, *terms), f" at eps {budget}" if budget else ""
             with console.progress(f"{'measuring' if measures else 'computing'}{doing}") as step:
                 reports[budget] = auditing.run(csv, scenario, devices, periods, background, step, kafka, device)
-    if eps and as_json:
-        console.print_json({budget: report.model_dump(mode="json") for budget, report in reports.items()})
-    elif eps:
-        _compare(reports)
+    figures = {budget: report.model_dump(mode="json") for budget, report in reports.items()}
+    if eps:
+        show(figures, lambda: _compare(reports), as_json)
     else:
         (report,) = reports.values()
-        _show(report, as_json, fail_above)
-    if html is not None:  # last: the figures are shown even if the file cannot be written
-        from lab.documents import audit_event
-        from pages.static import static_page
-
-        html.write_text(
-            static_page(f"Audit of {report.survey}", [audit_event(report, bool(fail_above))]), encoding="utf-8"
-        )
-        if not as_json:
-            console.out.print(f"\nThe same as a page: {html}", soft_wrap=True, markup=False)
+        page = f"Audit of {report.survey}", audit_event(report, bool(fail_above)), "\nThe same as a page"
+        show(figures[""], lambda: _show(report, fail_above), as_json, html, *page)
     _leave(reports)
 
 
@@ -158,11 +152,9 @@ def _leave(reports: dict[str, AuditReport]) -> None:
 
 def _compare(reports: dict[str, AuditReport]) -> None:
     """One table: a row for each attack, and a column for each budget, with the figures that limits apply to."""
-    from lab.audit.wording import EXPLAINED, shown
+    from lab.audit.report import EXPLAINED, shown
 
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for column in ("", "reports", "luck", *(f"eps {budget}" for budget in reports)):
-        table.add_column(column, justify="right" if column else "left")
+    table = console.table("", "reports", "luck", *(f"eps {budget}" for budget in reports), **SPACED)
     rows: dict[tuple[str, str, str, int | None], dict[str, Figure]] = {}
     for budget, report in reports.items():
         for figure in report.figures:
@@ -181,11 +173,8 @@ def _compare(reports: dict[str, AuditReport]) -> None:
         _show_findings(report, f"eps {budget}: ")
 
 
-def _show(report: AuditReport, as_json: bool, limits: str) -> None:
-    if as_json:
-        console.print_json(report.model_dump(mode="json"))
-        return
-    from lab.audit.wording import EXPLAINED, worst
+def _show(report: AuditReport, limits: str) -> None:
+    from lab.audit.report import EXPLAINED, worst
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
@@ -211,12 +200,13 @@ def _show_findings(report: AuditReport, at: str = "") -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
-    from lab.audit.wording import interval, shown
+    from lab.audit.report import interval, shown
 
-    table = Table(title=heading, title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
     measured = any(figure.measured is not None for figure in figures)
-    for place, column in enumerate(("", "reports", "luck", "histogram", *(["attack"] if measured else []), "best")):
-        table.add_column(column, justify="right" if place else "left", no_wrap=0 < place < 4)
+    columns = "", "reports", "luck", "histogram", *(["attack"] if measured else []), "best"
+    table = console.table(*columns, title=heading, title_style="bold", **SPACED)
+    for column in table.columns[1:4]:
+        column.no_wrap = True
     for figure in figures:
         best = "" if figure.best is None else ("" if figure.exact else "~ ") + shown(figure, figure.best)
         cells = ["all" if figure.reports is None else str(figure.reports)]
@@ -230,9 +220,8 @@ def _table(heading: str, figures: list[Figure]) -> Table:
 
 def _verdicts(report: AuditReport) -> Table:
     """One row for each collected period: its verdict, its smallest p-value, and the forged share to be noticed."""
-    table = Table(title="Integrity", title_justify="left", title_style="bold", box=None, padding=(0, 2, 0, 0))
-    for place, column in enumerate(("period", "verdict", "smallest p", "noticed from", "claimed", "reported")):
-        table.add_column(column, justify="left" if place < 2 else "right")
+    left, right = ("period", "verdict"), ("smallest p", "noticed from", "claimed", "reported")
+    table = console.table(*left, *right, left=left, title="Integrity", title_style="bold", **SPACED)
     for found in report.integrity:
         one = found.integrity
         checks = [check for attribute in one.attributes for check in attribute.checks.values()]

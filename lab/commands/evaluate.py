@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from itertools import groupby
 from math import inf, log
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from rich.markup import escape
 
 from hearsay.commands.replay import positions_of
 from hearsay.terminal import console
 
 if TYPE_CHECKING:
-    from pages.events import Event
+    from lab.evaluation.measuring import Outcome, Score
 
 
 def _budgets(text: str) -> list[float]:
@@ -70,12 +72,11 @@ def evaluate(
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.running.simulating import populate
         from hearsay.survey_files import read_survey
-        from lab.commands.evaluation_tables import print_learnt, print_scores, print_sets
-        from lab.documents import evaluation_event, learning_event
-        from lab.evaluation.measuring import CORRECTIONS
+        from lab.documents import evaluation_event, learning_event, show
+        from lab.evaluation.measuring import CORRECTIONS, compare_sets
         from lab.evaluation.measuring import evaluate as evaluate_methods
         from lab.evaluation.methods import choose
-        from lab.evaluation.sets import compare_sets
+        from lab.evaluation.places import radius
         from lab.learning.comparing import compare
         from lab.populations import labelled, of_scenario, of_table, only_places, with_crosses
         from producers.scenarios import scenario
@@ -101,7 +102,7 @@ def evaluate(
             values = populate(survey, people_of, devices, 1, seed).presences(0).values[survey.attributes[0].name]
             scores = compare_sets(survey, values, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts = {"survey": survey.id, "people": len(values), "alpha": rounds, "runs": runs, "seed": seed}
-        _show({**facts, "scores": scores}, lambda: print_sets(scores, len(values)), as_json)
+        show({**facts, "scores": scores}, lambda: print_sets(scores, len(values)), as_json)
         return
     if label is None and sensitive is not None:
         raise typer.BadParameter("--sensitive belongs to --label")
@@ -116,7 +117,7 @@ def evaluate(
             learnt = compare(people, budgets, alpha=rounds, runs=runs, seed=seed, progress=step)
         facts |= {"alpha": rounds, "runs": runs, "seed": seed}
         shown, page = {**facts, "learnt": learnt}, learning_event(facts, learnt)
-        _show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
+        show(shown, lambda: print_learnt(facts, learnt), as_json, html, f"Learning from {csv}", page)
         return
     for word in words:
         if word not in CORRECTIONS:
@@ -138,27 +139,103 @@ def evaluate(
         outcomes = evaluate_methods(truth, chosen, budgets, corrections=words, progress=step, **settings)
     source = str(csv) if csv is not None else name
     facts = {"source": source, "once": once, **settings, "attributes": dict(truth.sizes)}
-    facts |= {"people": truth.people.tolist(), "within": {name: place.radius for name, place in truth.places.items()}}
+    facts |= {"people": truth.people.tolist(), "within": {name: radius(place) for name, place in truth.places.items()}}
     shown, page = {**facts, "outcomes": [one.record() for one in outcomes]}, evaluation_event(facts, outcomes)
-    _show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
+    show(shown, lambda: print_scores(facts, outcomes), as_json, html, f"Evaluation on {source}", page)
 
 
-def _show(
-    figures: dict[str, Any],
-    tables: Callable[[], None],
-    as_json: bool,
-    html: Path | None = None,
-    title: str = "",
-    *events: Event,
-) -> None:
-    """Print figures. A page is written last: they are shown even if the file cannot be written."""
-    if as_json:
-        console.print_json(figures)
-    else:
-        tables()
-    if html is not None:
-        from pages.static import static_page
+def print_scores(facts: dict[str, Any], outcomes: Sequence[Outcome]) -> None:
+    people, values = facts["people"], sum(facts["attributes"].values())
+    console.out.print(
+        f"MSE_avg on {escape(facts['source'])}: {len(facts['attributes'])} attributes with {values} values, "
+        f"{len(people)} period(s), {sum(people):,} reports, {facts['runs']} run(s)"
+    )
+    for eps, group in groupby(outcomes, key=lambda outcome: outcome.eps):
+        _show_budget(eps, facts["alpha"], list(group))
+    if facts["within"]:
+        reach = ", ".join(f"{radius:g} m ({escape(attribute)})" for attribute, radius in facts["within"].items())
+        console.out.print(
+            f"\nBudgets of mechanisms for places are for two positions {reach} apart, and those of others for any two. "
+            "Metres: how far people must be moved, on average, to be where they are. Areas: the error of a share.",
+        )
 
-        html.write_text(static_page(title, list(events)), encoding="utf-8")
-        if not as_json:
-            console.out.print(f"Charts: {html}", soft_wrap=True, markup=False)
+
+def print_sets(scores: Sequence[dict[str, Any]], people: int) -> None:
+    title = f"RMSE of shares of sets, {people:,} devices, one period"
+    headings, left = ("budget", "RMSE", "±", "of a value that nobody has, expected"), ("asked as", "mechanism")
+    table = console.table(*left, *headings, left=left, title=title, padding=(0, 2, 0, 0))
+    for one in scores:
+        figures = (*one["rmse"].values(), one["expected"])
+        shown = ("–" if figure is None else f"{figure:.4f}" for figure in figures)
+        table.add_row(one["way"], one["mechanism"], f"{one['eps']:g}", *shown)
+    console.out.print(table)
+
+
+def _show_budget(eps: float, alpha: float, outcomes: Sequence[Outcome]) -> None:
+    from lab.evaluation.measuring import Score
+
+    scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
+    budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}
+    title = "; ".join(
+        budgets[kind] for kind in sorted({outcome.method.longitudinal for outcome in outcomes}, reverse=True)
+    )
+    named, shown = ("method", "terms", "reveals"), _figures(scores[0]) if scores else ()
+    table = console.table(*named, *shown, left=named, title=title, padding=(0, 1, 0, 0))
+    for column in table.columns[: len(named)]:
+        column.no_wrap = True
+    for outcome in outcomes:
+        if isinstance(outcome, Score):
+            revealed = f"{outcome.guarantees.per_report.whole:.2f}"
+            table.add_row(escape(outcome.method.name), outcome.method.terms, revealed, *_figures(outcome).values())
+        else:
+            table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]infeasible[/]")
+    console.out.print()
+    console.out.print(table)
+    for outcome in outcomes:
+        if not isinstance(outcome, Score):
+            console.out.print(f"[dim]{escape(outcome.method.name)}: {escape(outcome.reason)}[/]", soft_wrap=True)
+
+
+def _figures(score: Score) -> dict[str, str]:
+    """What is shown of a score, by heading. Of places, errors in metres instead of those of single corrections."""
+    figures = {name: f"{mean.value:.2e}" for name, mean in score.mse.items()}
+    figures[score.headline] = f"[bold]{figures[score.headline]}[/]"
+    typical = {"RMSE": f"{score.rmse(score.headline):.4f}"}
+    if not score.places:
+        return {**figures, "theory": f"{score.expected:.2e}", **typical}
+    for name, errors in score.places.items():
+        where = f"{escape(name)}: " if len(score.places) > 1 else ""
+        typical[f"{where}metres"] = f"{errors.metres.value:,.0f}"
+        typical[f"{where}areas"] = "-" if errors.areas is None else f"{errors.areas.value:.4f}"
+    return typical
+
+
+def print_learnt(facts: dict[str, Any], learnt: Sequence[dict[str, Any]]) -> None:
+    """One row for each way to learn and budget."""
+    lines = [
+        f"Learning {facts['label']!r} ({facts['labels']} values) on {facts['source']}: {len(facts['attributes'])} "
+        f"attributes, {facts['people']:,} people answer, tried on {facts['tried_on']:,} others, {facts['runs']} run(s)"
+    ]
+    if facts["binned"]:
+        lines.append(f"cut at quantiles, as a survey would have to declare: {', '.join(facts['binned'])}")
+    if facts["left_out"]:
+        lines.append(f"left out, because of one value or too many: {', '.join(facts['left_out'])}")
+    shown = [name for name in learnt[0] if name not in ("source", "eps", "reveals")]
+    headings = ["AUC" if name == "auc" else name.replace("_gap", "\ngap") for name in shown]
+    budget = "eps" if facts["alpha"] is None else "eps_inf"
+    table = console.table("learnt from", budget, *headings, left=("learnt from",), padding=(0, 1, 0, 0))
+    for column in table.columns:
+        column.no_wrap = True
+    for one in learnt:
+        budget = "" if one["eps"] is None else f"{one['eps']:.4g}"
+        table.add_row(escape(one["source"]), budget, *(_mean(name, **one[name]) for name in shown))
+    for line in (*lines, ""):
+        console.out.print(escape(line))
+    console.out.print(table)
+
+
+def _mean(name: str, value: float | None, error: float | None) -> str:
+    """The errors of gaps are left to JSON and the page: a terminal is narrow."""
+    if value is None:
+        return "–"
+    return f"{value:.3f}" + ("" if error is None or name.endswith("gap") else f" ±{error:.3f}")

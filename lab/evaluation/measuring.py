@@ -19,16 +19,18 @@ import numpy as np
 from analytics.estimation import drawn_share, early_stopped, estimate, most_likely, norm_sub
 from analytics.forecasting import mean_of_known
 from lab.evaluation.methods import Method
+from lab.evaluation.places import place_errors
 from lab.evaluation.truth import Truth, noisy_priors
 from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences
-from protocols.arrays import Counts, Floats
+from protocols.arrays import Counts, Floats, Values
 from protocols.errors import SurveyError
 from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
 from protocols.privacy import Guarantees
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from protocols.survey import Attribute, Survey, count_values
 
 Progress = Callable[[int, int, str], None]
 
@@ -58,6 +60,8 @@ CORRECTIONS: dict[str, Correction] = {
 }
 USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution is slow for many values
 ROWS = 1 << 17  # devices at once: bounds the memory for any population
+MOST_QUESTIONS = 64  # attributes of a survey
+YES_NO = ("no", "yes")
 
 
 @dataclass(frozen=True)
@@ -221,7 +225,7 @@ def _score(
                 errors[run, period, place] = [((estimated - shares) ** 2).mean() for estimated in estimates]
                 if name in truth.places:
                     published = _corrected("norm-sub", counts, n, channel)
-                    places[name][run, period] = truth.places[name].errors(published, shares)
+                    places[name][run, period] = place_errors(truth.places[name], published, shares)
     by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1)).tolist()
     return Score(
         method,
@@ -264,3 +268,57 @@ def supports(respondent: Respondent, moment: Presences, names: Iterable[str]) ->
             counts += question.mechanism.encoding.count(answers, np.zeros(len(some), dtype=np.int64), 1)[0]
         counted.append((counts, len(rows)))
     return counted
+
+
+def compare_sets(
+    survey: Survey,
+    sets: Values,
+    budgets: Sequence[float],
+    *,
+    alpha: float | None,
+    runs: int,
+    seed: int,
+    progress: Progress,
+) -> list[dict[str, Any]]:
+    """Sets beside yes/no questions: the same devices, the same budget, and how far estimated shares are from the truth.
+
+    Drawn elements are asked with the mechanism that names one of them and with the one that has a bit for each. Beside
+    them each value is an attribute of its own, of which a device answers one (smp): at the same loss between any two
+    sets. With `alpha` there are memos, and a report has that part of the budget.
+
+    `rmse` is the root mean square error of shares, `expected` that which a plan expects of rare values.
+    """
+    (attribute,) = survey.attributes
+    truth = count_values(sets, attribute.k) / len(sets)
+    cases = [(eps, *way) for eps in budgets for way in _ways(survey, attribute, eps, alpha)]
+    scores = list[dict[str, Any]]()
+    for place, (eps, way, scheme) in enumerate(cases):
+        progress(place, len(cases), f"{way} at {eps:g}")
+        errors = [_shares(one, attribute, sets) - truth for one in respondents(scheme, runs, seed)]
+        question = scheme.questions[0]
+        expected = (question.variance / len(sets) / scheme.answering_share(question)) ** 0.5
+        rmse = plain(Mean.of(np.sqrt(np.mean(np.square(errors), axis=1))))
+        facts = {"way": way, "eps": eps, "mechanism": question.label}
+        scores.append({**facts, "rmse": rmse, "expected": expected})
+    return scores
+
+
+def _ways(survey: Survey, attribute: Attribute, eps: float, alpha: float | None) -> Iterator[tuple[str, Scheme]]:
+    budgets = {"eps": eps} if alpha is None else {"eps": None, "eps_inf": eps, "eps_1": alpha * eps}
+    terms = {"eps_inf": None, "eps_1": None, "devices": None, "one_in": 1, **budgets}
+    mechanisms = ("grr", "oue") if alpha is None else ("l-grr", "l-osue")
+    for way, mechanism in zip(("set, named", "set, bits"), mechanisms, strict=True):
+        asked = attribute.model_copy(update={"mechanism": mechanism})
+        yield way, Scheme(survey.model_copy(update={**terms, "attributes": (asked,)}))
+    if attribute.k <= MOST_QUESTIONS:
+        alone = tuple(Attribute(name=f"v{place}", values=YES_NO) for place in range(attribute.k))
+        yield "yes or no", Scheme(survey.model_copy(update={**terms, "attributes": alone}))
+
+
+def _shares(respondent: Respondent, attribute: Attribute, sets: Values) -> Floats:
+    """The estimated shares of all values, in the first period: of sets, or of who has the value of each question."""
+    questions, devices = respondent.scheme.questions, np.arange(len(sets), dtype=np.uint64)
+    asked = {q.name: sets if q.sets else (sets == place).any(axis=1) * 1 for place, q in enumerate(questions)}
+    counted = supports(respondent, Presences(0, devices, asked), asked)
+    found = [estimate(counts, n, q.channel).value for q, (counts, n) in zip(questions, counted, strict=True)]
+    return found[0][: attribute.k] if questions[0].sets else np.array(found)[:, 1]

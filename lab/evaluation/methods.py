@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
+from lab.evaluation.places import radius
 from lab.evaluation.truth import Truth
 from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms import RECORDS, Calibration, Use, fitting
@@ -87,11 +88,14 @@ class Method:
 
     def _asked(self, truth: Truth, name: str, levels: dict[str, float]) -> dict[str, Any]:
         """An attribute as it is asked this way."""
-        asked, values = {"mechanism": self.mechanism}, [str(value) for value in range(truth.sizes[name])]
+        values = [str(value) for value in range(truth.sizes[name])]
+        asked: dict[str, Any] = {"mechanism": self.mechanism}
         if self.placed and name not in truth.places:
             raise SurveyError(f"attribute {name!r} has no grid", "choose attributes with one, or other methods")
         if self.placed:
-            return asked | truth.places[name].terms(levels)
+            place = truth.places[name]
+            budgets = {budget: {"level": level, "radius": radius(place)} for budget, level in levels.items()}
+            return asked | {"grid": place.grid} | budgets
         prior = dict(zip(values, truth.priors[name].tolist(), strict=True)) if self.solution == "rs+rfd" else None
         return asked | ({"range": {"last": len(values) - 1}} if self.ordered else {"values": values}) | {"prior": prior}
 

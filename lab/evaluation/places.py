@@ -6,46 +6,31 @@ the truth. Here people move in steps to the eight neighbouring cells, which is a
 lines, and the least distance is found by linear programming.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import lru_cache
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
-from protocols.arrays import Floats, Mask
+from protocols.arrays import Floats
 from protocols.survey import Attribute, Grid
 
 MOST_CELLS = 1024  # of a plan by linear programming: a larger grid is divided into blocks of cells, each taken as one
 NEIGHBOURS = 1.5  # cell sides: the eight neighbours of a cell are nearer
 
 
-@dataclass(frozen=True, eq=False)
-class Place:
-    """An attribute of places: its grid, the distance in metres that budgets are for, and its areas, if any."""
+def radius(place: Attribute) -> float:
+    """The distance in metres that the budgets of an attribute of places are for."""
+    reach = place.geo or place.geo_inf
+    assert reach is not None, "only places with geo have a radius"
+    return reach.radius
 
-    grid: Grid
-    radius: float
-    areas: Mask | None = None  # [area, cell]
 
-    @classmethod
-    def of(cls, attribute: Attribute) -> "Place":
-        """The places of a survey's attribute, with its own budgets' distance."""
-        reach = attribute.geo or attribute.geo_inf
-        assert attribute.grid is not None and reach is not None, "only places with geo have a radius"
-        areas = [[value in members for value in attribute.values] for members in map(set, attribute.groups.values())]
-        return cls(attribute.grid, reach.radius, np.array(areas, dtype=bool) if areas else None)
-
-    def terms(self, levels: Mapping[str, float]) -> dict[str, Any]:
-        """What a survey declares of them, with these levels within the radius by budget (geo, geo_inf)."""
-        budgets = {name: {"level": level, "radius": self.radius} for name, level in levels.items()}
-        return {"grid": self.grid.model_dump(exclude_none=True), **budgets}
-
-    def errors(self, estimates: Floats, shares: Floats) -> tuple[float, float]:
-        """Metres that people must be moved, and the root mean square error of the areas' shares (NaN without areas)."""
-        wrong = sqrt(np.square(self.areas @ (estimates - shares)).mean()) if self.areas is not None else np.nan
-        return moved(estimates, shares, self.grid), wrong
+def place_errors(place: Attribute, estimates: Floats, shares: Floats) -> tuple[float, float]:
+    """Metres that people must be moved, and the root mean square error of the groups' shares (NaN without groups)."""
+    assert place.grid is not None
+    groups = np.array([np.isin(place.values, members) for members in place.groups.values()])
+    wrong = sqrt(np.square(groups @ (estimates - shares)).mean()) if len(groups) else np.nan
+    return moved(estimates, shares, place.grid), wrong
 
 
 def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
@@ -74,7 +59,6 @@ def moved(estimates: Floats, shares: Floats, grid: Grid) -> float:
     return grid.cell * block * float(found.fun)
 
 
-@lru_cache(maxsize=4)
 def _network(rows: int, columns: int) -> tuple[Any, Floats]:
     """What each step between neighbours takes from one cell and brings to the other, and the lengths of the steps."""
     from scipy.sparse import coo_array

@@ -6,10 +6,9 @@ from functools import cached_property
 
 import numpy as np
 
-from lab.evaluation.places import Place
 from producers.scenarios import Presences
 from protocols.arrays import Counts, Floats, Values
-from protocols.survey import MIN_SHARE, TIMES
+from protocols.survey import MIN_SHARE, TIMES, Attribute
 
 
 def everybody_once(moments: Iterable[Presences]) -> Presences:
@@ -34,14 +33,14 @@ class Truth:
 
     `priors` are the distributions from which RS+RFD draws fakes: above 0 and summing to 1. `crosses` are further
     questions about pairs of attributes, which `crossing` adds. `places` are the attributes whose values are the cells
-    of a grid.
+    of a grid, as a survey has them.
     """
 
     sizes: Mapping[str, int]
     moments: Sequence[Presences]
     priors: Mapping[str, Floats] = field(default_factory=dict)
     crosses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, Attribute] = field(default_factory=dict)
 
     @property
     def people(self) -> Counts:

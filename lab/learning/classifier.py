@@ -67,7 +67,7 @@ def naive_bayes(measured: Measured, label: str) -> NaiveBayes:
     >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
     [0, 1]
     """
-    ones = agree(measured).ones
+    ones, _ = agree(measured)
     prior = np.maximum(ones[label], FLOOR)
     ratios, expected = {}, 0.0
     for pair, shares in measured.pairs.items():

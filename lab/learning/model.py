@@ -20,7 +20,7 @@ from math import pi
 
 import numpy as np
 
-from lab.learning.tables import Measured, Pair, Records, Shares, Tables, agree, nearest, pair_counts
+from lab.learning.tables import Measured, Pair, Records, Shares, agree, nearest, pair_counts
 from protocols.arrays import Floats, Values
 
 DRAWS = 200
@@ -50,16 +50,17 @@ class Association:
 class Model:
     """Tables that agree, what each pair says, and the pairs along which records are drawn."""
 
-    tables: Tables
+    ones: Mapping[str, Floats]
+    pairs: Mapping[Pair, Floats]
     associations: Mapping[Pair, Association]
     edges: tuple[Pair, ...]
 
 
 def fit(measured: Measured) -> Model:
     """The model of what was measured."""
-    tables = agree(measured)
-    found = {(a, b): association(shares, tables.ones[a], tables.ones[b]) for (a, b), shares in measured.pairs.items()}
-    return Model(tables, found, chow_liu({pair: one.gain for pair, one in found.items()}))
+    ones, pairs = agree(measured)
+    found = {(a, b): association(shares, ones[a], ones[b]) for (a, b), shares in measured.pairs.items()}
+    return Model(ones, pairs, found, chow_liu({pair: one.gain for pair, one in found.items()}))
 
 
 def chow_liu(gains: Mapping[Pair, float]) -> tuple[Pair, ...]:
@@ -120,15 +121,14 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
 
     The first attribute of each tree is drawn from its own table, and every other given its neighbour in the tree.
 
-    >>> from lab.learning.tables import Tables
     >>> even = np.full(2, 0.5)
-    >>> model = Model(Tables({"a": even, "b": even}, {("a", "b"): np.eye(2) / 2}), {}, (("a", "b"),))
+    >>> model = Model({"a": even, "b": even}, {("a", "b"): np.eye(2) / 2}, {}, (("a", "b"),))
     >>> records = draw_records(model, 1000)
     >>> bool((records["a"] == records["b"]).all()), int(records["a"].max())
     (True, 1)
     """
     random = np.random.default_rng(seed)
-    ones = {name: share for name, share in model.tables.ones.items() if share.sum() > 0}
+    ones = {name: share for name, share in model.ones.items() if share.sum() > 0}
     records: dict[str, Values] = {}
     for root, share in ones.items():
         if root not in records:
@@ -139,7 +139,7 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
             for pair in model.edges:
                 child = pair[1] if pair[0] == parent else pair[0]
                 if parent in pair and child not in records and child in ones:
-                    table = model.tables.pairs[pair] if pair[0] == parent else model.tables.pairs[pair].T
+                    table = model.pairs[pair] if pair[0] == parent else model.pairs[pair].T
                     there = table.sum(axis=1, keepdims=True) > 0  # otherwise there is nobody with this value
                     records[child] = _choose(np.where(there, table, ones[child]), records[parent], random)
                     reached.append(child)
@@ -148,7 +148,10 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far records are from the measured table of a pair, as total variation."""
+    """How far records are from the measured table of a pair, as total variation.
+
+    That is half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1.
+    """
 
     records: float
     independent: float  # that of independent records with the same tables of single attributes
@@ -162,15 +165,10 @@ def distances(records: Records, measured: Measured, ones: Mapping[str, Floats]) 
         if a in records and b in records:
             drawn = pair_counts(records[a], records[b], (measured.sizes[a], measured.sizes[b])) / len(records[a])
             table = nearest(shares.value)
-            even = np.outer(ones[a], ones[b])
+            own, even = (float(np.abs(one - table).sum() / 2) for one in (drawn, np.outer(ones[a], ones[b])))
             noise = min(1.0, float(np.sqrt(2 / pi * np.nan_to_num(shares.variance)).sum() / 2))
-            found[a, b] = Distance(total_variation(drawn, table), total_variation(even, table), noise)
+            found[a, b] = Distance(own, even, noise)
     return found
-
-
-def total_variation(one: Floats, other: Floats) -> float:
-    """Half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1."""
-    return float(np.abs(one - other).sum() / 2)
 
 
 def _choose(chances: Floats, given: Values, random: np.random.Generator) -> Values:

@@ -31,7 +31,7 @@ def synthetic_records(report: MobilityReport, window: WindowReport, rows: int, s
         )
     model = fit(measured)
     records = draw_records(model, rows, seed)
-    far = distances(records, measured, model.tables.ones)
+    far = distances(records, measured, model.ones)
     independent = [list(pair) for pair in combinations(records, 2) if not {pair, pair[::-1]} & far.keys()]
     facts = {
         "survey": report.survey,

@@ -53,14 +53,6 @@ class Measured:
     pairs: Mapping[Pair, Shares] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False)
-class Tables:
-    """Distributions of values and of pairs: non-negative, and summing to 1."""
-
-    ones: Mapping[str, Floats]
-    pairs: Mapping[Pair, Floats]
-
-
 def counted(sizes: Mapping[str, int], records: Records, pairs: Iterable[Pair]) -> Measured:
     """Records as if they had been asked without noise, also in pairs: the only variance is that of a sample.
 
@@ -97,13 +89,15 @@ def nearest(shares: Floats) -> Floats:
     return norm_sub(flat).reshape(shares.shape)
 
 
-def agree(measured: Measured) -> Tables:
+def agree(measured: Measured) -> tuple[dict[str, Floats], dict[Pair, Floats]]:
     """Tables of all attributes that were asked, alone or in a pair, and of all pairs, made to agree.
 
+    They are distributions: non-negative, and summing to 1.
+
     >>> sure, unsure = np.full(2, 1e-6), np.full((2, 2), 1e-2)
-    >>> found = agree(Measured({"a": 2, "b": 2}, {"a": Shares(np.array([0.5, 0.5]), sure)},
-    ...                        {("a", "b"): Shares(np.array([[0.6, 0.1], [0.1, 0.2]]), unsure)}))
-    >>> found.pairs["a", "b"].round(3).tolist(), found.ones["b"].round(3).tolist()
+    >>> ones, pairs = agree(Measured({"a": 2, "b": 2}, {"a": Shares(np.array([0.5, 0.5]), sure)},
+    ...                              {("a", "b"): Shares(np.array([[0.6, 0.1], [0.1, 0.2]]), unsure)}))
+    >>> pairs["a", "b"].round(3).tolist(), ones["b"].round(3).tolist()
     ([[0.464, 0.036], [0.236, 0.264]], [0.7, 0.3])
     """
     ones, pairs = {}, {}
@@ -117,7 +111,7 @@ def agree(measured: Measured) -> Tables:
         pairs[a, b] = np.zeros_like(shares.value)
         if shares.known.any():
             pairs[a, b] = shrunk(shares.value, float(np.nanmean(shares.variance)), ones[a], ones[b])
-    return Tables(ones, pairs)
+    return ones, pairs
 
 
 def average(sources: list[Shares]) -> Floats:

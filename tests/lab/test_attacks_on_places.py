@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from lab.attacks.forging import forged_figures
+from lab.attacks.guessing import place_figures
 from lab.attacks.linking import link_trials
-from lab.attacks.places import place_figures
 from lab.attacks.trials import Trials
 from lab.audit.closed.places import averaged, blind
 from lab.audit.computed import FORGERS

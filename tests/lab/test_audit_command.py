@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,7 @@ from hearsay.survey_files import example_text
 from hearsay.terminal.console import Lines
 from hearsay.terminal.exits import BROKEN, REFUSED
 from lab.attacks.coins import experiments
-from lab.audit.report import ATTACKS, AuditReport, Figure, plain, schema
-from lab.audit.wording import worst
+from lab.audit.report import ATTACKS, AuditReport, Figure, plain, schema, worst
 from protocols.errors import HearsayError
 from tests.helpers.browser import events_in
 from tests.lab.calling import call, figures_of
@@ -84,18 +84,18 @@ def test_people_get_tables(survey: Path) -> None:
 
 def test_the_worst_figure_is_a_sentence_with_its_luck_and_the_published_schema_is_that_of_the_report() -> None:
     def guessed(target: str, best: float, **more: Any) -> Figure:
-        return plain("guess", target, "even shares", None, "chance", best, luck=1 / 3, **more)
+        return plain("guess", target, "even shares", inf, best, luck=1 / 3, **more)
 
-    figures = [guessed("age_group", 0.5), guessed("gender", 0.965), plain("guess", "b", "", 1, "bits", 7.0)]
+    figures = [guessed("age_group", 0.5), guessed("gender", 0.965), plain("guess", "b", "", 1, 7.0, unit="bits")]
     assert worst("guess", figures) == (
         "Gender is guessed right in 96.50 % of all cases (computed; all reports); by luck, in 33.33 %."
     )
     assert worst("guess", [guessed("age_group", 0.5, measured=0.5)]).startswith("Age group is")
     assert "(measured; all reports)" in worst("guess", [guessed("age_group", 0.4, measured=0.5)])
-    promised = [plain("epsilon", "whole tuples", "", 1, "nats", best) for best in (2.0, 4.0)]
+    promised = [plain("epsilon", "whole tuples", "", 1, best) for best in (2.0, 4.0)]
     assert worst("epsilon", promised).endswith("from 1 report is at most 4.000 (computed; not measured).")
     assert "at most 2.000 (measured, it is at least 1.500)" in worst(
-        "epsilon", [*promised, plain("epsilon", "a", "", 1, "nats", 2.0, measured=1.5)]
+        "epsilon", [*promised, plain("epsilon", "a", "", 1, 2.0, measured=1.5)]
     )
     assert worst("link", figures) == ""
     assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m lab.audit.report"

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import Result
 
 from hearsay.terminal.console import Lines
-from lab.evaluation.places import Place, moved
+from lab.evaluation.places import moved, place_errors
 from protocols.errors import ScenarioError
-from protocols.survey import Grid
+from protocols.survey import Attribute, Grid
 from tests.helpers.browser import events_in
 from tests.lab.calling import call as call_command
 from tests.lab.calling import figures_of
@@ -64,9 +64,10 @@ def test_on_a_large_grid_blocks_of_cells_are_moved() -> None:
 
 
 def test_errors_of_areas_are_those_of_their_sums() -> None:
-    south, east = [True, True, False, False], [False, True, False, True]
-    place = Place(Grid(at=(47, 6), cell=500, columns=2, rows=2), 400, np.array([south, east]))
-    metres, areas = place.errors(np.array([0.4, 0.3, 0.2, 0.1]), np.full(4, 0.25))
+    groups = {"south": ("x0y0", "x1y0"), "east": ("x1y0", "x1y1")}
+    grid, reach = Grid(at=(47, 6), cell=500, columns=2, rows=2), {"level": 1, "radius": 400}
+    place = Attribute.model_validate({"name": "place", "grid": grid, "geo": reach, "groups": groups})
+    metres, areas = place_errors(place, np.array([0.4, 0.3, 0.2, 0.1]), np.full(4, 0.25))
     assert areas == pytest.approx(np.sqrt((0.2**2 + 0.1**2) / 2)) and metres > 0
 
 

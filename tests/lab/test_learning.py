@@ -60,11 +60,11 @@ def test_a_dependent_pair_is_found_and_its_information_is_near_the_truth() -> No
 def test_tables_that_share_an_attribute_agree_about_it() -> None:
     random = np.random.default_rng(2)
     pairs = {("a", "b"): noisy(JOINED, 0.01, random), ("c", "a"): noisy(JOINED.T, 0.02, random)}
-    found = agree(Measured({"a": 3, "b": 4, "c": 4}, {"a": noisy(A, 0.002, random)}, pairs))
-    first, second = found.pairs["a", "b"].sum(axis=1), found.pairs["c", "a"].sum(axis=0)
+    _, found = agree(Measured({"a": 3, "b": 4, "c": 4}, {"a": noisy(A, 0.002, random)}, pairs))
+    first, second = found["a", "b"].sum(axis=1), found["c", "a"].sum(axis=0)
     assert np.abs(first - second).max() < 0.003
     assert np.abs(first - A).max() < 0.006, "the table with the least noise counts most"
-    assert all(np.isclose(table.sum(), 1) and table.min() >= 0 for table in found.pairs.values())
+    assert all(np.isclose(table.sum(), 1) and table.min() >= 0 for table in found.values())
 
 
 def chain(random: np.random.Generator, deviation: float) -> tuple[Measured, dict[str, np.ndarray]]:
@@ -84,7 +84,7 @@ def test_a_tree_follows_what_depends_and_leaves_noise_alone() -> None:
     model = fit(measured)
     assert set(model.edges) == {("a", "b"), ("b", "c")}
     records = draw_records(model, 40_000, seed=1)
-    far = distances(records, counted(measured.sizes, people, list(measured.pairs)), model.tables.ones)
+    far = distances(records, counted(measured.sizes, people, list(measured.pairs)), model.ones)
     assert max(distance.records for distance in far.values()) < 0.05
     assert far["a", "c"].independent > 0.3, "a and c depend on each other, through b"
 
@@ -99,10 +99,9 @@ def test_where_no_pair_was_measured_records_are_independent() -> None:
 def test_records_follow_a_table_but_for_rounding_and_are_the_same_again() -> None:
     people = {"a": np.repeat([0, 1, 2], 400), "b": np.tile([0, 0, 1, 2, 3, 3], 200)}
     measured = counted({"a": 3, "b": 4}, people, AB)
-    tables = agree(measured)
-    model = Model(tables, {}, (("a", "b"),))
+    model = Model(*agree(measured), {}, (("a", "b"),))
     records, again = draw_records(model, 600, seed=7), draw_records(model, 600, seed=7)
-    assert distances(records, measured, tables.ones)["a", "b"].records < 12 / 600
+    assert distances(records, measured, model.ones)["a", "b"].records < 12 / 600
     assert all(np.array_equal(records[name], again[name]) for name in records)
 
 
@@ -201,6 +200,6 @@ def test_records_are_much_nearer_to_the_people_than_independent_ones_at_eps_4(de
     for run, respondent in enumerate(respondents(Scheme(survey(people, 4.0, 0.5)), 3, seed=1)):
         model = fit(_collected(people, pairs, respondent))
         records = draw_records(model, 10_000, seed=run)
-        far += [(one.records, one.independent) for one in distances(records, true, model.tables.ones).values()]
+        far += [(one.records, one.independent) for one in distances(records, true, model.ones).values()]
     drawn, independent = np.mean(far, axis=0)
     assert bool(drawn < 0.85 * independent) is depends, (drawn, independent)

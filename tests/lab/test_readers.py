@@ -164,8 +164,8 @@ def test_membership_is_luck_in_a_large_crowd_and_not_in_a_small_one_or_without_n
 
 
 def test_paths_from_tables_are_no_better_than_staying_and_those_from_exact_counts_are() -> None:
-    reading = Reading(asked(10).survey, {"a": np.arange(1000) % 10}, ALPHA, 0, size=300)
-    luck, told, control = reading.paths(replace(reading.crowds(asked(10).questions[0], seeded_keyring(0)), number=60))
+    reading, question = Reading(asked(10).survey, {"a": np.arange(1000) % 10}, ALPHA, 0), asked(10).questions[0]
+    luck, told, control = reading.paths(replace(reading.crowds(question, seeded_keyring(0)), size=300, number=60))
     assert (told.share or 0) < (luck.share or 0) + 0.01 < (control.share or 0)
 
 

@@ -54,14 +54,6 @@ def moved(question: Question, targets: Places, forgery: Forgery, beta: float, sh
     return beta * (forgery_gain(question, targets, forgery) - float(shares[targets].sum()))
 
 
-def middle(question: Question) -> int:
-    """The cell that forgers choose: the one nearest to the middle, where a report is moved nowhere else."""
-    grid = question.attribute.grid
-    assert grid is not None
-    positions = grid.area.positions
-    return int(np.square(positions - positions.mean(axis=0)).sum(axis=1).argmin())
-
-
 def moved_places(question: Question, target: int, forgery: Forgery, beta: float, shares: Floats, n: int) -> float:
     """How far a share beta of forged reports moves the estimated share of a cell, among n reports, on average."""
     channel, forged = question.channel, round(n * beta)
