@@ -10,14 +10,13 @@ take memory, however long the horizon is. Reports are also counted by width, how
 forged ones are noticed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, Whole, frozen
+from protocols.arrays import Column, Whole
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
@@ -53,39 +52,24 @@ class Statistics:
     def arrays(self) -> list[Array]:
         return [self.gaps, self.n, self.N, self.widths]
 
-    @property
-    def gathered(self) -> list[Array]:
-        return [self.waits, self.waiting]
-
 
 Counts = Mapping[str, Statistics]  # by attribute, and of presence-only reports
 
 
-class Size(NamedTuple):
-    """How much is counted of an attribute: its number of values, and of cells by width; its hash, if that is fresh."""
-
-    k: int
-    widths: int
-    fresh: FreshHash | None = None
+def encodings(scheme: Scheme) -> dict[str, Encoding | None]:
+    """What is counted in a survey: answers in the encoding of each question, and presence-only reports in none."""
+    asked: dict[str, Encoding | None] = {q.name: q.mechanism.encoding for q in scheme.questions}
+    return {**asked, **({PRESENCE_ONLY: None} if scheme.takes_turns else {})}
 
 
-def sizes(scheme: Scheme) -> dict[str, Size]:
-    """What is counted in a survey: the sizes of each attribute, and of presence-only reports (nothing by value)."""
-    asked = {}
-    for question in scheme.questions:
-        encoding = question.mechanism.encoding
-        asked[question.name] = Size(question.k, encoding.widths, encoding if isinstance(encoding, FreshHash) else None)
-    return {**asked, **({PRESENCE_ONLY: Size(0, 0)} if scheme.takes_turns else {})}
-
-
-def add(parts: Iterable[Statistics], size: Size) -> Statistics:
+def add(parts: Sequence[Statistics], encoding: Encoding | None) -> Statistics:
     """The sum of some statistics of one attribute. No answer waits any longer."""
-    listed = list(parts)
-    gaps = np.unique(np.concatenate([part.gaps for part in listed] or [np.zeros(0, dtype=np.uint16)]))
-    n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), size.k), dtype=np.int64)
-    widths = np.zeros(size.widths, dtype=np.int64)
+    gaps = np.unique(np.concatenate([part.gaps for part in parts] or [np.zeros(0, dtype=np.uint16)]))
+    k, cells = (encoding.k, encoding.widths) if encoding else (0, 0)
+    n, N = np.zeros(len(gaps), dtype=np.int64), np.zeros((len(gaps), k), dtype=np.int64)
+    widths = np.zeros(cells, dtype=np.int64)
     waiting: list[list[Column]] = [[] for _ in gaps]
-    for part in listed:
+    for part in parts:
         rows = np.searchsorted(gaps, part.gaps)
         n[rows] += part.n
         if part.N.shape[1]:
@@ -94,21 +78,21 @@ def add(parts: Iterable[Statistics], size: Size) -> Statistics:
         for row, answers in zip(rows, np.split(part.waiting, np.cumsum(part.waits)[:-1]), strict=False):
             waiting[row].append(answers)
     for row, found in enumerate(waiting):
-        if size.fresh is not None and any(len(answers) for answers in found):
-            N[row] += size.fresh.supports(np.concatenate(found))
+        if isinstance(encoding, FreshHash) and any(len(answers) for answers in found):
+            N[row] += encoding.supports(np.concatenate(found))
     return Statistics(gaps, n, N, widths)
 
 
 def add_counts(parts: Iterable[Counts], scheme: Scheme) -> Counts:
     """The sum of some counts, attribute by attribute."""
     listed = list(parts)
-    return {name: add([part[name] for part in listed], size) for name, size in sizes(scheme).items()}
+    return {name: add([part[name] for part in listed], encoding) for name, encoding in encodings(scheme).items()}
 
 
 def arrays_of(counts: Counts) -> list[Array]:
     """Four arrays of each attribute; six where answers of any of them wait."""
     waits = any(len(statistics.waits) for statistics in counts.values())
-    return [a for found in counts.values() for a in [*found.arrays, *(found.gathered if waits else [])]]
+    return [a for found in counts.values() for a in [*found.arrays, *((found.waits, found.waiting) if waits else ())]]
 
 
 def from_arrays(names: list[str], arrays: list[Array]) -> Counts:
@@ -120,17 +104,16 @@ class PeriodCounts:
     """The growing counts of one period."""
 
     def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
-        self._encodings = {q.name: q.mechanism.encoding for q in scheme.questions}
         self._counters = {
-            name: _Counter(size, scheme.survey.visits.cells, counts[name] if counts else None)
-            for name, size in sizes(scheme).items()
+            name: _Counter(encoding, scheme.survey.visits.cells, counts[name] if counts else None)
+            for name, encoding in encodings(scheme).items()
         }
 
     def count(self, frame: Frame) -> None:
         if not frame.answers:
             self._counters[PRESENCE_ONLY].count(frame.gaps)
         for name, answers in frame.answers.items():
-            self._counters[name].count(frame.gaps, answers, self._encodings[name])
+            self._counters[name].count(frame.gaps, answers)
 
     @property
     def nbytes(self) -> int:
@@ -144,37 +127,36 @@ class PeriodCounts:
 class _Counter:
     """N and n of one attribute, a row for each gap in the order in which gaps first occurred; and its widths."""
 
-    def __init__(self, size: Size, cells: Whole, initial: Statistics | None) -> None:
+    def __init__(self, encoding: Encoding | None, cells: Whole, initial: Statistics | None) -> None:
+        self._encoding = encoding
+        self._gathered = Gathered(encoding) if isinstance(encoding, FreshHash) else None
         self._rows = np.full(cells[-1] + 1, -1, dtype=np.int32)  # by gap
         self._gaps: list[int] = []
         self._n = np.zeros(0, dtype=np.int64)
-        self._N = np.zeros((0, 0 if size.fresh else size.k), dtype=np.int64)
-        self._widths = np.zeros(size.widths, dtype=np.int64)
-        self._gathered = None if size.fresh is None else Gathered(size.fresh)
+        self._N = np.zeros((0, 0 if encoding is None or self._gathered else encoding.k), dtype=np.int64)
+        self._widths = np.zeros(encoding.widths if encoding else 0, dtype=np.int64)
         if initial is not None:
             self._add_gaps(initial.gaps)
-            self._n[: len(initial.gaps)] = initial.n
+            self._n += initial.n
             if self._gathered is not None:
                 self._gathered.restore(initial.N, initial.waits, initial.waiting)
             else:
-                self._N[: len(initial.gaps)] = initial.N
+                self._N += initial.N
             self._widths += initial.widths
 
-    def count(self, gaps: Column, answers: Column | None = None, encoding: Encoding | None = None) -> None:
-        from stream_app.counting.tables.loops import look_up
-
-        rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(len(self._gaps), dtype=np.int64)
-        if not look_up(frozen(gaps), self._rows, rows, n):
-            self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
-            self.count(gaps, answers, encoding)
-            return
-        self._n[: len(n)] += n
+    def count(self, gaps: Column, answers: Column | None = None) -> None:
+        rows = self._rows[gaps]
+        if (rows < 0).any():
+            self._add_gaps(np.unique(gaps[rows < 0]))
+            rows = self._rows[gaps]
+        count = len(self._gaps)
+        self._n += np.bincount(rows, minlength=count)
         if answers is not None and self._gathered is not None:
-            self._gathered.add(rows, answers, len(n))
-        elif answers is not None and encoding is not None:
-            self._N[: len(n)] += encoding.count(answers, rows, len(n))
+            self._gathered.add(rows, answers, count)
+        elif answers is not None and self._encoding is not None:
+            self._N += self._encoding.count(answers, rows, count)
             if len(self._widths):
-                self._widths += encoding.count_widths(answers)
+                self._widths += self._encoding.count_widths(answers)
 
     @property
     def nbytes(self) -> int:
@@ -190,11 +172,8 @@ class _Counter:
         return Statistics(gaps[order], self._n[order], self._N[order], self._widths.copy())
 
     def _add_gaps(self, gaps: Column) -> None:
-        """Give gaps that occur for the first time a row. The arrays double, so that adding many gaps is cheap."""
+        """Give gaps that occur for the first time a row. To copy the others takes as long as to count a frame."""
         self._rows[gaps] = np.arange(len(self._gaps), len(self._gaps) + len(gaps))
         self._gaps += gaps.tolist()
-        lacking = len(self._gaps) - len(self._n)
-        if lacking > 0:
-            lacking = max(lacking, min(len(self._n), len(self._rows) - 1 - len(self._n)))
-            self._n = np.concatenate([self._n, np.zeros(lacking, dtype=np.int64)])
-            self._N = np.concatenate([self._N, np.zeros((lacking, self._N.shape[1]), dtype=np.int64)])
+        self._n = np.pad(self._n, (0, len(gaps)))
+        self._N = np.pad(self._N, ((0, len(gaps)), (0, 0)))

@@ -117,7 +117,7 @@ class OpenPeriods:
     def change(self, period: OpenPeriod, offset: int, size: int) -> None:
         """Note that records of some bytes changed a period, the last of them at an offset."""
         period.offset = offset
-        period.unsaved = period.unsent = True
+        period.unsent = True
         period.brought += size
         period.brought_unsent += size
         period.changed_at = self._read
@@ -162,14 +162,13 @@ class OpenPeriods:
         """The token records and the counters of a survey that are to be written now, or all that changed."""
         tokens, counters = [], []
         for key, period in self.of(survey):
-            if not (period.unsaved and (everything or self._saving.saves(period))):
+            if not (period.brought and (everything or self._saving.saves(period))):
                 continue
             if period.new_tokens:
                 tokens.append(
                     Write(state_key("count", self._partition, "tokens", *key, period.offset), period.take_tokens())
                 )
             counters.append(Write(state_key("count", self._partition, "counter", *key), period.encode()))
-            period.unsaved = False
             period.brought, period.saved_at = 0, period.changed_at
         for write in (*tokens, *counters):
             check_size(survey, "a record of its state", write.value or b"", self._limit)

@@ -53,31 +53,23 @@ Partial = Part | Progress
 
 
 def encode_partial(partial: Partial) -> bytes:
-    head = {
-        "survey": partial.survey,
-        "partition": partial.partition,
-        "offset": partial.offset,
-    }
+    head = dict(vars(partial))
     if isinstance(partial, Progress):
-        lacking = {"rejects": partial.rejects, "lates": sorted(partial.lates.items()), "lost": partial.lost}
-        return pack(head | lacking | {"kind": "progress", "through": partial.through})
-    names = list(partial.counts)
-    head |= {"kind": "part", "period": partial.period, "closed": partial.closed, "attributes": names}
-    head |= {"late": sorted(partial.late.items()), "refused": partial.refused}
-    return pack(head, arrays_of(partial.counts))
+        return pack({**head, "kind": "progress", "lates": sorted(partial.lates.items())})
+    counts = head.pop("counts")
+    return pack(
+        {**head, "kind": "part", "late": sorted(partial.late.items()), "attributes": list(counts)}, arrays_of(counts)
+    )
 
 
 def decode_partial(data: bytes) -> Partial:
     head, arrays = unpack(data)
     try:
-        common = head["survey"], head["partition"], head["offset"]
-        if head["kind"] == "progress":
+        if head.pop("kind") == "progress":
             lost = tuple(Loss(*loss) for loss in head["lost"])
-            return Progress(*common, head["through"], head["rejects"], dict(head["lates"]), lost)
-        survey, partition, offset = common
-        counts = from_arrays(head["attributes"], arrays)
-        late, refused = dict(head["late"]), head["refused"]
-        return Part(survey, head["period"], partition, offset, head["closed"], counts, late, refused)
+            return Progress(**{**head, "lates": dict(head["lates"]), "lost": lost})
+        counts = from_arrays(head.pop("attributes"), arrays)
+        return Part(**{**head, "counts": counts, "late": dict(head["late"])})
     except (KeyError, TypeError) as error:
         raise StateError(
             f"a partial cannot be read: {error!r}", "only workers may write to the partials topic"

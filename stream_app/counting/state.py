@@ -15,7 +15,7 @@ may still need them.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,8 +25,8 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Lookup
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
-from stream_app.counting.tables.tokens import TokenSet
-from stream_app.log.codec import Head, pack, pack_position, unpack
+from stream_app.counting.tokens import TokenSet
+from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.marks import Loss, added, since
 from stream_app.log.recovery import NOTHING, LogPosition
 
@@ -47,30 +47,16 @@ def partition_of_key(key: bytes) -> int:
 NEVER = -1  # nothing is closed yet
 
 
-@dataclass
-class SurveyClock:
+class SurveyClock(NamedTuple):
     """The last move of one survey's clock in one partition: the offset of the clock record, and closed through what.
 
     Lateness depends on the log alone. When a part of the log is read again, a record must be judged as when it was
     first read. The last move of the clock is enough for that: what came after it is judged by it; what came before it
     can only belong to a period that is still open, and an open period knows the offset that opened it.
-
-    >>> clock = SurveyClock()
-    >>> clock.move(10, 0), clock.move(20, 0), clock.move(30, 1)
-    (True, False, True)
-    >>> clock
-    SurveyClock(offset=30, through=1)
     """
 
     offset: int = -1
     through: int = NEVER
-
-    def move(self, offset: int, through: int) -> bool:
-        """Close the survey through a period; False if it was closed that far already."""
-        if through <= self.through:
-            return False
-        self.offset, self.through = offset, through
-        return True
 
 
 class Listed(NamedTuple):
@@ -124,43 +110,37 @@ class Position(LogPosition):
 
         What was lost until then is noted, and only periods are kept that windows can still include.
         """
-        survey, clock = terms.id, self.clock(terms.id)
-        before, moved = clock.through, clock.move(offset, through)
-        shown = clock.through - terms.visits.reach + 1
-        if moved and (losing := self.losing.pop(survey, 0)):
-            loss = Loss(max(before + 1, shown), clock.through + terms.ahead, losing)
-            self.lost.setdefault(survey, []).append(loss)
+        survey, before = terms.id, self.clock(terms.id).through
+        moved, now = through > before, max(before, through)
+        shown = now - terms.visits.reach + 1
+        if moved:
+            self.clocks[survey] = SurveyClock(offset, through)
+            if losing := self.losing.pop(survey, 0):
+                self.lost.setdefault(survey, []).append(Loss(max(before + 1, shown), now + terms.ahead, losing))
         if survey in self.lates:
             self.lates[survey] = Counter({late: rows for late, rows in self.lates[survey].items() if late >= shown})
         if survey in self.lost:
-            self.lost[survey] = since(self.lost[survey], terms.lost_since(clock.through))
+            self.lost[survey] = since(self.lost[survey], terms.lost_since(now))
         return moved
 
     def clock(self, survey: str) -> SurveyClock:
         return self.clocks.setdefault(survey, SurveyClock())
 
-    def encode(self) -> bytes:
-        return pack_position(
-            {
-                **self._head,
-                "clocks": {survey: [clock.offset, clock.through] for survey, clock in self.clocks.items()},
-                "rejects": self.rejects,
-                "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
-                "lost": self.lost,
-                "losing": self.losing,
-                "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
-            }
-        )
+    def _written(self) -> Head:
+        return {
+            "lates": {survey: sorted(rows.items()) for survey, rows in self.lates.items()},
+            "open": [[*key, *listed] for key, listed in sorted(self.open.items())],
+        }
 
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        head, _ = unpack(data)
-        clocks = {survey: SurveyClock(*move) for survey, move in head["clocks"].items()}
-        rejects = {survey: Counter(reasons) for survey, reasons in head["rejects"].items()}
-        lates = {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()}
-        lost = {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()}
-        open_periods = {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]}
-        return cls(*cls._read(head), clocks, rejects, lates, lost, head["losing"], open_periods)
+    @staticmethod
+    def _read(head: Head) -> dict[str, Any]:
+        return {
+            "clocks": {survey: SurveyClock(*move) for survey, move in head["clocks"].items()},
+            "rejects": {survey: Counter(reasons) for survey, reasons in head["rejects"].items()},
+            "lates": {survey: Counter(dict(rows)) for survey, rows in head["lates"].items()},
+            "lost": {survey: [Loss(*loss) for loss in losses] for survey, losses in head["lost"].items()},
+            "open": {(survey, period): Listed(*listed) for survey, period, *listed in head["open"]},
+        }
 
 
 @dataclass
@@ -177,7 +157,6 @@ class OpenPeriod:
     expected_tokens: int = 0  # how many its token records must have, at recovery
     new_tokens: list[Tokens] = field(default_factory=list)  # not yet in a token record
     token_offsets: list[int] = field(default_factory=list)  # offsets of its token records
-    unsaved: bool = False
     unsent: bool = False  # the merge may lack its newest counts
     brought: int = 0  # bytes that were counted since it was last written
     brought_unsent: int = 0  # ... since its counts were last sent to the merge

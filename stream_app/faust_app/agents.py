@@ -11,6 +11,7 @@ from stream_app.faust_app.monitoring import note_finals, note_passed_over, outco
 from stream_app.faust_app.overrides.batches import EpochRecord, SkippedRecords
 from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks
+from stream_app.kafka.reading import header
 from stream_app.log.marks import LogFault, Skipped
 from stream_app.log.quarantines import Errors
 from stream_app.merging.merger import Merger
@@ -20,16 +21,16 @@ class Counting(PartitionTasks[PartitionCounter]):
     """Gives reports and clock records to the counters of their partitions."""
 
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> PartitionCounter:
-        options = self._options
+        options = self.options
         return PartitionCounter(
             partition,
             options.topics.partitions,
-            self._surveys.lookup,
+            self.surveys.schemes.get,
             options.clock_key,
             records.items(),
             log_start,
             options.check_tokens,
-            [survey.id for survey in self._surveys],
+            list(self.surveys.schemes),
             failing=failing,
         )
 
@@ -39,26 +40,26 @@ class Counting(PartitionTasks[PartitionCounter]):
         records = [
             task.skipped(record)
             if isinstance(record, SkippedRecords)
-            else Record(record.offset + shift, content_type(record), record.value, record.leader_epoch)
+            else Record(record.offset + shift, header(record, CONTENT_TYPE_HEADER), record.value, record.leader_epoch)
             for record in received
         ]
         clocks = [place for place, one in enumerate(records) if isinstance(one, Record) and one.content_type == CLOCK]
-        if clocks and not await self._watch.has_partitions(self.topic, self._options.topics.partitions):
-            task.halt(LogFault.of_partitions(self._options.topics.partitions))
+        if clocks and not await self.watch.has_partitions(self.topic, self.options.topics.partitions):
+            task.halt(LogFault.of_partitions(self.options.topics.partitions))
             records = records[: clocks[0]]  # reports may be in partitions that nobody counts
         closed, certain = False, False
         while records:
             for changes in task.reader.apply_all(records, certain):
-                scheme = self._surveys.lookup(changes.survey)
+                scheme = self.surveys.schemes.get(changes.survey)
                 if scheme is None or scheme.presence is None:
                     task.outcomes.update(outcomes_of(changes))
                 else:
                     task.is_private = True
                 closed |= changes.closed_through is not None
-            note_passed_over(task.reader, self._surveys.lookup)
+            note_passed_over(task.reader, self.surveys.schemes.get)
             records = [record for record in records if last_of(record) >= task.reader.next_offset]
             if records:  # of a survey that was perhaps published before they were written
-                await self._surveys.catch_up()
+                await self.surveys.catch_up()
                 certain = True
         return closed
 
@@ -67,8 +68,8 @@ class Merging(PartitionTasks[Merger]):
     """Gives partials to the merge of their surveys."""
 
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> Merger:
-        partitions, keyring = self._options.topics.partitions, Keyring(self._options.presence_key)
-        lookup, found = self._surveys.lookup, records.items()
+        partitions, keyring = self.options.topics.partitions, Keyring(self.options.presence_key)
+        lookup, found = self.surveys.schemes.get, records.items()
         return Merger(partition, partitions, lookup, keyring, found, log_start, failing=failing)
 
     async def apply(self, task: PartitionTask[Merger], received: Sequence[EpochRecord]) -> bool:
@@ -79,25 +80,19 @@ class Merging(PartitionTasks[Merger]):
             if isinstance(record, SkippedRecords):
                 task.reader.skip(task.skipped(record))
                 continue
-            if not certain and (record.key or b"").decode() not in self._surveys:  # the worker that counted it knew it
-                await self._surveys.catch_up()
+            if (
+                not certain and (record.key or b"").decode() not in self.surveys.schemes
+            ):  # the worker that counted it knew it
+                await self.surveys.catch_up()
                 certain = True
-            scheme = self._surveys.lookup((record.key or b"").decode())
+            scheme = self.surveys.schemes.get((record.key or b"").decode())
             task.is_private |= scheme is not None and scheme.presence is not None
             offset = record.offset + task.reader.mark.shift
             made += task.reader.apply(offset, record.value or b"", record.leader_epoch, record.key or b"")
-        note_passed_over(task.reader, self._surveys.lookup)
+        note_passed_over(task.reader, self.surveys.schemes.get)
         note_finals(made)
         return bool(made)
 
 
 def last_of(record: Record | Skipped) -> int:
     return record.last if isinstance(record, Skipped) else record.offset
-
-
-def content_type(record: EpochRecord) -> str | None:
-    """The content type in a record's headers: None if it is missing, else any text."""
-    for name, value in record.headers:
-        if name == CONTENT_TYPE_HEADER and value is not None:
-            return bytes(value).decode("utf-8", "replace")
-    return None

@@ -18,11 +18,10 @@ from protocols.wire import Clock, last_due
 from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
-from stream_app.counting.tables.tokens import load_loops
+from stream_app.counting.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
-from stream_app.faust_app.broker.log_watch import LogWatch
-from stream_app.faust_app.broker.state_table import StateTable
-from stream_app.faust_app.broker.surveys import Surveys
+from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, LogWatch
+from stream_app.faust_app.broker.tables import StateTable, Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector
 from stream_app.faust_app.overrides.app import FaustApp
@@ -53,7 +52,6 @@ FETCHED_RECORDS = 2000
 BEAT_SECONDS = 1.0
 REPEAT_AFTER = timedelta(minutes=1)
 """When to send a clock record again if a partition has not acknowledged it. A survey that is quarantined does not."""
-RETRY_SECONDS = 1.0
 
 log = structlog.get_logger(__name__)
 
@@ -85,7 +83,7 @@ class StreamApp:
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
-        states = StateCollector(lambda: [*self._counting.states(), *self._merging.states()], self._surveys.lookup)
+        states = StateCollector(lambda: [*self._counting.states(), *self._merging.states()], self._surveys.schemes.get)
         REGISTRY.register(states)
 
     async def _start(self) -> None:
@@ -143,7 +141,7 @@ class StreamApp:
         """Close the periods of surveys with `clock: wall` that are due: their merge owner does so."""
         with fatal("closing periods by the wall clock"):
             now = datetime.now(UTC)
-            for survey in self._surveys:
+            for survey in [scheme.survey for scheme in self._surveys.schemes.values()]:
                 task = self._merging.get(owner_of(survey.id, self._topics.merge_partitions))
                 if survey.clock != "wall" or task is None:
                     continue

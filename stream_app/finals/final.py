@@ -48,7 +48,6 @@ VERSION = 1
 AGREED = "agreed visitors"  # attributes have no spaces in their names
 FINAL_TYPE = "application/vnd.hearsay.final+arrow"
 STATUS_TYPE = "application/vnd.hearsay.status+json"
-LISTS = ("gaps", "n", "supports", "widths")  # the columns with several numbers for each question
 NOTHING = np.zeros(0, dtype=np.int64)
 
 
@@ -119,14 +118,10 @@ class Final:
             *(_lists([getattr(row, field) for row in rows]) for field in LISTS),
         ]
         metadata = {name: str(value) for name, value in about.items()}
-        fields = [
-            pa.field(name, column.type) for name, column in zip(("question", "values", *LISTS), columns, strict=True)
-        ]
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(
-            sink, schema := pa.schema(fields, metadata), options=pa.ipc.IpcWriteOptions(compression="zstd")
-        ) as stream:
-            stream.write_batch(pa.record_batch(columns, schema=schema))
+        batch, sink = pa.record_batch(columns, names=_Row._fields, metadata=metadata), pa.BufferOutputStream()
+        options = pa.ipc.IpcWriteOptions(compression="zstd")
+        with pa.ipc.new_stream(sink, batch.schema, options=options) as stream:
+            stream.write_batch(batch)
         return bytes(sink.getvalue())
 
     @staticmethod
@@ -172,6 +167,9 @@ class _Row(NamedTuple):
     widths: Array
 
 
+LISTS = _Row._fields[2:]  # the columns with several numbers for each question
+
+
 def _release_rows(release: Release) -> list[_Row]:
     gaps, agreed = release.axis.astype(np.uint16), release.agreed
     rows = [_Row(name, len(release.N[name]), gaps, n, release.N[name], NOTHING) for name, n in release.n.items()]
@@ -195,9 +193,8 @@ def _statistics(row: _Row) -> Statistics:
 
 
 def _rows(batch: pa.RecordBatch) -> list[_Row]:
-    questions, values = batch["question"].to_pylist(), batch["values"].to_pylist()
-    arrays = [_arrays(batch[name]) for name in LISTS]
-    return [_Row(*fields) for fields in zip(questions, values, *arrays, strict=True)]
+    single = [batch[name].to_pylist() for name in ("question", "values")]
+    return [_Row(*fields) for fields in zip(*single, *(_arrays(batch[name]) for name in LISTS), strict=True)]
 
 
 def _lists(arrays: Sequence[Array]) -> pa.ListArray:

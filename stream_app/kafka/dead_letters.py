@@ -99,6 +99,7 @@ def _letter(record: Any, headers: Mapping[str, str]) -> DeadLetter | None:
         return None
 
 
+@dataclass
 class Refusals:
     """Why workers would refuse records again, as far as it can be known before they are sent.
 
@@ -106,10 +107,9 @@ class Refusals:
     passes here may still be late.
     """
 
-    def __init__(self, published: Mapping[str, Published], finals: Mapping[str, int]) -> None:
-        self._published = published
-        self._finals = finals
-        self._through: dict[tuple[str, int], int] = {}  # by survey and partition: clock records that are sent again
+    published: Mapping[str, Published]
+    finals: Mapping[str, int]
+    _through: dict[tuple[str, int], int] = field(default_factory=dict)  # by survey and partition: clocks sent again
 
     def of(self, letter: DeadLetter) -> Reason | None:
         """Why a record would be refused if it came next. A clock record that would not be refused closes periods."""
@@ -118,13 +118,13 @@ class Refusals:
         about = letter.named
         if about is None:
             return Reason.UNDECODABLE
-        known = self._published.get(about.survey)
+        known = self.published.get(about.survey)
         if known is None:
             return Reason.UNKNOWN_SURVEY
         if not letter.is_clock and about.fingerprint != known.fingerprint:
             return Reason.WRONG_FINGERPRINT
         place = about.survey, letter.partition
-        through = self._through.get(place, self._finals.get(about.survey, -1))
+        through = self._through.get(place, self.finals.get(about.survey, -1))
         if about.period <= through:
             return Reason.LATE
         if letter.is_clock:

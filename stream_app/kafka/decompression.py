@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cramjam
+from kafka.record.util import decode_varint  # it reads ten bytes at most
 
 from protocols.errors import LogError
 
@@ -26,8 +27,6 @@ RECORD_WEIGHT, HEADER_WEIGHT = 512, 128
 """The memory that a record and a header take as objects, without their bytes."""
 SMALLEST_HEADER = 2
 """The bytes of a header without name and value: their lengths."""
-LONGEST_INTEGER = 70
-"""The bits of ten bytes, which an integer takes at most: a longer one would take time that grows with its square."""
 GROWTH = 4
 """Room for the result is so many times as large as the data; where that is not enough, so many times as large again."""
 XERIAL = b"\x82SNAPPY\x00"
@@ -86,7 +85,7 @@ def weight(records: Data, limit: int, count: int | None = None) -> int:
     try:
         while at < end and total <= limit:
             found += 1
-            length, at = _varint(records, at)
+            length, at = decode_varint(records, at)
             next_one = at + length
             if records[at] > 0x7F:  # attributes, of which none are defined: aiokafka reads a varint, others a byte
                 raise ValueError("a record with attributes")
@@ -96,9 +95,9 @@ def weight(records: Data, limit: int, count: int | None = None) -> int:
             at += 1
             while records[at] > 0x7F:  # its offset
                 at += 1
-            key, at = _varint(records, at + 1)
-            value, at = _varint(records, at + max(0, key))
-            headers, at = _varint(records, at + max(0, value))
+            key, at = decode_varint(records, at + 1)
+            value, at = decode_varint(records, at + max(0, key))
+            headers, at = decode_varint(records, at + max(0, value))
             if not 0 <= headers <= (next_one - at) // SMALLEST_HEADER or next_one > end:
                 raise ValueError("a record that is shorter than it says")
             total += HEADER_WEIGHT * headers + (RECORD_WEIGHT if count is None else 0)
@@ -110,24 +109,6 @@ def weight(records: Data, limit: int, count: int | None = None) -> int:
     if count not in (None, found):
         raise ValueError(f"{found} records instead of {count}")
     return total
-
-
-def _varint(data: Data, at: int) -> tuple[int, int]:
-    """The integer at a place, and the place after it. Raises IndexError at the end, ValueError beyond 64 bits.
-
-    >>> _varint(bytes([0x96, 0x01]), 0), _varint(bytes([1]), 0)
-    ((75, 2), (-1, 1))
-    """
-    number, shift = data[at], 7
-    if number > 0x7F:
-        number &= 0x7F
-        while data[at] > 0x7F:
-            at += 1
-            number |= (data[at] & 0x7F) << shift
-            shift += 7
-            if shift > LONGEST_INTEGER:
-                raise ValueError("an integer that does not end")
-    return (number >> 1) ^ -(number & 1), at + 1
 
 
 def _snappy(data: bytes, limit: int) -> bytes:

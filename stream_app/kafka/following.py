@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from hashlib import sha256
 
 from kafka import KafkaAdminClient, KafkaConsumer, TopicPartition
@@ -141,24 +142,24 @@ class TopicFollower:
             self._admin.close()
 
 
+@dataclass(frozen=True)
 class KafkaMessages:
     """What the workers of a cluster have published, as of the moment of reading."""
 
-    def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
-        self._kafka = kafka
-        self._topics = topics
+    kafka: KafkaSettings
+    topics: Topics
 
     def surveys(self) -> list[Survey]:
         """The published surveys."""
-        return list(published(self._kafka, self._topics).values())
+        return list(published(self.kafka, self.topics).values())
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
         """Every message of a topic, in the order of publication."""
-        for record in read_topic(self._kafka, self._topics.named(topic)):
+        for record in read_topic(self.kafka, self.topics.named(topic)):
             yield Output(topic, record.key, record.value, tuple(record.headers))
 
     def count(self, topic: TopicName) -> int:
-        return sum(ends(self._kafka, self._topics.named(topic)).values())
+        return sum(ends(self.kafka, self.topics.named(topic)).values())
 
 
 def last_finals(kafka: KafkaSettings, topics: Topics) -> dict[str, int]:

@@ -42,6 +42,12 @@ def read_topic(kafka: KafkaSettings, topic: str, begin: Mapping[int, int] | None
                 )
 
 
+def header(record: Any, name: str) -> str | None:
+    """The text in a record's first header of this name; None if it is missing."""
+    found = (value for key, value in record.headers if key == name and value is not None)
+    return next((bytes(value).decode("utf-8", "replace") for value in found), None)
+
+
 def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
     """Where each partition of a topic ends now."""
     with _consumer(kafka, topic) as (consumer, partitions):

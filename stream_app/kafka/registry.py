@@ -18,7 +18,7 @@ from protocols.survey import Survey
 from servers.kafka_clients import DURABLE, connected
 from servers.settings import KafkaSettings
 from stream_app.finals.sizes import check_sizes
-from stream_app.kafka.reading import read_topic
+from stream_app.kafka.reading import header, read_topic
 from stream_app.kafka.topics import ANSWER_SECONDS, Topics
 from stream_app.log.codec import RECORD_BYTES
 
@@ -71,7 +71,9 @@ def admit(found: dict[str, Published], record: Any) -> Survey | None:
 def published_in(record: Any) -> Published:
     """The survey in a record of the registry."""
     try:
-        return Published(Survey.model_validate_json(record.value), fingerprint_of(record), record.timestamp / 1000)
+        if (fingerprint := header(record, FINGERPRINT_HEADER)) is None:
+            raise TopicError("it has no fingerprint", "publish surveys with `hearsay survey publish`")
+        return Published(Survey.model_validate_json(record.value), fingerprint, record.timestamp / 1000)
     except (ValidationError, TopicError) as error:
         raise TopicError(
             f"record {record.offset} of {record.topic} is not a survey: {error}",
@@ -83,12 +85,8 @@ class Registry:
     """The published surveys, compiled, as records are read. One that cannot be used here is logged and left out."""
 
     def __init__(self) -> None:
-        self.schemes: dict[str, Scheme] = {}
+        self.schemes: dict[str, Scheme] = {}  # by id, as far as the registry was read
         self._published: dict[str, Published] = {}  # under the terms that hold: the first ones
-
-    def lookup(self, survey: str) -> Scheme | None:
-        """The compiled survey; None if the registry, as far as it was read, does not have it."""
-        return self.schemes.get(survey)
 
     def register(self, record: Any) -> None:
         """Add a survey, or its new texts. To read a record again changes nothing."""
@@ -115,14 +113,6 @@ class Registry:
             return
         self.schemes[survey.id] = scheme
         log.info("survey registered", survey=survey.id, fingerprint=scheme.fingerprint)
-
-
-def fingerprint_of(record: Any) -> str:
-    """The fingerprint with which a record of the registry was published."""
-    for name, value in record.headers:
-        if name == FINGERPRINT_HEADER and value is not None:
-            return bytes(value).decode("ascii", "replace")
-    raise TopicError("it has no fingerprint", "publish surveys with `hearsay survey publish`")
 
 
 def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:

@@ -12,12 +12,11 @@ import os
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from types import TracebackType
-from typing import Self
 
 import structlog
 
@@ -41,7 +40,7 @@ REPORT_BYTES = 10  # what a report takes at least, wherever it stands: a token a
 log = structlog.get_logger(__name__)
 
 
-class EmbeddedApp:
+class EmbeddedApp(AbstractContextManager["EmbeddedApp"]):
     """Counts the records sent to it. It is a sink, with the interface of the sink for Kafka.
 
     `clock_key` is the operator's key, `presence_key` the key of the noise on presence. A directory must always be
@@ -178,9 +177,6 @@ class EmbeddedApp:
     def close(self) -> None:
         """Close the files, without a flush."""
         self._held.close()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if error is None:

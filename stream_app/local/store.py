@@ -96,12 +96,8 @@ class LocalStore:
     def transaction(self) -> Iterator[None]:
         """Write everything in the block, or nothing if it raises."""
         self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:
             yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
 
     def records(self, prefix: str) -> Iterator[tuple[bytes, bytes]]:
         """The state records whose keys begin with a prefix."""
@@ -130,12 +126,9 @@ class LocalStore:
         next_id = (
             "MIN(coalesce(MIN(id), 0), 0) - 1" if output.topic == DEADLETTERS else "MAX(coalesce(MAX(id), 0), 0) + 1"
         )
-        columns = "id, headers, value, checksum"
-        replace = f"UPDATE SET ({columns}) = (excluded.id, excluded.headers, excluded.value, excluded.checksum)"
-        conflict = replace if output.topic in _REPLACED else "NOTHING"
+        conflict = "REPLACE" if output.topic in _REPLACED else "IGNORE"
         self._db.execute(
-            "INSERT INTO messages (id, topic, key, headers, value, checksum) "
-            f"VALUES ((SELECT {next_id} FROM messages), ?, ?, ?, ?, ?) ON CONFLICT (topic, key) DO {conflict}",
+            f"INSERT OR {conflict} INTO messages VALUES ((SELECT {next_id} FROM messages), ?, ?, ?, ?, ?)",
             _summed(output.topic, output.key, headers, output.value),
         )
 

@@ -4,12 +4,11 @@ After a crash in the middle of a flush, or late writes of a worker that was paus
 can be combined, because each has the offset it contains. A survey whose records cannot be used is quarantined.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Generic, Self, TypeVar
 
-from stream_app.log.codec import Head, unpack
+from stream_app.log.codec import Head, pack_position, unpack
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.marks import Acceptance, Mark
 from stream_app.log.quarantines import (
@@ -26,33 +25,34 @@ Records = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass
-class LogPosition(ABC):
+class LogPosition:
     """What every position has: the offset through which its log is applied, that log, and quarantined surveys."""
 
     offset: int = NOTHING
     mark: Mark = field(default_factory=Mark)
     quarantines: Quarantines = field(default_factory=dict)
 
-    @abstractmethod
     def encode(self) -> bytes:
         """The position as a state record."""
+        quarantines = {survey: asdict(quarantine) for survey, quarantine in self.quarantines.items()}
+        return pack_position({**vars(self), "mark": asdict(self.mark), "quarantines": quarantines, **self._written()})
 
     @classmethod
-    @abstractmethod
     def decode(cls, data: bytes) -> Self:
         """The position in a state record."""
+        head, _ = unpack(data)
+        quarantines = {survey: Quarantine(**quarantine) for survey, quarantine in head["quarantines"].items()}
+        found = {**head, "mark": Mark(**head["mark"]), "quarantines": quarantines, **cls._read(head)}
+        return cls(**{own.name: found[own.name] for own in fields(cls)})
 
-    @property
-    def _head(self) -> Head:
-        """What every position record has."""
-        quarantines = {survey: asdict(quarantine) for survey, quarantine in self.quarantines.items()}
-        return {"offset": self.offset, "mark": asdict(self.mark), "quarantines": quarantines}
+    def _written(self) -> Head:
+        """The fields of a subclass that have another form in a record."""
+        return {}
 
     @staticmethod
-    def _read(head: Head) -> tuple[int, Mark, Quarantines]:
+    def _read(head: Head) -> dict[str, Any]:
         """The same, read."""
-        quarantines = {survey: Quarantine(**quarantine) for survey, quarantine in head["quarantines"].items()}
-        return head["offset"], Mark(**head["mark"]), quarantines
+        return {}
 
     def offset_of(self, survey: str) -> int:
         """Through which offset the state contains a survey."""

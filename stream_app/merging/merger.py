@@ -22,9 +22,8 @@ from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import NO_EPOCH, since
 from stream_app.log.quarantines import NONE_FAIL, Errors, check_size
 from stream_app.log.recovery import NOTHING, Records
-from stream_app.merging.recovery import recover_merge
 from stream_app.merging.state import MergePosition, SurveyStatus
-from stream_app.merging.survey import HeldPart, MergedSurvey
+from stream_app.merging.survey import HeldPart, MergedSurvey, recover_merge
 
 OPEN_AT_ONCE = 32
 """Of how many surveys a flush has what is open: nothing else happens while it is made."""

@@ -15,7 +15,7 @@ same bytes and headers.
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from stream_app.counting.partials import Progress
 from stream_app.counting.state import NEVER
@@ -64,11 +64,6 @@ class SurveyStatus:
         if len(self.progress) < partitions:
             return NEVER
         return min(progress.through for progress in self.progress.values())
-
-    def published_through(self, period: int) -> None:
-        """Note that finals were published through this period. They cannot be made again: their parts are deleted."""
-        if period > self.through:
-            self.through, self.begun = period, True
 
     @property
     def rejects(self) -> dict[str, int]:
@@ -132,11 +127,3 @@ class MergePosition(LogPosition):
 
     def offset_of(self, survey: str) -> int:
         return self.surveys.get(survey, self.offset)
-
-    def encode(self) -> bytes:
-        return pack_position({**self._head, "surveys": self.surveys})
-
-    @classmethod
-    def decode(cls, data: bytes) -> Self:
-        head, _ = unpack(data)
-        return cls(*cls._read(head), head["surveys"])

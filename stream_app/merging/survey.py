@@ -1,14 +1,18 @@
 """What the merge holds of one survey: its status, the newest part of each partition, and its frozen finals.
 
+It is recovered from its records by the same rule as the counting state.
+
 A final is in the state before it is published, and is published with these bytes. Otherwise one that a crash has left
 half published would be made again from parts that may be deleted.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from analytics.windows import UnitSum, UnitSums
+from protocols.errors import StateError
 from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.survey import UNITS
@@ -18,7 +22,9 @@ from stream_app.counting.state import NEVER
 from stream_app.finals import Final, NotCounted, Release, Status, published_sums, release, sums_through
 from stream_app.log.codec import pack, unpack
 from stream_app.log.flushes import Write, state_key
-from stream_app.merging.state import PartKey, SurveyStatus
+from stream_app.log.quarantines import NEVER_QUARANTINED, Errors
+from stream_app.log.recovery import NOTHING, Records, StateRecords, resume_after
+from stream_app.merging.state import MergePosition, PartKey, SurveyStatus
 
 
 @dataclass
@@ -84,6 +90,11 @@ class MergedSurvey:
     )
     skipped: UnitSums = field(default_factory=dict)  # sums of units through the period before the first final
 
+    @property
+    def published_through(self) -> int:
+        """The last period that is known, from the frozen finals, to be published."""
+        return max((final.after for final in self.finals.values()), default=NEVER)
+
     def periods(self) -> list[int]:
         """The periods that have parts, in order."""
         return sorted({period for period, _ in self.parts})
@@ -148,15 +159,99 @@ class MergedSurvey:
     def take_outdated(self) -> list[Write]:
         """Deletions of finals that are not needed again, even if a late write replaces the position by an older one.
 
-        They are published, and of periods before any whose final may be made again. Such a period comes after the last
-        one that is known, from the frozen finals, to be published. The release of the period before it must still be
-        there.
+        They are published, and of periods before any whose final may be made again. Such a period comes after
+        `published_through`. The release of the period before it must still be there.
         """
-        published_through = max((final.after for final in self.finals.values()), default=NEVER)
-        outdated = [period for period in self.finals if period < published_through]
+        through = self.published_through
+        outdated = [period for period in self.finals if period < through]
         for period in outdated:
             del self.finals[period]
         return [Write(self._key("final", period), None) for period in outdated]
 
     def _key(self, kind: str, *place: int) -> bytes:
         return state_key("merge", self.owner, kind, self.survey, *place)
+
+
+Merged = dict[str, MergedSurvey]  # by survey
+
+
+def recover_merge(
+    owner: int, records: Records, log_start: int, failing: Errors
+) -> tuple[StateRecords[MergePosition], Merged, int, str]:
+    """Recover the merge state of one partition of the partials topic from records of any age, in any order."""
+    state = StateRecords("merge", owner, records, MergePosition, failing)
+    position, log_start = state.position, state.log_start(log_start)
+    surveys = state.recover_each(lambda survey, group: _recover_survey(owner, survey, group, position, state.lost))
+    start = _start(position, surveys)
+    missing = ""
+    if start + 1 < log_start:
+        missing = (
+            f"partition {owner} of the partials: offsets {start + 1} to {log_start - 1} are no longer in the log and "
+            "not all of them are in the state; periods that they closed may lack reports"
+        )
+        for merged in surveys.values():  # the log no longer has them: do not look for them at the next recovery
+            merged.status.listed = {part: due for part, due in merged.status.listed.items() if due >= log_start}
+            merged.unsaved = True
+        for name, due in position.surveys.items():
+            if due < log_start and not position.is_quarantined(name):
+                position.surveys[name] = surveys[name].status.offset if name in surveys else NOTHING
+        start = log_start - 1
+    return state, surveys, start, missing
+
+
+def _start(position: MergePosition, surveys: Mapping[str, MergedSurvey]) -> int:
+    """After which offset to read on."""
+    going_on = {name: due for name, due in position.surveys.items() if not position.is_quarantined(name)}
+    held = {name: merged.status.offset for name, merged in surveys.items() if merged.is_recorded}
+    for name in going_on.keys() - held.keys():  # one that was quarantined before it had a record
+        offset = position.quarantines.get(name, NEVER_QUARANTINED).offset
+        held[name] = NOTHING if offset is None else offset
+    of_parts = [
+        resume_after(position.offset, merged.status.listed, {key: part.offset for key, part in merged.parts.items()})
+        for merged in surveys.values()
+    ]
+    return min([resume_after(position.offset, going_on, held), *of_parts])
+
+
+def _recover_survey(
+    owner: int, survey: str, records: Mapping[bytes, bytes], position: MergePosition, lost: int
+) -> tuple[MergedSurvey, list[Write]]:
+    """The state of one survey, and the records of it that are not needed.
+
+    Once an operator has let it go on, a part that cannot be read is read again.
+    """
+    acceptances = position.mark.acceptances
+    merged = MergedSurvey(owner, survey, SurveyStatus(acceptances=acceptances))
+    written: dict[bytes, tuple[int, int]] = {}
+    for key, value in records.items():
+        _, _, kind, _, *rest = key.decode().split("/")
+        if kind == "survey":
+            merged.status = SurveyStatus.decode(survey, value)
+            merged.is_recorded = True
+        elif kind == "final":
+            merged.finals[int(rest[0])] = Frozen.decode(value)
+        else:
+            written[key] = int(rest[0]), int(rest[1])
+    status = merged.status
+    if status.acceptances < acceptances:
+        status.lose(lost)
+        status.acceptances = acceptances
+        merged.unsaved = True
+    # Finals that were published cannot be made again: their parts are deleted.
+    if (published := merged.published_through) > status.through:  # a late write has replaced it by an older one
+        status.through, status.begun = published, True
+    if status.begun:
+        merged.published = status.through
+    stale = []
+    for key, place in written.items():
+        if place[0] <= status.through:
+            stale.append(Write(key, None))
+            continue
+        try:
+            merged.parts[place] = HeldPart.decode(records[key])
+        except StateError:
+            if survey not in position.quarantines:
+                raise
+    # Parts of periods that have a final are not needed again.
+    status.listed = {part: due for part, due in status.listed.items() if part[0] > status.through}
+    return merged, stale

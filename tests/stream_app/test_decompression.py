@@ -117,7 +117,7 @@ def test_a_batch_of_more_or_fewer_records_than_it_says_is_refused(count: int) ->
     ],
 )
 def test_a_record_that_says_more_than_it_has_is_refused(body: bytes) -> None:
-    with pytest.raises(ValueError, match=r"a record that|an integer that"):
+    with pytest.raises(ValueError, match=r"a record that|Out of int64 range"):
         weight(bombs.framed_at(0, body), 1 << 62)
 
 

@@ -19,11 +19,11 @@ from servers.kafka_clients import DURABLE, connected
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import partition_of_key
-from stream_app.faust_app.broker.log_watch import OPEN_SECONDS, RETRY_SECONDS, Reading, find_faults
+from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, Reading, find_faults
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.reading import read_topic
-from stream_app.kafka.topics import Mismatch, Topics, check
+from stream_app.kafka.topics import ANSWER_SECONDS, Mismatch, Topics, check
 from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.log_reader import LogReader
@@ -48,19 +48,24 @@ class Changelog:
     partitions: int
     reader: type[LogReader]
 
-    def positions(self, newest: dict[bytes, bytes]) -> Iterator[tuple[int, LogPosition]]:
-        """The positions by partition; none of a partition of which nothing was read."""
+    def positions(self, kafka: KafkaSettings) -> Iterator[tuple[int, LogPosition]]:
+        """The newest positions by partition, with what operators have let go on since.
+
+        There is none of a partition of which nothing was read.
+        """
+        newest = {record.key: record.value for record in read_topic(kafka, self.name)}
         with of_this_release(f"the state in {self.name}"):
             for partition in range(self.partitions):
                 value = newest.get(self.key(partition, "position"))
                 if value is not None:
-                    yield partition, self.reader.POSITION.decode(value)
+                    position = self.reader.POSITION.decode(value)
+                    position.accept(newest.get(self.key(partition, "accepted")))
+                    for survey in list(position.quarantines):
+                        position.resume(survey, newest.get(self.key(partition, "resumed", survey)))
+                    yield partition, position
 
     def key(self, partition: int, kind: str, *survey: str) -> bytes:
         return state_key(self.reader.STATE, partition, kind, *survey)
-
-    def record(self, partition: int, kind: str, *survey: str, value: bytes) -> StateRecord:
-        return self.name, Write(self.key(partition, kind, *survey), value)
 
 
 def changelogs(topics: Topics) -> tuple[Changelog, Changelog]:
@@ -70,15 +75,9 @@ def changelogs(topics: Topics) -> tuple[Changelog, Changelog]:
     )
 
 
-def newest_records(kafka: KafkaSettings, changelog: str) -> dict[bytes, bytes]:
-    """The newest record of every key, from all partitions; without those that were deleted."""
-    newest = {record.key: record.value for record in read_topic(kafka, changelog)}
-    return {key: value for key, value in newest.items() if value is not None}
-
-
 def write_state(kafka: KafkaSettings, topics: Topics, records: Iterable[StateRecord]) -> None:
     """Let partitions and surveys go on by these records when workers are started. Refused while one is running."""
-    with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
+    with connected(EpochAdmin, kafka, ANSWER_SECONDS) as admin:
         members = _members(admin, topics.prefix)
     if members:
         raise StateError(
@@ -86,7 +85,7 @@ def write_state(kafka: KafkaSettings, topics: Topics, records: Iterable[StateRec
             "stop all workers first, and start them again afterwards",
         )
     told = "Write the changelogs", "did not take the state"
-    with connected(KafkaProducer, kafka, OPEN_SECONDS, *told, **DURABLE) as producer:
+    with connected(KafkaProducer, kafka, ANSWER_SECONDS, *told, **DURABLE) as producer:
         for changelog, write in records:
             sent = producer.send(changelog, write.value, key=write.key, partition=partition_of_key(write.key))
             sent.get(timeout=WRITE_SECONDS)
@@ -125,18 +124,19 @@ class StuckPartition:
                 "make the topic again first, with as many partitions as its changelog has",
             )
         value = Acceptance.of(*self.reading, self.fault, self.view, lost).encode()
-        return self.changelog.record(self.partition, "accepted", value=value)
+        return self.changelog.name, Write(self.changelog.key(self.partition, "accepted"), value)
 
 
 def stuck_partitions(kafka: KafkaSettings, topics: Topics) -> list[StuckPartition]:
     """The partitions that workers do not read on, in the state that they have written."""
     account_for_all_offsets(BatchLimits(kafka.max_batch_bytes, topics.reports))
-    with connected(EpochAdmin, kafka, OPEN_SECONDS) as admin:
+    with connected(EpochAdmin, kafka, ANSWER_SECONDS) as admin:
         return [stuck for changelog in changelogs(topics) for stuck in _stuck(kafka, admin, changelog)]
 
 
 def _stuck(kafka: KafkaSettings, admin: EpochAdmin, changelog: Changelog) -> Iterator[StuckPartition]:
-    readings = _readings(kafka, changelog)
+    positions = changelog.positions(kafka)
+    readings = {p: (position.mark, max(position.offset + 1, position.mark.floor)) for p, position in positions}
     look, faults = find_faults(admin, changelog.topic, readings)
     if look.partitions not in (0, changelog.partitions):
         faults = dict.fromkeys(readings, LogFault.of_partitions(changelog.partitions))
@@ -146,16 +146,6 @@ def _stuck(kafka: KafkaSettings, admin: EpochAdmin, changelog: Changelog) -> Ite
     for partition, fault in sorted(faults.items()):
         view = look.views.get(partition)
         yield StuckPartition(changelog.topic, partition, fault, readings[partition], view, changelog)
-
-
-def _readings(kafka: KafkaSettings, changelog: Changelog) -> dict[int, Reading]:
-    """What the newest positions know of their logs, with what was accepted since."""
-    newest = newest_records(kafka, changelog.name)
-    readings = {}
-    for partition, position in changelog.positions(newest):
-        position.accept(newest.get(changelog.key(partition, "accepted")))
-        readings[partition] = (position.mark, max(position.offset + 1, position.mark.floor))
-    return readings
 
 
 async def _gaps(kafka: KafkaSettings, changelog: Changelog, starts: Mapping[int, int]) -> dict[int, LogFault]:
@@ -214,11 +204,9 @@ def quarantined_surveys(kafka: KafkaSettings, topics: Topics) -> list[Quarantine
     """The surveys that are quarantined, in the state that workers have written; not those that go on at the start."""
     found: list[QuarantinedSurvey] = []
     for log in changelogs(topics):
-        newest = newest_records(kafka, log.name)
-        for partition, position in log.positions(newest):
-            for survey, quarantine in list(position.quarantines.items()):
-                position.resume(survey, newest.get(log.key(partition, "resumed", survey)))
-                if position.is_quarantined(survey):
-                    record = log.record(partition, "resumed", survey, value=resumption(quarantine.times))
-                    found.append(QuarantinedSurvey(survey, log.topic, partition, quarantine, record))
+        for partition, position in log.positions(kafka):
+            for survey in filter(position.is_quarantined, position.quarantines):
+                quarantine = position.quarantines[survey]
+                write = Write(log.key(partition, "resumed", survey), resumption(quarantine.times))
+                found.append(QuarantinedSurvey(survey, log.topic, partition, quarantine, (log.name, write)))
     return found

@@ -22,9 +22,9 @@ from protocols.errors import LogError, ServerUnavailable
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
+from stream_app.kafka.topics import ANSWER_SECONDS
 from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, compare
 
-OPEN_SECONDS = 10.0
 RETRY_SECONDS = 1.0
 """How long to wait before asking again, where nobody answers; and before a fault that was found is looked for again."""
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
@@ -105,25 +105,24 @@ class LogWatch:
         return await self._asked(offsets_of, tps, OffsetSpec.LATEST)
 
     async def faults(self, topic: str, readings: Mapping[int, Reading]) -> tuple[Look, dict[int, LogFault]]:
-        """What is wrong with the logs of a topic."""
-        return await self._asked(find_faults, topic, readings)
+        """What is wrong with the logs of a topic.
 
-    async def check_exists(self, topic: str) -> None:
-        """Raise LogError if a topic, which was there when the worker started, is gone or is another."""
-        look, _ = await self.faults(topic, {})
-        self._ids.setdefault(topic, look.topic or "not seen")
-        self.check_same(topic, look)
-
-    def check_same(self, topic: str, look: Look) -> None:
-        """Raise LogError if a topic is no longer the one that was first seen under its name, or is gone.
-
-        The process ends with it: aiokafka may not notice for minutes, or asks for a topic that is gone thousands of
-        times a second. When the worker is started again, the topic is compared with the state.
+        Raises LogError if it is no longer the topic that was first seen under its name, or is gone. The process ends
+        with it: aiokafka may not notice for minutes, or asks for a topic that is gone thousands of times a second. When
+        the worker is started again, the topic is compared with the state.
         """
+        look, faults = await self._asked(find_faults, topic, readings)
         first = self._ids.setdefault(topic, look.topic) if look.topic else self._ids.get(topic, "")
         if look.topic != first:
             what = "was deleted and made again" if look.topic else "was deleted"
             raise LogError(f"topic {topic} {what}", READ_MORE)
+        return look, faults
+
+    async def check_exists(self, topic: str) -> None:
+        """Raise LogError if a topic is gone or is another."""
+        look, _ = await self.faults(topic, {})
+        if not look.topic:
+            raise LogError(f"topic {topic} was deleted", READ_MORE)
 
     async def has_partitions(self, topic: str, wanted: int) -> bool:
         """Whether a topic has so many partitions."""
@@ -135,7 +134,7 @@ class LogWatch:
             async with self._asking:
                 try:
                     if self._admin is None:
-                        self._admin = await asyncio.to_thread(opened, EpochAdmin, self._kafka, OPEN_SECONDS)
+                        self._admin = await asyncio.to_thread(opened, EpochAdmin, self._kafka, ANSWER_SECONDS)
                     return await asyncio.to_thread(ask, self._admin, *about)
                 except (KafkaError, ServerUnavailable) as error:
                     log.warning("waiting for the broker", error=str(error))

@@ -17,7 +17,7 @@ import structlog
 from faust.types import TP
 
 from protocols.errors import HearsayError
-from stream_app.faust_app.broker.state_table import StateTable
+from stream_app.faust_app.broker.tables import StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
@@ -224,7 +224,7 @@ class PartitionTask(Generic[R]):
         if flush:
             # How often the reports of a private survey were flushed would nearly count them.
             with nullcontext() if private else FLUSH_SECONDS.labels(self._table.name).time():
-                refused = await self._writer.write(flush, self._table)
+                refused = await self._writer.write(flush, self._table.changelog)
             refusal = refused.pop(NO_SURVEY, None)
             if refused:
                 self._failed(self, refused)

@@ -8,7 +8,7 @@ the offsets at which they read on: the state is the authority, not the group's o
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import structlog
@@ -16,8 +16,7 @@ from faust.types import TP
 
 from servers.settings import KafkaSettings
 from stream_app.faust_app.broker.log_watch import LogWatch, Reading
-from stream_app.faust_app.broker.state_table import StateTable
-from stream_app.faust_app.broker.surveys import Surveys
+from stream_app.faust_app.broker.tables import StateTable, Surveys
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import PartitionState
 from stream_app.faust_app.overrides.app import FaustApp
@@ -73,31 +72,22 @@ async def in_turns(
             working[partition(event)] = group.create_task(work(event))
 
 
+@dataclass(eq=False)
 class PartitionTasks(ABC, Generic[R]):
     """The partition tasks of one topic: opened when partitions are assigned, closed when they are revoked."""
 
-    def __init__(
-        self,
-        app: FaustApp,
-        topic: str,
-        table: StateTable,
-        writer: Writer,
-        watch: LogWatch,
-        options: WorkerOptions,
-        surveys: Surveys,
-    ) -> None:
-        self.topic = topic
-        self.table = table
-        self.topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
-        self.is_open = False
-        self._app = app
-        self._writer = writer
-        self._watch = watch
-        self._options = options
-        self._surveys = surveys
-        self._tasks: dict[int, PartitionTask[R]] = {}
-        self._assignments = 0
-        self._acknowledged: dict[TP, int] = {}
+    app: FaustApp
+    topic: str
+    table: StateTable
+    writer: Writer
+    watch: LogWatch
+    options: WorkerOptions
+    surveys: Surveys
+    topic_fault: LogFault | None = None  # of all partitions: they are read on as far as that is safe
+    is_open: bool = False
+    _tasks: dict[int, PartitionTask[R]] = field(default_factory=dict)
+    _assignments: int = 0
+    _acknowledged: dict[TP, int] = field(default_factory=dict)
 
     @abstractmethod
     def make(self, partition: int, records: Mapping[bytes, bytes], log_start: int, failing: Errors) -> R:
@@ -142,35 +132,31 @@ class PartitionTasks(ABC, Generic[R]):
         """
         self.close()
         assignment = self._assignments
-        tps = [TP(self.topic, partition) for partition in sorted(partitions)]
-        await self.table.recover([tp.partition for tp in tps], lambda: assignment == self._assignments)
-        begins = await self._watch.begins(tps)
+        tps = {partition: TP(self.topic, partition) for partition in sorted(partitions)}
+        records = await self.table.records(tps, lambda: assignment == self._assignments)
+        begins = await self.watch.begins(tps.values())
         if assignment != self._assignments:
             return  # revoked in the meantime: the next assignment calls this again
-        given = [
-            (tp.partition, self.table.records(tp.partition), begins[tp], (failing or {}).get(tp.partition, NONE_FAIL))
-            for tp in tps
-        ]
+        given = [(p, records[p], begins[tp], (failing or {}).get(p, NONE_FAIL)) for p, tp in tps.items()]
         made = await asyncio.gather(*(asyncio.to_thread(self.make, *about) for about in given))
-        readings = {tp.partition: _reading(reader) for tp, reader in zip(tps, made, strict=True)}
-        look, faults = await self._watch.faults(self.topic, readings)
-        self._watch.check_same(self.topic, look)
+        readers = dict(zip(tps, made, strict=True))
+        readings = {partition: _reading(reader) for partition, reader in readers.items()}
+        look, faults = await self.watch.faults(self.topic, readings)
         if assignment != self._assignments:
             return
-        readers = dict(zip(tps, made, strict=True))
-        for tp in (tp for tp in tps if tp.partition in look.views):
-            readers[tp].adopt(look.views[tp.partition].topic)
+        for partition in readers.keys() & look.views.keys():
+            readers[partition].adopt(look.views[partition].topic)
         starts = {
-            tp: faults[tp.partition].read_on if tp.partition in faults else reader.next_offset - reader.mark.shift
-            for tp, reader in readers.items()
+            tps[p]: faults[p].read_on if p in faults else reader.next_offset - reader.mark.shift
+            for p, reader in readers.items()
         }
-        if not await self._app.batch_consumer.read_from(starts) or assignment != self._assignments:
+        if not await self.app.batch_consumer.read_from(starts) or assignment != self._assignments:
             return
-        for tp, reader in readers.items():
-            fault = faults.get(tp.partition)
+        for partition, reader in readers.items():
+            tp, fault = tps[partition], faults.get(partition)
             if reader.missing and fault is None:
                 log.error("records are missing", what=reader.missing)
-            self._tasks[tp.partition] = PartitionTask(tp, reader, self.table, self._writer, self._begin_again, fault)
+            self._tasks[partition] = PartitionTask(tp, reader, self.table, self.writer, self._begin_again, fault)
         self._acknowledged = {}  # the group's offsets may be others than those of the state
         self.is_open = True
         log.info("reading", topic=self.topic, next_offsets={tp.partition: offset for tp, offset in starts.items()})
@@ -188,7 +174,7 @@ class PartitionTasks(ABC, Generic[R]):
                 if assignment == self._assignments:
                     await self.open(partitions, {partition: errors})
 
-        self._app.add_future(recover())
+        self.app.add_future(recover())
 
     def close(self) -> None:
         """Give up all partitions: they are revoked."""
@@ -202,8 +188,7 @@ class PartitionTasks(ABC, Generic[R]):
         """Look whether the logs are still those that were read, and the topic still has so many partitions."""
         assignment = self._assignments
         readings = {task.tp.partition: _reading(task.reader) for task in self if task.fault is None}
-        look, faults = await self._watch.faults(self.topic, readings)
-        self._watch.check_same(self.topic, look)
+        look, faults = await self.watch.faults(self.topic, readings)
         changed = look.partitions not in (0, partitions)
         if changed and self.topic_fault is None:
             log.error("partitions were added", topic=self.topic, partitions=look.partitions, counted=partitions)
@@ -230,7 +215,7 @@ class PartitionTasks(ABC, Generic[R]):
         """Give the records of a fetch to the reader of their partition."""
         with fatal(f"reading {self.topic}"):
             for records in in_portions(event.value, PORTION_BYTES, PORTION_RECORDS):
-                if event.message.generation_id == self._app.consumer_generation_id:
+                if event.message.generation_id == self.app.consumer_generation_id:
                     await self._feed(records)
                 await asyncio.sleep(0)
 
@@ -277,19 +262,19 @@ class PartitionTasks(ABC, Generic[R]):
             elif self.end(task.tp) > wanted and (idle or task.has_gap):
                 task.attempts += 1
                 log.info("reading again", topic=self.topic, partition=task.tp.partition, offset=wanted)
-                await self._app.batch_consumer.read_again(task.tp, wanted)
+                await self.app.batch_consumer.read_again(task.tp, wanted)
 
     async def acknowledge(self) -> None:
         """Move the group's offsets to what is written, for tools that show the lag."""
         offsets = {task.tp: task.acknowledged for task in self if task.fault is None}
         moved = {tp: offset for tp, offset in offsets.items() if offset > self._acknowledged.get(tp, -1)}
-        if moved and not self._app.rebalancing:
+        if moved and not self.app.rebalancing:
             self._acknowledged |= moved
-            await self._app.batch_consumer.commit_offsets(moved)
+            await self.app.batch_consumer.commit_offsets(moved)
 
     def end(self, tp: TP) -> int:
         """The end of a partition, as far as is known."""
-        return self._app.batch_consumer.end_of(tp)
+        return self.app.batch_consumer.end_of(tp)
 
 
 def _reading(reader: LogReader) -> Reading:

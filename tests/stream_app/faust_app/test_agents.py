@@ -14,7 +14,7 @@ from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.faust_app.agents import Counting
-from stream_app.faust_app.broker.surveys import Surveys
+from stream_app.faust_app.broker.tables import Surveys
 from stream_app.faust_app.monitoring import Outcomes
 from stream_app.faust_app.overrides.batches import EpochRecord
 from stream_app.faust_app.partitions.tasks import WorkerOptions
@@ -127,8 +127,8 @@ def test_a_worker_does_not_count_a_survey_that_it_resolves_to_other_terms(monkey
     published = scheme_with(of_size(3), id="s", eps_inf=2, eps_1=1)
     assert worker_that_read(published).schemes["s"].fingerprint == published.fingerprint
     never_choose(monkeypatch, published.questions[0].label)
-    assert "s" not in worker_that_read(published)
+    assert "s" not in worker_that_read(published).schemes
 
 
 def test_a_record_without_a_fingerprint_is_skipped() -> None:
-    assert "s" not in worker_that_read(SCHEME, header="another")
+    assert "s" not in worker_that_read(SCHEME, header="another").schemes

@@ -1,9 +1,9 @@
-"""The loops behind tokens and gaps, compiled at their first call and kept for the next process.
+"""The loops behind tokens, compiled at their first call and kept for the next process.
 
 Import this module at the first use and not before: importing numba takes longer than most commands do.
 
-The instructions written by hand (lines compared as vectors, lines prefetched) are felt: with a plain loop instead, a
-worker that counts a backlog takes 1.2 times the CPU (`python -m bench.against COMMIT worker`, medians of five turns).
+The instruction written by hand, by which lines are prefetched, is felt: in a table of a million tokens, which is larger
+than the caches, each token would take twice as long without it.
 """
 
 from typing import Any
@@ -14,9 +14,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from protocols.arrays import Column, Mask, Rows, Whole, Words
+from protocols.arrays import Mask, Words
 from protocols.arrays.compiling import address_of, compiled
-from stream_app.counting.tables import SLOTS_PER_LINE
+from stream_app.counting.tokens import SLOTS_PER_LINE
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
 LINE = np.uint64(SLOTS_PER_LINE)
@@ -39,46 +39,6 @@ def first_line(token: np.uint64, keys: Words, lines: np.uint64) -> np.uint64:
 def next_line(line: np.uint64, lines: np.uint64) -> np.uint64:
     """Where the search goes on."""
     return line + ONE if line + ONE < lines else EMPTY
-
-
-def _line(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """The slots of a line as one vector, which is compared as a whole: LLVM does not do so with a loop over them."""
-    line = ir.VectorType(ir.IntType(64), SLOTS_PER_LINE)
-    address = address_of(context, builder, signature, arguments, 64)
-    return builder.load(builder.bitcast(address, line.as_pointer()), align=8)
-
-
-def _as_bits(builder: Any, compared: Any) -> Any:
-    return builder.bitcast(compared, ir.IntType(SLOTS_PER_LINE))
-
-
-def _held(typing: Any, slots: Any, slot: Any) -> Any:
-    """How many tokens the line has that begins at a slot."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        line = _line(context, builder, signature, arguments)
-        filled = builder.icmp_unsigned("!=", line, ir.Constant(line.type, [0] * SLOTS_PER_LINE))
-        return builder.zext(builder.ctpop(_as_bits(builder, filled)), ir.IntType(64))
-
-    return types.uint64(slots, types.uint64), generate
-
-
-def _has(typing: Any, slots: Any, slot: Any, token: Any) -> Any:
-    """Whether a token is in the line that begins at a slot."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        line = _line(context, builder, signature, arguments)
-        wanted, place = ir.Constant(line.type, ir.Undefined), ir.IntType(32)
-        for slot in range(SLOTS_PER_LINE):
-            wanted = builder.insert_element(wanted, arguments[2], place(slot))
-        found = _as_bits(builder, builder.icmp_unsigned("==", line, wanted))
-        return builder.icmp_unsigned("!=", found, found.type(0))
-
-    return types.boolean(slots, types.uint64, types.uint64), generate
-
-
-held_in: Any = intrinsic(_held)
-is_in: Any = intrinsic(_has)
 
 
 def _prefetch(typing: Any, slots: Any, slot: Any) -> Any:
@@ -120,9 +80,13 @@ def insert(slots: Words, keys: Words, tokens: Words, new: Mask) -> None:
                 if place + AHEAD < left:
                     prefetch_line(slots, lines[place + AHEAD] * LINE)
                 row, line = rows[place], lines[place]
-                held, seen = held_in(slots, line * LINE), is_in(slots, line * LINE, batch[row])
+                token, held, seen = batch[row], EMPTY, False
+                for slot in range(SLOTS_PER_LINE):  # all of them, without branches
+                    found = slots[line * LINE + np.uint64(slot)]
+                    held += np.uint64(found != EMPTY)
+                    seen |= found == token
                 if not seen and held < LINE:
-                    slots[line * LINE + held] = batch[row]
+                    slots[line * LINE + held] = token
                 new[start + row] = not seen
                 rows[full], lines[full] = row, next_line(line, count)  # kept only if this line was full
                 full += np.uint64(not seen and held == LINE)
@@ -149,15 +113,3 @@ def move(held: Words, slots: Words, keys: Words) -> None:
                 line = next_line(line, count)
             slots[line * LINE + np.uint64(filled[line])] = batch[row]
             filled[line] += 1
-
-
-@compiled
-def look_up(gaps: Column, rows_of: Rows, rows: Rows, n: Whole) -> bool:
-    """Look up the row of each gap, and count rows; False at a gap that has none."""
-    for report in range(len(gaps)):
-        row = rows_of[gaps[report]]
-        if row < 0:
-            return False
-        rows[report] = row
-        n[row] += 1
-    return True
