@@ -23,10 +23,10 @@ so that `import hearsay` itself costs nothing.
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from hearsay.forecasts.forecasting import forecast as forecast
     from hearsay.library.answering import Fleet as Fleet
     from hearsay.library.estimating import estimate as estimate
     from hearsay.library.estimating import estimate_counts as estimate_counts
-    from hearsay.library.forecasts import forecast as forecast
     from hearsay.library.planning import load_survey as load_survey
     from hearsay.library.planning import plan as plan
     from hearsay.library.proposing import survey_from as survey_from
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     __version__: str
 else:
     _MODULES = {
+        "hearsay.forecasts.forecasting": ["forecast"],
         "hearsay.library.answering": ["Fleet"],
         "hearsay.library.estimating": ["estimate", "estimate_counts"],
-        "hearsay.library.forecasts": ["forecast"],
         "hearsay.library.planning": ["load_survey", "plan"],
         "hearsay.library.proposing": ["survey_from"],
         "hearsay.library.results": ["Tables", "read_results", "replay", "run"],

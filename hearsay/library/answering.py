@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocols.arrays import Column, Devices, Values, Whole
+from protocols.arrays import Column, Devices, Values
 from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -96,15 +96,16 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
     if attribute.several is not None:
         sizes = np.array([len(row) for row in given], dtype=np.int64)
         given = list(chain.from_iterable(given))
-    named, which = distinct(given)
-    if which.shape != (sizes.sum(),) or len(sizes) != count:
-        given = which.size if attribute.several is None else len(sizes)
+    column = np.asarray(given)  # of any type: values are compared as text
+    if column.shape != (sizes.sum(),) or len(sizes) != count:
+        given = column.size if attribute.several is None else len(sizes)
         raise ScenarioError(
             f"attribute {attribute.name!r} has {counted(given, 'value')} for {counted(count, 'device')}",
             "give one for each device",
         )
+    named, which = np.unique(column.astype(str) if column.dtype == object else column, return_inverse=True)
     listed = {value: place for place, value in enumerate(attribute.values)}
-    found: Values = np.array([listed.get(name, -1) for name in named], dtype=np.int64)[which]
+    found: Values = np.array([listed.get(str(name), -1) for name in named], dtype=np.int64)[which]
     rows = np.repeat(np.arange(count), sizes)
     unknown = rows[found < 0]
     if len(unknown):
@@ -113,17 +114,3 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
             f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
         )
     return found if attribute.several is None else table_of_sets(rows, found, count)
-
-
-def distinct(values: ArrayLike) -> tuple[list[str], Whole]:
-    """The different values as text, and for each row the place of its value among them.
-
-    >>> named, which = distinct([7, 3, 7])
-    >>> named, which.tolist()
-    (['3', '7'], [1, 0, 1])
-    """
-    column = np.asarray(values)
-    if column.dtype == object:
-        column = column.astype(str)
-    found, which = np.unique(column, return_inverse=True)
-    return [str(value) for value in found], which.reshape(column.shape)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
+from memo_store.period_keys import require_longer_than_grace
 from memo_store.survey_memos import SurveyMemos
 from producers.scenarios import Scenario
 from producers.simulation import Simulation
@@ -57,6 +58,7 @@ def collect(
     leaves nothing behind.
     """
     require_source_clock(survey)
+    require_longer_than_grace(survey, forget_after)
     settings, scheme = settings.at(kafka), Scheme(survey)
     if captured is not None:
         opened = _captured(data, scheme, settings, *captured)

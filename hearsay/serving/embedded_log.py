@@ -62,26 +62,24 @@ class EmbeddedLog:
         await self._in_thread(self._write, frames)
 
     def _write(self, frames: list[tuple[int, bytes]]) -> None:
-        with _fatal():
-            for _, value in frames:
-                if (of := named(FRAME, value)) is not None and of.survey in self._surveys:
-                    self.times.note(self._surveys[of.survey], of.period)
-            self._close_due()
-            for partition, value in frames:
-                self._app.send(partition, FRAME, value)
-            self._app.sync()
-            self._unpublished = True
+        for _, value in frames:
+            if (of := named(FRAME, value)) is not None and of.survey in self._surveys:
+                self.times.note(self._surveys[of.survey], of.period)
+        self._close_due()
+        for partition, value in frames:
+            self._app.send(partition, FRAME, value)
+        self._app.sync()
+        self._unpublished = True
 
     async def tend(self) -> None:
         """Close the periods that are due, and publish what changed."""
         await self._in_thread(self._publish)
 
     def _publish(self) -> None:
-        with _fatal():
-            self._close_due()
-            if self._unpublished:
-                self._unpublished = False
-                self._app.flush()
+        self._close_due()
+        if self._unpublished:
+            self._unpublished = False
+            self._app.flush()
 
     def closed_through(self, survey: str) -> int:
         return self._closed.get(survey, -1)
@@ -92,7 +90,8 @@ class EmbeddedLog:
         self._app.close()
 
     async def _in_thread(self, do: Callable[..., None], *arguments: object) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
+        with _fatal():
+            await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
 
     def _close_due(self) -> None:
         """Close every period whose end plus grace has passed. Reports that are written after this are late for it."""
