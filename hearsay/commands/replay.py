@@ -99,8 +99,7 @@ def replay(
         directory_of(survey.id, data),
         speed=speed,
         kafka=kafka,
-        capture=capture,
-        partitions=partitions,
+        captured=None if capture is None else (capture, partitions),
         forget_after=None if forget_after is None else _parsed("--forget-after", parse_duration, forget_after),
     )
     keep_areas(areas, survey, directory_of(survey.id, data))

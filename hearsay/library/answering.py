@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocols.arrays import Column, Devices, Values
+from protocols.arrays import Devices, Values
 from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -51,7 +51,8 @@ class Fleet:
         """The same before it is encoded."""
         chosen = self._choose(period, devices)
         places = {a.name: _places(a, values, len(chosen)) for a in self._scheme.survey.attributes}
-        gaps = self._take_gaps(period, chosen)
+        gaps = self._scheme.survey.visits.of(self._last[chosen], period)  # or flags
+        self._last[chosen] = period
         tokens = self._respondent.tokens(chosen, period)
         for questions, members in self._respondent.asked(chosen, period):
             by_token = members[np.argsort(tokens[members])]
@@ -79,12 +80,6 @@ class Fleet:
                 f"a device has reported in period {period} or a later one", "report periods in ascending order, once"
             )
         return chosen.astype(np.uint64)
-
-    def _take_gaps(self, period: int, devices: Devices) -> Column:
-        """Each device's gap, or flags; records that it reports in this period."""
-        last = self._last[devices]
-        self._last[devices] = period
-        return self._scheme.survey.visits.of(last, period)
 
 
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:

@@ -46,16 +46,13 @@ def dossier(
     loss, span = None if drawn.central is None else drawn.central["week"].constant, "a week"
     if results:
         loss, span = getattr(results[-1].guarantees, "central_since_first", None), "all periods so far"
-    values = {
+    values = dict(drawn) | {
         "scheme": scheme,
         "survey": survey,
         "plan": drawn,
         "file": file,
         "where": where,
         "topics": "check" if where else "strimzi",
-        "short": drawn.in_short,
-        "chances": drawn.chances,
-        "cautions": drawn.cautions,
         "questions": [(asked.name, asked.values, of_100(asked.value_guess)) for asked in drawn.attributes],
         "asked": [(attribute.name, _listed(attribute.values)) for attribute in survey.asked],
         "names": ", ".join(attribute.name for attribute in survey.asked),
@@ -79,7 +76,6 @@ def dossier(
         "memo_sent": survey.sends_memo,
         "fresh": not survey.longitudinal,
         "units": ", ".join(survey.units),
-        "presence": drawn.presence,
         "contact": survey.contact,
         "results": results,
     }

@@ -43,15 +43,12 @@ def verdict_lines(report: MobilityReport) -> Iterator[Text]:
 
 
 def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName) -> str:
-    flow = verdict.flow if not name else None
     one = verdict.attribute(name)
-    if check == "flow":
-        flow = flow or (one.flow if one is not None else None)
-        return (
-            "" if flow is None else f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
-        )
-    found = None if one is None else one.checks.get(check)
-    return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
+    if one is not None and check != "flow":
+        return f" (p = {one.checks[check].p:.2g}, {one.checks[check].adjusted:.2g} for all periods and checks)"
+    flow = verdict.flow if one is None else one.flow
+    assert flow is not None, "it gave the alarm"
+    return f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
 
 
 def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, Robust]:

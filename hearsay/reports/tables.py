@@ -124,12 +124,10 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
 
 
 def _why_nothing(report: MobilityReport, window: WindowReport) -> str:
+    about = ""
     if window.suppressed == "difference":
-        return (
-            "Nothing is published about this window: together with a window inside it, it would show a number of "
-            f"{_too_few(report)}, the survey's minimum."
-        )
-    return f"Nothing is published about {_too_few(report)}, the survey's minimum."
+        about = "this window: together with a window inside it, it would show a number of "
+    return f"Nothing is published about {about}{_too_few(report)}, the survey's minimum."
 
 
 def _too_few(report: MobilityReport) -> str:

@@ -40,20 +40,18 @@ def replay_events(
     options: Options,
     data: Path,
     *,
-    speed: float | None,
-    kafka: str | None,
-    capture: Path | None,
-    partitions: int,
+    speed: float | None = None,
+    kafka: str | None = None,
+    captured: tuple[Path, int] | None = None,
     forget_after: timedelta | None = None,
 ) -> Summary:
-    """Replay files. Their reports go to the collector in this process, to Kafka, or to a directory to send later.
+    """Replay files. Their reports go to the collector in this process, to Kafka, or captured (`collect`).
 
     The beginning of each file is looked at before anything is made or sent.
     """
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
         directory = DataDirectory(data)
-        captured = None if capture is None else (capture, partitions)
         with (
             collect(directory, survey, load(), kafka, forget_after, captured) as to,
             console.progress("replaying") as step,

@@ -17,7 +17,7 @@ from hearsay.terminal.console import Step, no_step
 from hearsay.terminal.dates import when
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
-from producers.simulation import check_scenario
+from producers.simulation import Simulation, check_scenario
 from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
@@ -68,12 +68,12 @@ def simulate(
         day = when(survey.calendar, reported.period)
         step(reported.done, reported.present, f"{day}, {reported.period + 1} of {scenario.periods}")
 
-    with collect(data, survey, load(), kafka) as collection:
+    with collect(data, survey, load(), kafka) as to:
         data.record_population(survey.id, population)
-        results = collection.results
+        results, simulation = to.results, Simulation(to.memos, to.sink, scenario, to.clock_key)
         assert results is not None, "nothing is captured"
         try:
-            collection.simulation(scenario).run(range(next_period(results, survey.id), scenario.periods), show, stop)
+            simulation.run(range(next_period(results, survey.id), scenario.periods), show, stop)
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         wait_for_final(results, survey.id, scenario.periods - 1, step)
