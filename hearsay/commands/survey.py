@@ -8,7 +8,7 @@ import typer
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.survey_files import example_text, read_survey
+from hearsay.survey_files import example_text, read_survey, sign_file
 from hearsay.terminal import console
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
@@ -72,8 +72,6 @@ def sign(
 
     Example: hearsay survey sign survey.yaml --key author.key
     """
-    from hearsay.signing import sign_file
-
     fingerprint, author = sign_file(file, key)
     if as_json:
         console.print_json({"fingerprint": fingerprint, "author": author})

@@ -120,15 +120,11 @@ def count_windows(
     sizes |= {name: sizes[first] * sizes[second] for name, (first, second) in both.items()}
     people = {window: {name: np.zeros(k, dtype=np.int64) for name, k in sizes.items()} for window in visitors}
     previous = np.full(scenario.devices, NEVER)
-    containing: dict[int, list[Window]] = {}  # the windows of each period
-    for window in visitors:
-        for period in range(window.first, window.last + 1):
-            containing.setdefault(period, []).append(window)
-    for period, opened in sorted(containing.items()):
+    for period in sorted({period for window in visitors for period in range(window.first, window.last + 1)}):
         presences = scenario.presences(period)
         held = {name: column.astype(np.int64) for name, column in presences.values.items()}
         held |= {name: held[first] * sizes[second] + held[second] for name, (first, second) in both.items()}
-        for window in opened:
+        for window in (window for window in visitors if window.first <= period <= window.last):
             new = previous[presences.devices] < window.first
             visitors[window] += int(np.count_nonzero(new))
             for name, k in sizes.items():

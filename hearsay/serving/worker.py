@@ -6,8 +6,7 @@ made in threads of their own, so that counting and merging never wait for them.
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
@@ -40,30 +39,22 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
     Port 0 is any free port. The log says which.
     """
     most_connections()  # a worker needs descriptors for its partitions, too
-    health = Health()
-    up: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
-
-    async def run() -> None:
-        listener = Listener(Watching(worker_pages(health)), WATCHERS)
-        ending = asyncio.Event()
-        try:
-            at = await listener.start(host, port, "--web-port: each worker on a machine needs its own")
-        except BaseException as error:
-            up.set_exception(error)
-            return
-        up.set_result((asyncio.get_running_loop(), ending, at))
-        await ending.wait()
-        await listener.stop()
-
-    thread = Thread(target=lambda: uvloop.run(run()), name="pages", daemon=True)
+    health, loop = Health(), uvloop.new_event_loop()
+    listener = Listener(Watching(worker_pages(health)), WATCHERS)
+    thread = Thread(target=loop.run_forever, name="pages", daemon=True)
     thread.start()
-    loop, ending, at = up.result(START_SECONDS)
-    log.info("serving /live, /ready and /metrics", host=host, port=at)
     try:
+        starting = listener.start(host, port, "--web-port: each worker on a machine needs its own")
+        at = asyncio.run_coroutine_threadsafe(starting, loop).result(START_SECONDS)
+        log.info("serving /live, /ready and /metrics", host=host, port=at)
         yield health
     finally:
-        loop.call_soon_threadsafe(ending.set)
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(listener.stop(), loop).result(STOP_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
         thread.join(STOP_SECONDS)
+        if not thread.is_alive():
+            loop.close()
 
 
 def worker_pages(health: Health) -> dict[str, Page]:
