@@ -21,9 +21,8 @@ from analytics.forecasting import (
     usually_unexpected,
 )
 from analytics.forecasting import forecast as forecast_series
-from hearsay.forecasts.series_files import Loaded, read_series
+from hearsay.forecasts.series_files import Loaded, TimeAxis, read_series
 from hearsay.forecasts.survey_series import Measure, published_series
-from hearsay.forecasts.time_axis import TimeAxis
 from hearsay.terminal.console import Step, no_step
 from producers.files import TableSource, table_name
 from protocols.errors import ResultsError, SettingsError

@@ -138,25 +138,21 @@ def _words(report: MobilityReport) -> dict[str, str]:
     return words_of(attribute.role for attribute in report.attributes)
 
 
-def _answers(
-    asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None, called: str
-) -> RenderableType:
+def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity, called: str) -> RenderableType:
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     head = Text(f"\n{attribute.name}", style="bold")
     head.append(f"  {asked.mechanism}, {counted(attribute.n or 0, 'answer')}", style="not bold dim")
-    table = Table(box=None, pad_edge=False)
-    if attribute.values is None or visitors is None:
-        return Group(head, table)
+    if attribute.values is None:
+        return Group(head, Table())
     people, truth, normal = attribute.values.people(visitors), attribute.values.truth, attribute.values.baseline
     if asked.axes and min(len(axis.values) for axis in asked.axes) <= MOST_COLUMNS:
         return Group(head, _pairs(asked.axes, people))
     now = _nowcasts(attribute.values, visitors)
     extra = [] if now is None else ["nowcast", "± 95 %"]
     extra += [*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"])]
-    for title in ("", called, "± 95 %", *extra):
-        table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
-    table.add_column("")
+    table = console.table("", called, "± 95 %", *extra, "")
+    table.columns[0].min_width = LABEL
     listed = np.argsort(-people.value, kind="stable")
     if asked.mechanism == "threshold":
         listed = np.arange(len(people.value))
