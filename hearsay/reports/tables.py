@@ -107,7 +107,11 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     """
     head = f"\nAnswers, {when(report.calendar, window.first, window.last)}"
     if window.suppressed or window.visitors is None:
-        return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
+        about = ""
+        if window.suppressed == "difference":
+            about = "this window: together with a window inside it, it would show a number of "
+        nothing = f"Nothing is published about {about}{_too_few(report)}, the survey's minimum."
+        return Group(Text(f"{head}: suppressed", style="italic"), Text(nothing))
     words = _words(report)
     head += f": {_count(window.visitors)} {words['many']}"
     if window.baseline is not None:
@@ -121,13 +125,6 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     if not tables:
         tables = [Text("With presence_epsilon or central, only single periods have answers: choose one with --period.")]
     return Group(Text(head, style="italic"), *tables)
-
-
-def _why_nothing(report: MobilityReport, window: WindowReport) -> str:
-    about = ""
-    if window.suppressed == "difference":
-        about = "this window: together with a window inside it, it would show a number of "
-    return f"Nothing is published about {about}{_too_few(report)}, the survey's minimum."
 
 
 def _too_few(report: MobilityReport) -> str:

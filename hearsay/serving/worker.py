@@ -5,8 +5,8 @@ made in threads of their own, so that counting and merging never wait for them.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
@@ -18,10 +18,7 @@ import uvloop
 from gateway.http import Listener, Response, most_connections
 from gateway.service import Page, Watching, health_pages, metrics_page
 from hearsay.serving.running import WATCHERS
-from servers.settings import KafkaSettings
 from stream_app.faust_app import REGISTRY, Health, note_forecasts, note_verdict, owner_of
-from stream_app.kafka import Topics
-from views.following import TOPICS, following
 from views.forecasts import ForecastResult
 from views.results import Histogram
 from views.sinks import Made
@@ -73,24 +70,13 @@ def _made(page: Page) -> Response:
 
 @dataclass(frozen=True)
 class Merged:
-    """The surveys that a worker merges."""
+    """The surveys that a worker merges: it makes their views."""
 
     partitions: int
     owned: frozenset[int]
 
     def __call__(self, survey: str) -> bool:
         return owner_of(survey, self.partitions) in self.owned
-
-
-def making_views(
-    kafka: KafkaSettings, topics: Topics, sinks: Sequence[str], health: Health
-) -> AbstractContextManager[None]:
-    """Make the views of the surveys that this worker merges, for the time of the block: for the topics and `sinks`."""
-
-    def mine() -> Merged:
-        return Merged(topics.merge_partitions, health.merging())
-
-    return following(kafka, topics, [TOPICS, *sinks], mine, note)
 
 
 def note(made: Made) -> None:
