@@ -72,10 +72,10 @@ def accept_loss(
 
     Example: hearsay memo accept-loss --data hearsay-data/festival-week
     """
-    from hearsay.running.memo_storage import accept_loss, address, any_memo_store, confirm_history, noted_store
+    from hearsay.running.memo_storage import accept_loss, address, confirm_history, memo_store, noted_store
 
     directory, settings = _opened(data)
-    with any_memo_store(directory, settings) as store:
+    with memo_store(directory, settings, or_another=True) as store:
         if nothing_lost:
             confirm_history(directory, store)
             console.out.print("The history is confirmed. Surveys with a memo_cap are accepted.")
