@@ -77,8 +77,8 @@ class Published:
 
     def download(self, wanted: Wanted) -> bytes:
         """A table as a file."""
-        with open_results(None, self._root, self._kafka) as (results, _):
-            return download(results, wanted, self.adjust)
+        with open_results(None, self._root, self._kafka) as (results, root):
+            return download(results, wanted, root)
 
     def dashboard(self, token: str | None = None, at_once: bool = True) -> Dashboard:
         """The dashboard of the surveys (none named: of all), for viewers with the token, if there is one.
