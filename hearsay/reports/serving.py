@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,9 +15,7 @@ from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.page import describe
 from hearsay.reports.table_files import download
 from pages.dashboard import Dashboard, Source, Wanted
-from pages.events import Event
 from protocols.errors import ServerError
-from protocols.survey import Survey
 from servers.settings import load
 from stream_app.local import DirectoryFollower
 
@@ -48,7 +47,7 @@ class Published:
         only = next(iter(surveys)) if len(surveys) == 1 else None
         self._root = data if data is not None or kafka is not None else known_directory(only)
         self._kafka = kafka
-        self._areas = areas
+        self.describe = partial(describe, data=self._root, areas=areas)
 
     def check(self) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
@@ -66,10 +65,6 @@ class Published:
 
         settings = load().at(self._kafka).kafka
         return TopicFollower(settings, Topics(settings.prefix))
-
-    def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
-        """The event of a survey."""
-        return describe(survey, notes, self._root, self._areas)
 
     def adjust(self, report: MobilityReport) -> MobilityReport:
         """A report with the losses that are noted."""

@@ -108,17 +108,6 @@ def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore
         data.loss_note.touch(mode=0o600)
 
 
-def confirm_history(data: DataDirectory | None, store: MemoStore) -> None:
-    """Declare that a store has lost nothing. Raises SettingsError if the devices of a directory have used another."""
-    known = noted_store(data)
-    if known is not None and known.id != store.id:
-        raise SettingsError(
-            f"the devices of {known.root} have memos in {known.where}, which this store does not have",
-            "accept the loss: leave out --nothing-lost",
-        )
-    store.confirm_history()
-
-
 def _note_store(data: DataDirectory, settings: Settings, store: MemoStore) -> None:
     if store.has_lost_data:
         data.loss_note.touch(mode=0o600)
