@@ -1,12 +1,17 @@
-"""A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window."""
+"""A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window.
 
-from collections.abc import Callable, Iterator, Sequence
+Below them are verdicts on periods, and estimates that forged reports move less.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, Robust, robust
 from analytics.mobility import (
     AskedAttribute,
     AttributeReport,
@@ -21,7 +26,9 @@ from analytics.mobility import (
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from pages.about import words as words_of
-from protocols.errors import counted
+from protocols.errors import SettingsError, counted
+from protocols.scheme import Scheme
+from protocols.survey import Calendar
 
 MOST_VALUES = 12
 MOST_ATTRIBUTES = 12  # after a run
@@ -224,3 +231,71 @@ def _half_width(quantity: Quantity) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
+
+
+def verdict_lines(report: MobilityReport) -> Iterator[Text]:
+    """A line about all periods, and one for each alarm."""
+    alone = (window for window in report.windows if window.first == window.last)
+    found = {window.first: window.integrity for window in alone if window.integrity is not None}
+    if not found:
+        return
+    unusual = {period: verdict for period, verdict in found.items() if verdict.alarms}
+    contradicted = sum(verdict.verdict == "contradicted" for verdict in found.values())
+    text = f"\nIntegrity: {contradicted} of {len(found)} periods contradict honest devices"
+    yield Text(f"{text} (false alarms ever: at most {ALPHA:.0%})", style="bold red" if contradicted else "")
+    for period, verdict in sorted(unusual.items()):
+        for name, check in verdict.alarms:
+            yield Text(
+                f"  {when(report.calendar, period)}{', ' + name if name else ''}: {MEANINGS[check]}"
+                f"{_figures(report.calendar, verdict, name, check)}"
+            )
+    last = found[max(found)]
+    for one in last.attributes:
+        noticed = [check.smallest for check in one.checks.values() if check.smallest is not None]
+        if noticed:
+            noticed_from = f"forged reports would have been noticed from a share of {min(noticed):.1%} on"
+            yield Text(f"  {one.name}, {when(report.calendar, max(found))}: {noticed_from}", style="dim")
+
+
+def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName) -> str:
+    one = verdict.attribute(name)
+    if one is not None and check != "flow":
+        return f" (p = {one.checks[check].p:.2g}, {one.checks[check].adjusted:.2g} for all periods and checks)"
+    flow = verdict.flow if one is None else one.flow
+    assert flow is not None, "it gave the alarm"
+    return f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
+
+
+def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, Robust]:
+    """Of each attribute of a window: normalised shares, and bounds if at most this share of its reports is forged."""
+    if not 0 <= forged < 0.5:
+        raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
+    found = {}
+    for attribute in window.attributes:
+        question = scheme.question(attribute.name)
+        if attribute.values is not None and not question.attribute.placed:  # places: not sums over reports
+            share, channel = attribute.values.share, question.channel
+            found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
+    return found
+
+
+def robust_json(forged: float, bounds: Mapping[str, Robust]) -> dict[str, Any]:
+    columns = ("normalised", "low", "high")
+    rounded = {name: {c: np.round(getattr(one, c), 6).tolist() for c in columns} for name, one in bounds.items()}
+    return {"robust": {"forged": forged, "attributes": rounded}}
+
+
+def robust_table(
+    report: MobilityReport, window: WindowReport, forged: float, bounds: Mapping[str, Robust]
+) -> RenderableType:
+    """Beside the unbiased shares: the normalised ones, and what each share can be if so many reports are forged."""
+    tables: list[RenderableType] = [Text(f"\nShares, if up to {forged:.1%} of the reports are forged", style="italic")]
+    for name, one in bounds.items():
+        values = window.attribute(name).values
+        assert values is not None
+        table = console.table("", "unbiased", "normalised", "at least", "at most", title=name, title_style="bold")
+        for place in np.argsort(-values.share.value, kind="stable")[:MOST_VALUES]:
+            numbers = (values.share.value, one.normalised, one.low, one.high)
+            table.add_row(Text(report.asked(name).values[place]), *(f"{column[place]:.1%}" for column in numbers))
+        tables.append(table)
+    return Group(*tables)
