@@ -60,9 +60,6 @@ class Resubmission:
     kept: Counter[Reason] = field(default_factory=Counter)
     unknown: set[str] = field(default_factory=set)
 
-    def __bool__(self) -> bool:
-        return self.records > 0
-
 
 @app.command(name="list")
 def list_(
@@ -120,7 +117,7 @@ def resubmit(
         )
     with console.progress("reading dead letters") as step, ctrl_c_asks() as stop:
         done = _sent(load().at(kafka).kafka, chosen, survey, step, stop)
-    if not done and done.unknown:
+    if not done.records and done.unknown:
         raise SurveyError(
             f"nothing was sent: no survey {', '.join(sorted(done.unknown))} is published",
             "publish it (`hearsay survey publish FILE`), then run this again",
@@ -130,7 +127,7 @@ def resubmit(
         console.print_json({**asdict(done), "kept": kept, "unknown": sorted(done.unknown)})
     else:
         _show(done, chosen)
-    if done.kept and not done:
+    if done.kept and not done.records:
         raise typer.Exit(1)
 
 
@@ -213,7 +210,7 @@ def _wanted(letter: DeadLetter, reason: Reason | None, survey: str | None) -> bo
 
 
 def _show(done: Resubmission, reason: Reason) -> None:
-    if done:
+    if done.records:
         closing = f" and {done.clocks:,} clock records" if done.clocks else ""
         console.out.print(
             f"Sent {counted(done.rows, 'report')}{closing} again. Workers count those that they did not count before."
