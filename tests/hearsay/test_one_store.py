@@ -112,9 +112,8 @@ def collected(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -
 
     def collect(periods: range, text: str = UNCAPPED, meanwhile: Callable[[], object] = lambda: None) -> None:
         survey = parse_survey(text)
-        with collecting.collect(DataDirectory(Path("data")), survey, load(), None) as collection:
-            people = populate(survey, "telemetry", PEOPLE, 6, 0)
-            fleet = Simulation(collection.memos, collection.sink, people, collection.clock_key)
+        with collecting.collect(DataDirectory(Path("data")), survey, load(), None) as to:
+            fleet = Simulation(to.memos, to.sink, populate(survey, "telemetry", PEOPLE, 6, 0), to.clock_key)
             meanwhile()
             fleet.run(periods)
 
