@@ -1,28 +1,12 @@
-"""Survey files: those of users, and the annotated examples.
+"""Survey files: those of users, and the annotated examples."""
 
-Their terms are signed with an author's key: Ed25519 over the fingerprint (docs/device-protocol.md).
-"""
-
-import re
-from base64 import b64encode
 from importlib.resources import files
 from pathlib import Path
-from stat import S_IMODE
 
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-from cryptography.hazmat.primitives.serialization import (
-    Encoding,
-    NoEncryption,
-    PrivateFormat,
-    PublicFormat,
-    load_pem_private_key,
-)
-
-from protocols.errors import SettingsError, SurveyError
-from protocols.scheme import Scheme
+from protocols.errors import SurveyError
 from protocols.survey import Survey
 from protocols.survey_text import parse_survey, with_area_groups
-from servers.private_files import create_private, read_limited, write_private
+from servers.private_files import read_limited
 
 MAX_BYTES = 4 << 20
 """As many as the characters that a survey may have can take in UTF-8."""
@@ -62,36 +46,3 @@ def example_text(name: str) -> str:
 def example(name: str) -> Survey:
     """One of the annotated examples."""
     return parse_survey(example_text(name), name)
-
-
-def sign_file(file: Path, key: Path) -> tuple[str, str]:
-    """Write the signature of a survey file's terms into it; returns their fingerprint, and the author for devices."""
-    fingerprint, private = Scheme(read_survey(file)).fingerprint, _private_key(key)
-    signature = b64encode(private.sign(fingerprint.encode())).decode()
-    text, line = file.read_text("utf-8"), f'signature: "{signature}"'
-    signed, lines = re.subn(r"(?m)^signature:.*$", line, text)
-    if not lines:
-        signed = f"{text.rstrip()}\n{line}\n"
-    try:
-        parse_survey(signed, str(file), lambda name: (file.parent / name).read_text("utf-8"))
-    except SurveyError:
-        raise SurveyError(
-            f"{file} is not written key by key, so no line can be added to it", f"add this key to it: {line}"
-        ) from None
-    target = file.resolve()  # a link stays a link
-    write_private(target, signed, S_IMODE(target.stat().st_mode))
-    return fingerprint, b64encode(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
-
-
-def _private_key(path: Path) -> Ed25519PrivateKey:
-    """The key in a file; a new one if there is no file."""
-    if not path.exists():
-        new = Ed25519PrivateKey.generate()
-        create_private(path, new.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-    try:
-        found = load_pem_private_key(read_limited(path), password=None)
-    except (ValueError, TypeError, OSError):
-        found = None
-    if not isinstance(found, Ed25519PrivateKey):
-        raise SettingsError(f"{path} is no Ed25519 private key", "name a file in PEM without a password, or a new one")
-    return found

@@ -1,17 +1,20 @@
 """`hearsay survey`: check, write and publish survey files."""
 
+from __future__ import annotations
+
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.markup import escape
 from rich.table import Table
 
-from hearsay.survey_files import example_text, read_survey, sign_file
 from hearsay.terminal import console
 from protocols.errors import SurveyError
-from protocols.scheme import Scheme
+
+if TYPE_CHECKING:
+    from protocols.scheme import Scheme
 
 app = typer.Typer(help="Check, write and publish survey files.", no_args_is_help=True)
 
@@ -30,6 +33,8 @@ def publish(
 
     Example: hearsay survey publish survey.yaml
     """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
     from servers.settings import load
     from stream_app.kafka import Topics
     from stream_app.kafka import publish as publish_survey
@@ -55,6 +60,8 @@ def terms(file: console.SurveyFile) -> None:
 
     Example: hearsay survey terms survey.yaml > terms.json
     """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
 
     sys.stdout.buffer.write(Scheme(read_survey(file)).terms)
 
@@ -72,6 +79,8 @@ def sign(
 
     Example: hearsay survey sign survey.yaml --key author.key
     """
+    from hearsay.signing import sign_file
+
     fingerprint, author = sign_file(file, key)
     if as_json:
         console.print_json({"fingerprint": fingerprint, "author": author})
@@ -89,6 +98,8 @@ def check(
 
     Example: hearsay survey check survey.yaml
     """
+    from hearsay.survey_files import read_survey
+    from protocols.scheme import Scheme
     from stream_app.finals import check_sizes
 
     schemes = [Scheme(read_survey(path)) for path in files]
@@ -136,6 +147,7 @@ def new(
 
     Example: hearsay survey new survey.yaml
     """
+    from hearsay.survey_files import example_text
     from hearsay.terminal.asking import ask_for_survey
     from protocols.survey_text import format_survey
 

@@ -15,10 +15,10 @@ from rich.table import Table
 from hearsay.terminal import console
 from producers.stopping import Stop, ctrl_c_asks
 from protocols.errors import SettingsError, Stopped, SurveyError, counted
-from protocols.wire import Reason
-from servers.settings import KafkaSettings, load
 
 if TYPE_CHECKING:
+    from protocols.wire import Reason
+    from servers.settings import KafkaSettings
     from stream_app.kafka import DeadLetter
 
 app = typer.Typer(help="List refused records, and send them again.", no_args_is_help=True)
@@ -74,6 +74,8 @@ def list_(
 
     Example: hearsay deadletters list
     """
+    from servers.settings import load
+
     chosen = None if reason is None else _reason(reason)
     with console.progress("reading dead letters") as step:
         groups = _summarise(load().at(kafka).kafka, chosen, survey, step)
@@ -109,6 +111,8 @@ def resubmit(
 
     Example: hearsay deadletters resubmit --reason unknown-survey
     """
+    from servers.settings import load
+
     chosen = _reason(reason)
     if chosen not in PASSING:
         raise SettingsError(
@@ -160,6 +164,7 @@ def _sent(kafka: KafkaSettings, reason: Reason, survey: str | None, step: consol
     process is killed between sending letters and noting it.
     """
     from producers.sinks import KafkaSink
+    from protocols.wire import Reason
     from stream_app.kafka import RESUBMITTED, Refusals, dead_letters, existing, last_finals, noted, records
 
     topics = existing(kafka)
@@ -223,6 +228,8 @@ def _show(done: Resubmission, reason: Reason) -> None:
 
 
 def _reason(text: str) -> Reason:
+    from protocols.wire import Reason
+
     try:
         return Reason(text)
     except ValueError:
