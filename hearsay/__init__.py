@@ -22,33 +22,30 @@ so that `import hearsay` itself costs nothing.
 
 from typing import TYPE_CHECKING
 
+__all__ = [
+    "Device", "Fleet", "HearsayError", "Limits", "Survey", "Tables", "audit", "estimate", "estimate_counts", "evaluate",
+    "forecast", "load_survey", "people", "plan", "read_results", "replay", "run", "survey_from", "synthesize",
+]  # fmt: skip
+
 if TYPE_CHECKING:
-    from hearsay.library.answering import Fleet as Fleet
-    from hearsay.library.estimating import estimate as estimate
-    from hearsay.library.estimating import estimate_counts as estimate_counts
-    from hearsay.library.forecasts import forecast as forecast
-    from hearsay.library.planning import load_survey as load_survey
-    from hearsay.library.planning import plan as plan
-    from hearsay.library.proposing import survey_from as survey_from
-    from hearsay.library.results import Tables as Tables
-    from hearsay.library.results import read_results as read_results
-    from hearsay.library.results import replay as replay
-    from hearsay.library.results import run as run
-    from hearsay_device.device import Device as Device
-    from hearsay_device.limits import Limits as Limits
-    from lab.library import audit as audit  # for type checkers only
-    from lab.library import evaluate as evaluate
-    from lab.library import people as people
-    from lab.library import synthesize as synthesize
-    from protocols.errors import HearsayError as HearsayError
-    from protocols.survey import Survey as Survey
+    from hearsay.forecasts.forecasting import forecast
+    from hearsay.library.answering import Fleet
+    from hearsay.library.estimating import estimate, estimate_counts
+    from hearsay.library.planning import load_survey, plan
+    from hearsay.library.proposing import survey_from
+    from hearsay.library.results import Tables, read_results, replay, run
+    from hearsay_device.device import Device
+    from hearsay_device.limits import Limits
+    from lab.library import audit, evaluate, people, synthesize  # for type checkers only
+    from protocols.errors import HearsayError
+    from protocols.survey import Survey
 
     __version__: str
 else:
     _MODULES = {
+        "hearsay.forecasts.forecasting": ["forecast"],
         "hearsay.library.answering": ["Fleet"],
         "hearsay.library.estimating": ["estimate", "estimate_counts"],
-        "hearsay.library.forecasts": ["forecast"],
         "hearsay.library.planning": ["load_survey", "plan"],
         "hearsay.library.proposing": ["survey_from"],
         "hearsay.library.results": ["Tables", "read_results", "replay", "run"],
@@ -59,7 +56,6 @@ else:
         "protocols.survey": ["Survey"],
     }
     _HOMES = {name: module for module, names in _MODULES.items() for name in names}
-    __all__ = list(_HOMES)
 
     def __getattr__(name: str) -> object:
         if name == "__version__":

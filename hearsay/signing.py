@@ -21,10 +21,10 @@ from protocols.survey_text import parse_survey
 from servers.private_files import create_private, read_limited, write_private
 
 
-def sign_file(file: Path, key: Path) -> str:
-    """Write the signature of a survey file's terms into it; returns their fingerprint."""
-    fingerprint = Scheme(read_survey(file)).fingerprint
-    signature = b64encode(_private_key(key).sign(fingerprint.encode())).decode()
+def sign_file(file: Path, key: Path) -> tuple[str, str]:
+    """Write the signature of a survey file's terms into it; returns their fingerprint, and the author for devices."""
+    fingerprint, private = Scheme(read_survey(file)).fingerprint, _private_key(key)
+    signature = b64encode(private.sign(fingerprint.encode())).decode()
     text, line = file.read_text("utf-8"), f'signature: "{signature}"'
     signed, lines = re.subn(r"(?m)^signature:.*$", line, text)
     if not lines:
@@ -37,12 +37,7 @@ def sign_file(file: Path, key: Path) -> str:
         ) from None
     target = file.resolve()  # a link stays a link
     write_private(target, signed, S_IMODE(target.stat().st_mode))
-    return fingerprint
-
-
-def public_key(key: Path) -> str:
-    """What devices are given."""
-    return b64encode(_private_key(key).public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
+    return fingerprint, b64encode(private.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)).decode()
 
 
 def _private_key(path: Path) -> Ed25519PrivateKey:

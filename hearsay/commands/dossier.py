@@ -1,19 +1,12 @@
 """`hearsay dossier`: one page for the person who must answer for a collection, and its check."""
 
-from __future__ import annotations
-
-import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import typer
 
-from hearsay.survey_files import MAX_BESIDE_BYTES, read_survey, read_text
+from hearsay.survey_files import MAX_BESIDE_BYTES, read_text
 from hearsay.terminal import console
 from protocols.errors import ResultsError, counted
-
-if TYPE_CHECKING:
-    from pages.document import Element
 
 
 def dossier(
@@ -33,12 +26,13 @@ def dossier(
 
     Example: hearsay dossier survey.yaml --html dossier.html
     """
+    from hearsay.reports.dossier import dossier as dossier_of
     from pages.document import differences, document_page
 
     if html is None and verify is None and not as_json:
         raise typer.BadParameter("name a file with --html, or with --verify")
     with console.progress("computing the dossier"):
-        title, found = _dossier(survey, data, kafka)
+        title, found = dossier_of(survey, data, kafka)
     page = document_page(title, found)
     said = console.err if as_json else console.out
     if as_json:
@@ -56,31 +50,3 @@ def dossier(
     if html is not None:
         html.write_text(page, encoding="utf-8")
         said.print(f"wrote {html}", soft_wrap=True, markup=False)
-
-
-def _dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list[Element]]:
-    """The title and the elements."""
-    from hearsay.data_directory import DataDirectory
-    from hearsay.reports.dossier import dossier as dossier_of
-    from hearsay.reports.files import chosen, open_results
-    from protocols.scheme import Scheme
-    from servers.settings import load
-    from stream_app.kafka import Topics, retentions
-
-    scheme = Scheme(read_survey(file))
-    title = f"Dossier: {scheme.survey.title or scheme.survey.id}"
-    if data is None and kafka is None:
-        return title, list(dossier_of(scheme, file.name, retentions(None, Topics())))
-    with open_results(scheme.survey.id, data, kafka) as (results, _):
-        published, finals = chosen(results, scheme.survey.id), results.histograms(scheme.survey.id)
-    if Scheme(published).fingerprint != scheme.fingerprint:
-        what = f"{file} has other terms than survey {published.id!r} that was collected"
-        raise ResultsError(what, "give the file that was published")
-    if not finals:
-        raise ResultsError("no period is final yet", "leave --data and --kafka out, or wait until one is closed")
-    kept, settings = {"the data directory, with its log of all reports": "until it is deleted"}, load().at(kafka).kafka
-    if kafka is not None:
-        kept = retentions(settings, Topics(settings.prefix))
-    lost = data is not None and DataDirectory(data).loss_note.exists()
-    where = f" {shlex.join(console.where(data, kafka))}"
-    return title, list(dossier_of(scheme, file.name, kept, finals, where, lost))

@@ -36,7 +36,9 @@ def forecast(
     Example: hearsay forecast --ahead 24 --season 24,168 --backtest 60 --html forecast.html
     """
     from hearsay.forecasts.forecasting import look_ahead
+    from hearsay.forecasts.series_files import read_series
     from hearsay.forecasts.showing import forecast_csv, forecast_page, forecast_tables
+    from hearsay.forecasts.survey_series import published_series
 
     if series is not None and (survey or data or kafka or attribute):
         raise typer.BadParameter("--series reads a file: leave out the survey, and the options about surveys")
@@ -44,13 +46,9 @@ def forecast(
         raise typer.BadParameter("--time, --variance, --memo-variance and --truth belong to --series")
     with console.progress("reading") as step:
         if series is not None:
-            from hearsay.forecasts.series_files import read_series
-
             source = str(series)
             loaded = read_series(series, time, console.words(value), variance, memo_variance, truth)
         else:
-            from hearsay.forecasts.survey_series import published_series
-
             source, loaded = published_series(survey, data, kafka, measure, attribute, value, window, unit)
         outlooks = look_ahead(source, loaded, _seasons(season), ahead, backtest, step)
     if csv is not None:

@@ -9,8 +9,7 @@ from rich.markup import escape
 from hearsay.terminal import console
 from hearsay.terminal.plans import areas_of, parse_wanted, summary_of, tables_of
 from protocols.errors import SettingsError, SurveyError
-from protocols.planning import FEWEST_CANDIDATES, Plan
-from protocols.survey import Survey
+from protocols.planning import FEWEST_CANDIDATES
 
 
 def plan(
@@ -50,25 +49,21 @@ def plan(
 
             areas = plan_areas(asked, survey, drawn.devices)
     if as_json:
-        console.print_json(drawn.model_dump(mode="json") | ({} if areas is None else {"areas": areas.as_json()}))
-        _refuse_few(asked, drawn)
-        return
-    tables = tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares))
-    mapped = () if areas is None else areas_of(areas)
-    for part in (*summary_of(drawn), *mapped, *(tables if every or wanted or drift else ())):
-        console.out.print(part)
-        console.out.print()
-    for caution in drawn.cautions:
-        console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
-    _refuse_few(asked, drawn)
-    placed = any(attribute.grid is not None for attribute in asked.attributes)
-    console.print_next("run", survey, *(["--scenario", "commuters"] if placed else []))
-
-
-def _refuse_few(survey: Survey, drawn: Plan) -> None:
+        console.print_json(drawn.model_dump(mode="json") | ({} if areas is None else {"areas": areas[0]}))
+    else:
+        tables = tables_of(drawn, with_shares=bool(wanted or asked.crosses or asked.shares))
+        mapped = () if areas is None else areas_of(*areas)
+        for part in (*summary_of(drawn), *mapped, *(tables if every or wanted or drift else ())):
+            console.out.print(part)
+            console.out.print()
+        for caution in drawn.cautions:
+            console.out.print(f"[yellow]![/] [bold]{caution.code}[/]  {escape(caution.text)}", soft_wrap=False)
     among = drawn.crowd.candidates
-    if survey.units and among is not None and among < FEWEST_CANDIDATES:
+    if asked.units and among is not None and among < FEWEST_CANDIDATES:
         raise SurveyError(
-            f"survey {survey.id!r}: with {drawn.crowd.devices:,} devices, a report before another is one of {among}",
+            f"survey {asked.id!r}: with {drawn.crowd.devices:,} devices, a report before another is one of {among}",
             "use longer periods or fewer attributes, or leave visitors out, until more devices report",
         )
+    if not as_json:
+        placed = any(attribute.grid is not None for attribute in asked.attributes)
+        console.print_next("run", survey, *(["--scenario", "commuters"] if placed else []))

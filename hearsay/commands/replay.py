@@ -99,8 +99,7 @@ def replay(
         options,
         directory_of(survey.id, data),
         kafka=kafka,
-        capture=capture,
-        partitions=partitions,
+        captured=None if capture is None else (capture, partitions),
         forget_after=None if forget_after is None else _parsed("--forget-after", parse_duration, forget_after),
     )
     keep_areas(areas, survey, directory_of(survey.id, data))
@@ -128,21 +127,21 @@ def edge(
 
     Example: hearsay edge edge.yaml --check sample.csv
     """
-    from hearsay.running.replaying import Edging, check_events
+    from hearsay.running.replaying import check_events, read_edge, run_edge
     from hearsay.terminal.replays import show_edge, show_inspection
     from servers.logs import configure_logs
 
-    edging = Edging.of(edge_file)
+    declared, survey, options = read_edge(edge_file)
     if check:
-        inspection = check_events(check, edging.survey, edging.options)
-        show_inspection(inspection, edging.survey.calendar, as_json)
+        inspection = check_events(check, survey, options)
+        show_inspection(inspection, survey.calendar, as_json)
         raise typer.Exit(1 if inspection.worst[1] else 0)
     until = None if end is None else moment_of("--end", end)
     configure_logs("WARNING" if once or until else log_level)
-    state = edging.run(kafka, once or until is not None, until)
+    state = run_edge(declared, survey, edge_file.parent, kafka, once or until is not None, until)
     show_edge(state, as_json)
     if not as_json:
-        console.print_next("report", edging.survey.id, *console.where(edging.data, kafka))
+        console.print_next("report", survey.id, *console.where(edge_file.parent / declared.data, kafka))
 
 
 def send(

@@ -35,8 +35,7 @@ def report(
 
     Example: hearsay report --by day --since 2026-10-24
     """
-    from hearsay.reports import files
-    from hearsay.reports.integrity import robust_json, robust_of, robust_table, verdict_lines
+    from hearsay.reports import files, tables
     from protocols.scheme import Scheme
 
     asked = asked_window(period, window)
@@ -53,7 +52,7 @@ def report(
         if asked is not None or (day is not None and since is not None):
             raise typer.BadParameter("choose one of --period, --window, --day and --since")
         selected = files.on_days(whole, by, day and day.date(), since and since.date(), last)
-    bounds = {} if forged is None else robust_of(Scheme(published), files.latest(selected), forged)
+    bounds = {} if forged is None else tables.robust_of(Scheme(published), files.latest(selected), forged)
     written: list[Path] = []
     if csv is not None or parquet is not None:
         from hearsay.reports.table_files import write_tables
@@ -65,19 +64,19 @@ def report(
         write_page(html, published, selected, *more, data=root, areas=areas, baseline=normal)
         written.insert(0, html)
     if as_json:
-        console.print_json_parts(files.json_parts(selected, {} if forged is None else robust_json(forged, bounds)))
+        more_keys = {} if forged is None else tables.robust_json(forged, bounds)
+        console.print_json_parts(files.json_parts(selected, more_keys))
         return
     for path in written:
         console.out.print(f"wrote {path}", soft_wrap=True, markup=False)
     if not written:
-        from hearsay.reports.tables import answers_table, report_tables
-
         newest = files.latest(selected)
-        for table in report_tables(selected, newest) if asked is None else [answers_table(selected, newest)]:
+        shown = tables.report_tables(selected, newest) if asked is None else [tables.answers_table(selected, newest)]
+        for table in shown:
             console.out.print(table)
         if forged is not None:
-            console.out.print(robust_table(selected, newest, forged, bounds))
-        for line in verdict_lines(selected):
+            console.out.print(tables.robust_table(selected, newest, forged, bounds))
+        for line in tables.verdict_lines(selected):
             console.out.print(line)
 
 

@@ -79,10 +79,9 @@ def sign(
 
     Example: hearsay survey sign survey.yaml --key author.key
     """
-    from hearsay.signing import public_key, sign_file
+    from hearsay.signing import sign_file
 
-    fingerprint = sign_file(file, key)
-    author = public_key(key)
+    fingerprint, author = sign_file(file, key)
     if as_json:
         console.print_json({"fingerprint": fingerprint, "author": author})
     else:

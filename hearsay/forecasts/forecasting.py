@@ -1,7 +1,8 @@
-"""Forecasting many series: fits, backtests, what was unexpected, and all of it as records."""
+"""Forecasts of what was published, or of any table: fits, backtests, what was unexpected, and all of it as records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,15 +16,16 @@ from analytics.forecasting import (
     adding_up,
     backtest,
     check_enough,
-    forecast,
     unexpected,
     usual_seasons,
 )
-from hearsay.forecasts.series_files import Loaded
-from hearsay.forecasts.time_axis import TimeAxis
+from analytics.forecasting import forecast as forecast_series
+from hearsay.forecasts.series_files import Loaded, TimeAxis, read_series
+from hearsay.forecasts.survey_series import Measure, published_series
 from hearsay.terminal.console import Step, no_step
-from protocols.errors import ResultsError
-from protocols.survey import html_table
+from producers.files import TableSource, table_name
+from protocols.errors import ResultsError, SettingsError
+from protocols.survey import Unit, html_table
 
 KINDS: tuple[About, ...] = ("truth", "publication")
 CONFIDENCES = (80, 95)
@@ -97,6 +99,48 @@ class Outlooks:
         return html_table(f"Forecasts of {self.source}", columns, cells, self.remarks)
 
 
+def forecast(
+    source: TableSource | str | None = None,
+    *,
+    ahead: int = 24,
+    season: Sequence[int] | None = None,
+    backtest: int | None = None,
+    kafka: str | None = None,
+    survey: str | None = None,
+    measure: Measure = "people",
+    attribute: str | None = None,
+    value: str | None = None,
+    window: int = 1,
+    unit: Unit | None = None,
+    time: str | None = None,
+    columns: Sequence[str] = (),
+    variance: str | None = None,
+    memo_variance: str | None = None,
+    truth: str | None = None,
+) -> Outlooks:
+    """Forecast published series or the columns of a table, as `hearsay forecast` does. It costs no budget.
+
+    `source` is a data directory, a CSV file, columns by name, or a data frame; with `kafka` what was published on that
+    cluster. `season` are the lengths of seasons in periods: days and weeks by default, where times are known; (): none.
+    With `backtest`, that many of the last periods are also forecast from what came before.
+
+    Of published results: `measure` is people, share, visitors, new or returning; `attribute` and `value` choose some;
+    `window` is for the different visitors of so many periods, `unit` for those of calendar units. Of a table: `time` is
+    the column of times, `columns` those to forecast; `variance` and `memo_variance` (columns or numbers) are those
+    of fresh noise and of noise that stays; `truth` is a column to backtest against.
+
+    `.table` has a row for each series and period ahead, with intervals for the truth and for what will be published.
+    """
+    path = Path(source) if isinstance(source, str) else source
+    if kafka is None and path is not None and not (isinstance(path, Path) and path.is_dir()):
+        title, loaded = table_name(path), read_series(path, time, columns, variance, memo_variance, truth)
+    elif path is None or isinstance(path, Path):
+        title, loaded = published_series(survey, path, kafka, measure, attribute, value, window, unit)
+    else:
+        raise SettingsError("a table and a cluster are both named", "give one of them")
+    return look_ahead(title, loaded, season, ahead, backtest)
+
+
 def look_ahead(
     source: str,
     loaded: Loaded,
@@ -127,7 +171,7 @@ def look_ahead(
             refusal = error
             remarks.append(error.message)
             continue
-        made = forecast(series, structure, ahead)
+        made = forecast_series(series, structure, ahead)
         found.append(Outlook(series, made, scores, *unexpected(series, made)))
     if not found:
         raise refusal or ResultsError(f"{source} has no series", "check what it contains")

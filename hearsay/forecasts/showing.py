@@ -12,7 +12,7 @@ from rich.text import Text
 
 from analytics.forecasting import Scored
 from hearsay.forecasts.forecasting import Outlook, Outlooks
-from hearsay.forecasts.time_axis import TimeAxis
+from hearsay.forecasts.series_files import TimeAxis
 from hearsay.terminal import console
 from pages.events import event
 from pages.static import static_page

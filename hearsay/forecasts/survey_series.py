@@ -10,8 +10,7 @@ import numpy as np
 from analytics.forecasting import Series
 from analytics.mobility import Quantity, WindowTruth
 from analytics.windows import Window
-from hearsay.forecasts.series_files import Loaded
-from hearsay.forecasts.time_axis import MONTH, TimeAxis
+from hearsay.forecasts.series_files import MONTH, Loaded, TimeAxis
 from hearsay.reports.files import chosen, kept_truth, open_results
 from protocols.arrays import Floats
 from protocols.errors import ResultsError, SurveyError

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from protocols.arrays import Column, Devices, Values, Whole
+from protocols.arrays import Devices, Values
 from protocols.errors import ScenarioError, SurveyError, counted
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -52,7 +52,8 @@ class Fleet:
         """The same before it is encoded."""
         chosen = self._choose(period, devices)
         places = {a.name: _places(a, values, len(chosen)) for a in self._scheme.survey.attributes}
-        gaps = self._take_gaps(period, chosen)
+        gaps = self._scheme.survey.visits.of(self._last[chosen], period)  # or flags
+        self._last[chosen] = period
         tokens = self._respondent.tokens(chosen, period)
         for questions, members in self._respondent.asked(chosen, period):
             by_token = members[np.argsort(tokens[members])]
@@ -81,12 +82,6 @@ class Fleet:
             )
         return chosen.astype(np.uint64)
 
-    def _take_gaps(self, period: int, devices: Devices) -> Column:
-        """Each device's gap, or flags; records that it reports in this period."""
-        last = self._last[devices]
-        self._last[devices] = period
-        return self._scheme.survey.visits.of(last, period)
-
 
 def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -> Values:
     """The place of each value in the survey's list. Errors name the row and not the value, which is personal data."""
@@ -97,15 +92,16 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
     if attribute.several is not None:
         sizes = np.array([len(row) for row in given], dtype=np.int64)
         given = list(chain.from_iterable(given))
-    named, which = distinct(given)
-    if which.shape != (sizes.sum(),) or len(sizes) != count:
-        given = which.size if attribute.several is None else len(sizes)
+    column = np.asarray(given)  # of any type: values are compared as text
+    if column.shape != (sizes.sum(),) or len(sizes) != count:
+        given = column.size if attribute.several is None else len(sizes)
         raise ScenarioError(
             f"attribute {attribute.name!r} has {counted(given, 'value')} for {counted(count, 'device')}",
             "give one for each device",
         )
+    named, which = np.unique(column.astype(str) if column.dtype == object else column, return_inverse=True)
     listed = {value: place for place, value in enumerate(attribute.values)}
-    found: Values = np.array([listed.get(name, -1) for name in named], dtype=np.int64)[which]
+    found: Values = np.array([listed.get(str(name), -1) for name in named], dtype=np.int64)[which]
     rows = np.repeat(np.arange(count), sizes)
     unknown = rows[found < 0]
     if len(unknown):
@@ -114,17 +110,3 @@ def _places(attribute: Attribute, values: Mapping[str, ArrayLike], count: int) -
             f"the survey has {', '.join(attribute.values[:12])}{', ...' if attribute.k > 12 else ''}",
         )
     return found if attribute.several is None else table_of_sets(rows, found, count)
-
-
-def distinct(values: ArrayLike) -> tuple[list[str], Whole]:
-    """The different values as text, and for each row the place of its value among them.
-
-    >>> named, which = distinct([7, 3, 7])
-    >>> named, which.tolist()
-    (['3', '7'], [1, 0, 1])
-    """
-    column = np.asarray(values)
-    if column.dtype == object:
-        column = column.astype(str)
-    found, which = np.unique(column, return_inverse=True)
-    return [str(value) for value in found], which.reshape(column.shape)

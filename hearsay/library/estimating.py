@@ -1,6 +1,7 @@
 """Histograms from reports or from counts, as Arrow tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import product
 from typing import Any
 
@@ -9,6 +10,7 @@ import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
 from analytics.estimation import consistent_shares, estimate_all
+from analytics.mobility import Part
 from protocols.errors import SurveyError, WireError
 from protocols.mechanisms import MatrixChannel, SupportChannel
 from protocols.question import Question
@@ -18,13 +20,10 @@ from protocols.wire import ROW_REASONS, Frame, Reject, decode_frame, decode_repo
 from stream_app.counting import Counts, PeriodCounts, add_counts
 
 CONFIDENCE = 0.95
-MOMENT = pa.timestamp("us", tz="UTC")
 FIGURES = ("estimate", "error", "low", "high", "consistent", "consistent_low", "consistent_high")
 TEXTS = ("attribute", "value", "row", "column")
-ESTIMATES = pa.schema(
-    [*((name, pa.string()) for name in TEXTS), ("n", pa.int64()), *((name, pa.float64()) for name in FIGURES)]
-)
-HISTOGRAMS = pa.schema([("period", pa.int64()), ("begin", MOMENT), ("end", MOMENT), *ESTIMATES])
+ESTIMATES = {**dict.fromkeys(TEXTS, str), "n": int, **dict.fromkeys(FIGURES, float)}
+HISTOGRAMS = {"period": int, "begin": datetime, "end": datetime, **ESTIMATES}
 
 
 def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: float = CONFIDENCE) -> pa.Table:
@@ -46,15 +45,15 @@ def estimate(survey: Survey, reports: bytes | Iterable[bytes], *, confidence: fl
             raise WireError(f"report {place} is {type(report).__name__}", "give bytes")
         frame = _decode(scheme, report, place)
         by_period.setdefault(frame.period, []).append(frame)
-    rows = []
+    tables = [Part.without_rows(HISTOGRAMS).table()]
     for period in sorted(by_period):
         begin, end = survey.bounds(period)
         counted = _count(scheme, by_period[period])
         counts = {name: found.supports for name, found in counted.items()}
         n = {name: found.total for name, found in counted.items()}
-        estimates = _rows(scheme, counts, n, confidence, n.pop(PRESENCE_ONLY, 0))
-        rows += [{"period": period, "begin": begin, "end": end, **row} for row in estimates]
-    return pa.Table.from_pylist(rows, schema=HISTOGRAMS)
+        silent = n.pop(PRESENCE_ONLY, 0)
+        tables.append(_table(scheme, counts, n, confidence, silent, period=period, begin=begin, end=end))
+    return pa.concat_tables(tables)
 
 
 def estimate_counts(
@@ -81,7 +80,7 @@ def estimate_counts(
                 "give one count for each value, in the survey's order",
             )
         _check_possible(question, given[question.name], int(reports))
-    return pa.Table.from_pylist(_rows(scheme, given, n, confidence), schema=ESTIMATES)
+    return _table(scheme, given, n, confidence)
 
 
 def _compiled(survey: Survey, confidence: float) -> Scheme:
@@ -140,26 +139,27 @@ def _count(scheme: Scheme, frames: Sequence[Frame]) -> Counts:
     return add_counts([counts.snapshot()], scheme)
 
 
-def _rows(
+def _table(
     scheme: Scheme,
     counts: Mapping[str, NDArray[np.int64]],
     n: Mapping[str, int],
     confidence: float,
     presence_only: int | None = None,
-) -> list[dict[str, Any]]:
-    """One row for each attribute and value."""
-    rows = []
+    **period: Any,
+) -> pa.Table:
+    """One row for each attribute and value; with the columns of its `period`, if there is one."""
+    types, parts = (HISTOGRAMS if period else ESTIMATES), list[Part]()
     for name, shares in estimate_all(scheme, counts, n, confidence, presence_only).items():
-        question, columns = scheme.question(name), {}
+        question, figures = scheme.question(name), {}
+        values = question.attribute.values
         if n[name]:
             correction = question.attribute.correction
             consistent = consistent_shares(counts[name], n[name], question.channel, confidence, correction)
-            parts = shares.value, shares.error, shares.low, shares.high
-            columns = dict(zip(FIGURES, (*parts, consistent.value, consistent.low, consistent.high), strict=True))
-        pairs = list(product(*(axis.values for axis in question.axes)))
-        for place, value in enumerate(question.attribute.values):
-            row, column = pairs[place] if question.axes else (None, None)
-            named = {"attribute": name, "value": value, "row": row, "column": column}
-            figures = {column: None if part is None else float(part[place]) for column, part in columns.items()}
-            rows.append({**named, "n": n[name], **figures})
-    return rows
+            found = shares.value, shares.error, shares.low, shares.high
+            columns = zip(FIGURES, (*found, consistent.value, consistent.low, consistent.high), strict=True)
+            figures = {figure: None if column is None else column[: len(values)] for figure, column in columns}
+        pairs = list(product(*(axis.values for axis in question.axes))) if question.axes else ()
+        row, column = zip(*pairs, strict=True) if pairs else (None, None)
+        named = {"attribute": name, "value": values, "row": row, "column": column, "n": n[name]}
+        parts.append(Part.of(types, len(values), period | named | figures))
+    return pa.concat_tables([part.table() for part in parts])

@@ -5,7 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import accumulate, count
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def survey_from(
 
 def _asked(found: Counter[str]) -> dict[str, Any] | None:
     """The values of a column with these entries; None if it has too few or too many."""
-    texts = {text: rows for text, rows in found.items() if text}
+    texts = Counter({text: rows for text, rows in found.items() if text})
     if len(texts) > 2 and all(map(NUMBER.fullmatch, texts)):
         return _range(texts)
     common = sorted(text for text, rows in texts.items() if rows >= FEWEST_EACH and text != OTHER)
@@ -84,22 +84,16 @@ def _asked(found: Counter[str]) -> dict[str, Any] | None:
     return {"values": values, **({"other": OTHER} if rare else {})}
 
 
-def _range(texts: dict[str, int]) -> dict[str, Any] | None:
+def _range(texts: Counter[str]) -> dict[str, Any] | None:
     """A range of whole numbers. Its ends leave out the lowest and the highest hundredth of the rows, or nine rows."""
-    ordered = sorted((float(text), rows) for text, rows in texts.items())
-    rows = max(sum(texts.values()) // 100, FEWEST_EACH - 1)
-    if sum(texts.values()) <= 2 * rows:
+    numbers = sorted(map(float, texts.elements()))
+    rows = max(len(numbers) // 100, FEWEST_EACH - 1)
+    if len(numbers) <= 2 * rows:
         return None  # the ends would be single rows
-    low, high = (_beyond(part, rows) for part in (ordered, ordered[::-1]))
+    low, high = numbers[rows], numbers[-1 - rows]
     step = next(step for step in _steps() if (high - low) / step < MOST_STEPS - 1)
     first, last = (int(end // step) * step for end in (low, high))
     return {"range": {"first": first, "last": max(last, first + step) + step - 1, "step": step}}
-
-
-def _beyond(ordered: Sequence[tuple[float, int]], rows: int) -> float:
-    """The first number that has more than this many rows up to it."""
-    upto = accumulate(own for _, own in ordered)
-    return next(number for (number, _), seen in zip(ordered, upto, strict=True) if seen > rows)
 
 
 def _steps() -> Iterator[int]:

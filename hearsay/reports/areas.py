@@ -1,7 +1,5 @@
 """Which areas of a survey's map will be precise, and which neighbours to merge."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,27 +12,11 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 
 
-@dataclass(frozen=True)
-class AreasPlan:
-    """The areas of a map, each alone (`areas`) and merged (`proposed`)."""
+def plan_areas(survey: Survey, file: Path, devices: int) -> tuple[dict[str, Any], str]:
+    """The areas of a map for so many devices in a period, each alone (`areas`) and merged (`proposed`), as JSON.
 
-    attribute: str
-    names: Sequence[str]
-    supposed: str
-    areas: Sequence[Merged]
-    proposed: Sequence[Merged]
-
-    def as_json(self) -> dict[str, Any]:
-        def record(one: Merged) -> dict[str, Any]:
-            names, error = [self.names[area] for area in one.areas], one.error if one.share else None
-            return {"areas": names, "share": one.share, "relative_error": error, "precise": one.precise}
-
-        listed = {"areas": list(map(record, self.areas)), "proposed": list(map(record, self.proposed))}
-        return {"attribute": self.attribute, "wanted": PRECISE, **listed}
-
-
-def plan_areas(survey: Survey, file: Path, devices: int) -> AreasPlan:
-    """For so many devices in a period. People are where the map says (`people` of its features), or everywhere."""
+    People are where the map says (`people` of its features), or everywhere: the second is this, in words.
+    """
     path, scheme = file.parent / str(survey.areas), Scheme(survey)
     shapes = parse_shapes(read_text(path, MAX_BESIDE_BYTES, HINT), survey, str(path))
     question = scheme.question(shapes["attribute"])
@@ -48,10 +30,11 @@ def plan_areas(survey: Survey, file: Path, devices: int) -> AreasPlan:
     drawn = [area for area, name in enumerate(names) if name in people]
     near = {names.index(name): {names.index(other) for other in found} for name, found in neighbours(shapes).items()}
     supposed = ", with the people that the map expects" if known else ", if all have as many people"
-    return AreasPlan(
-        question.name,
-        names,
-        supposed,
-        [merged([area]) for area in drawn],
-        merge_neighbours(drawn, near, merged),
-    )
+
+    def record(one: Merged) -> dict[str, Any]:
+        listed, error = [names[area] for area in one.areas], one.error if one.share else None
+        return {"areas": listed, "share": one.share, "relative_error": error, "precise": one.precise}
+
+    alone, proposed = [merged([area]) for area in drawn], merge_neighbours(drawn, near, merged)
+    listed = {"areas": list(map(record, alone)), "proposed": list(map(record, proposed))}
+    return {"attribute": question.name, "wanted": PRECISE, **listed}, supposed

@@ -3,7 +3,8 @@
 `dossier.txt` is its text; here are the values that it names, from the survey alone or from what was collected, too.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Sequence
 from hashlib import sha256
 from importlib.metadata import version
 from importlib.resources import files
@@ -12,50 +13,59 @@ from platform import python_version
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from hearsay.data_directory import DataDirectory
+from hearsay.reports.files import chosen, open_results
+from hearsay.survey_files import read_survey
+from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from hearsay_device.device import Device
 from hearsay_device.errors import DeviceError
 from hearsay_device.limits import Limits
 from pages.document import Element, elements
-from protocols.errors import counted
+from protocols.errors import ResultsError, counted
 from protocols.planning import factor_of, of_100, plan
 from protocols.scheme import Scheme
 from protocols.survey import Survey, format_duration
+from servers.settings import load
+from stream_app.kafka import Topics, retentions
 from views.results import Histogram
 
 MOST_VALUES = 12  # of a question, that are listed
 NO_LIMITS = Limits(report=1e6, value=1e6, year=1e7, week=1e6, ratio=1, shortest=60, horizon=65535)
 
 
-def dossier(
-    scheme: Scheme,
-    file: str,
-    kept: Mapping[str, str],
-    results: Sequence[Histogram] = (),
-    where: str = "",
-    lost: bool = False,
-) -> Iterator[Element]:
-    """The elements of a dossier.
-
-    `file` is the survey's; `kept` says how long each store keeps data. `where` are the options with which commands
-    find `results`. `lost`: memos were, so no memo_cap holds.
-    """
-    survey = scheme.survey
+def dossier(file: Path, data: Path | None, kafka: str | None) -> tuple[str, list[Element]]:
+    """The title and the elements of the dossier of a survey's file; with what was collected, if its place is named."""
+    scheme = Scheme(read_survey(file))
+    survey, results, where, lost = scheme.survey, list[Histogram](), "", False
+    kept = retentions(None, Topics())
+    if data is not None or kafka is not None:
+        with open_results(survey.id, data, kafka) as (found, _):
+            published, results = chosen(found, survey.id), found.histograms(survey.id)
+        if Scheme(published).fingerprint != scheme.fingerprint:
+            what = f"{file} has other terms than survey {published.id!r} that was collected"
+            raise ResultsError(what, "give the file that was published")
+        if not results:
+            raise ResultsError("no period is final yet", "leave --data and --kafka out, or wait until one is closed")
+        kept = {"the data directory, with its log of all reports": "until it is deleted"}
+        if kafka is not None:
+            settings = load().at(kafka).kafka
+            kept = retentions(settings, Topics(settings.prefix))
+        # If memos were lost, no memo_cap holds.
+        lost = data is not None and DataDirectory(data).loss_note.exists()
+        where = f" {shlex.join(console.where(data, kafka))}"
     drawn = plan(Scheme(survey.model_copy(update={"memo_cap": None})) if lost else scheme, alternatives=False)
     known = [asked.precision for asked in drawn.attributes if asked.precision is not None]
     loss, span = None if drawn.central is None else drawn.central["week"].constant, "a week"
     if results:
         loss, span = getattr(results[-1].guarantees, "central_since_first", None), "all periods so far"
-    values = {
+    values = dict(drawn) | {
         "scheme": scheme,
         "survey": survey,
         "plan": drawn,
-        "file": file,
+        "file": file.name,
         "where": where,
         "topics": "check" if where else "strimzi",
-        "short": drawn.in_short,
-        "chances": drawn.chances,
-        "cautions": drawn.cautions,
         "questions": [(asked.name, asked.values, of_100(asked.value_guess)) for asked in drawn.attributes],
         "asked": [(attribute.name, _listed(attribute.values)) for attribute in survey.asked],
         "names": ", ".join(attribute.name for attribute in survey.asked),
@@ -79,12 +89,12 @@ def dossier(
         "memo_sent": survey.sends_memo,
         "fresh": not survey.longitudinal,
         "units": ", ".join(survey.units),
-        "presence": drawn.presence,
         "contact": survey.contact,
         "results": results,
     }
     values |= _example(scheme) | (_collected(survey, results) if results else {})
-    return elements((files("hearsay.reports") / "dossier.txt").read_text("utf-8"), values)
+    text = (files("hearsay.reports") / "dossier.txt").read_text("utf-8")
+    return f"Dossier: {survey.title or survey.id}", list(elements(text, values))
 
 
 def _example(scheme: Scheme) -> dict[str, str]:

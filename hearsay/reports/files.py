@@ -147,8 +147,10 @@ def wait_for_final(results: Results, survey: str, period: int, step: Step) -> No
 
     Raises ServerUnavailable if none are published for TIMEOUT_SECONDS.
     """
-    changed, waiting_for = time.monotonic(), _next_published(results, survey)
-    while waiting_for <= period:
+    changed, waiting_for = time.monotonic(), 0
+    while (found := max(results.periods(survey), default=-1) + 1) <= period:
+        if found > waiting_for:
+            changed, waiting_for = time.monotonic(), found
         step(waiting_for, period + 1, "waiting for results")
         if time.monotonic() - changed > TIMEOUT_SECONDS:
             raise ServerUnavailable(
@@ -156,14 +158,6 @@ def wait_for_final(results: Results, survey: str, period: int, step: Step) -> No
                 "start a worker on the same cluster (hearsay worker), then run this again: nothing is sent twice",
             )
         time.sleep(POLL_SECONDS)
-        now = _next_published(results, survey)
-        if now > waiting_for:
-            changed, waiting_for = time.monotonic(), now
-
-
-def _next_published(results: Results, survey: str) -> int:
-    """The first period whose results are not all published."""
-    return max(results.periods(survey), default=-1) + 1
 
 
 def narrowed(report: MobilityReport, first: int, last: int) -> MobilityReport:

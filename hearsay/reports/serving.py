@@ -1,28 +1,21 @@
-"""Running the dashboard: where its results are, who may reach it, and when it ends."""
+"""The dashboard of what was published: where its results are, and serving it."""
 
 from __future__ import annotations
 
-import asyncio
-import signal
-from collections.abc import AsyncIterator, Callable, Collection
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import uvloop
-
 from analytics.mobility import MobilityReport
-from gateway.http import Limits, Listener, most_connections
+from gateway.http import Limits, Listener
 from hearsay.data_directory import COLLECTOR, known_directory
 from hearsay.reports.files import chosen, open_results, with_noted_losses
 from hearsay.reports.page import describe
 from hearsay.reports.table_files import download
 from pages.dashboard import Dashboard, Source, Wanted
-from pages.events import Event
-from protocols.errors import ServerError, SettingsError
-from protocols.survey import Survey
-from servers.logs import configure_logs
-from servers.ports import is_loopback
+from protocols.errors import ServerError
 from servers.settings import load
 from stream_app.local import DirectoryFollower
 
@@ -54,7 +47,7 @@ class Published:
         only = next(iter(surveys)) if len(surveys) == 1 else None
         self._root = data if data is not None or kafka is not None else known_directory(only)
         self._kafka = kafka
-        self._areas = areas
+        self.describe = partial(describe, data=self._root, areas=areas)
 
     def check(self) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
@@ -73,18 +66,14 @@ class Published:
         settings = load().at(self._kafka).kafka
         return TopicFollower(settings, Topics(settings.prefix))
 
-    def describe(self, survey: Survey, notes: tuple[str, ...]) -> Event:
-        """The event of a survey."""
-        return describe(survey, notes, self._root, self._areas)
-
     def adjust(self, report: MobilityReport) -> MobilityReport:
         """A report with the losses that are noted."""
         return report if self._root is None else with_noted_losses(report, self._root)
 
     def download(self, wanted: Wanted) -> bytes:
         """A table as a file."""
-        with open_results(None, self._root, self._kafka) as (results, _):
-            return download(results, wanted, self.adjust)
+        with open_results(None, self._root, self._kafka) as (results, root):
+            return download(results, wanted, root)
 
     def dashboard(self, token: str | None = None, at_once: bool = True) -> Dashboard:
         """The dashboard of the surveys (none named: of all), for viewers with the token, if there is one.
@@ -93,41 +82,6 @@ class Published:
         """
         source = Source(self.follow, self._surveys, self.describe, self.adjust)
         return Dashboard(source, download=self.download, token=token, at_once=at_once)
-
-
-def serve(
-    published: Published,
-    host: str,
-    port: int,
-    public: bool,
-    started: Callable[[str], None],
-    names: Collection[str] = (),
-) -> None:
-    """Serve the dashboard until the process is told to end. `started` is called with its address.
-
-    `names` are what it may be called besides the names of this machine.
-    """
-    token = load().dashboard.token
-    if not is_loopback(host) and token is None and not public:
-        raise SettingsError(
-            f"everybody who reaches {host} could look at the results: no token is set",
-            "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
-        )
-    published.check()
-    configure_logs()
-    connections = most_connections()
-    app = published.dashboard(None if token is None else token.get_secret_value())
-    called = None if token is not None else frozenset(map(str.lower, names))  # without the token, a name is no use
-
-    async def run() -> None:
-        ended = asyncio.Event()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            asyncio.get_running_loop().add_signal_handler(number, ended.set)
-        async with listening(app, host, port, connections, called) as address:
-            started(address)
-            await ended.wait()
-
-    uvloop.run(run())
 
 
 @asynccontextmanager

@@ -85,12 +85,12 @@ def _pieces(parts: Iterable[Part]) -> Iterator[pa.Table]:
         yield pa.concat_tables([each.table() for each in waiting])
 
 
-def download(results: Results, wanted: Wanted, adjust: Callable[[MobilityReport], MobilityReport]) -> bytes:
-    """The bytes of a table. Raises ResultsError where there is nothing of the kind."""
+def download(results: Results, wanted: Wanted, data: Path | None) -> bytes:
+    """The bytes of a table, with the losses noted in `data`. Raises ResultsError where there is nothing of the kind."""
     if wanted.table == HISTOGRAMS:
         table = histogram_table(results.histograms(wanted.survey))
     else:
-        found = tables(adjust(mobility_of(results, wanted.survey)))
+        found = tables(mobility_of(results, wanted.survey, data=data))
         if wanted.table not in found:
             raise ResultsError(f"there is no table {wanted.table!r}", f"there are {', '.join([*found, HISTOGRAMS])}")
         table = found[wanted.table]

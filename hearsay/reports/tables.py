@@ -1,12 +1,17 @@
-"""A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window."""
+"""A report on a terminal of 80 columns: visitors (or devices) of each period, then the answers of one window.
 
-from collections.abc import Callable, Iterator, Sequence
+Below them are verdicts on periods, and estimates that forged reports move less.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, robust
 from analytics.mobility import (
     AskedAttribute,
     AttributeReport,
@@ -21,7 +26,11 @@ from analytics.mobility import (
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from pages.about import words as words_of
-from protocols.errors import counted
+from protocols.arrays import Floats
+from protocols.errors import SettingsError, counted
+from protocols.mechanisms import PlanarChannel
+from protocols.scheme import Scheme
+from protocols.survey import Calendar
 
 MOST_VALUES = 12
 MOST_ATTRIBUTES = 12  # after a run
@@ -107,7 +116,11 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     """
     head = f"\nAnswers, {when(report.calendar, window.first, window.last)}"
     if window.suppressed or window.visitors is None:
-        return Group(Text(f"{head}: suppressed", style="italic"), Text(_why_nothing(report, window)))
+        about = ""
+        if window.suppressed == "difference":
+            about = "this window: together with a window inside it, it would show a number of "
+        nothing = f"Nothing is published about {about}{_too_few(report)}, the survey's minimum."
+        return Group(Text(f"{head}: suppressed", style="italic"), Text(nothing))
     words = _words(report)
     head += f": {_count(window.visitors)} {words['many']}"
     if window.baseline is not None:
@@ -123,15 +136,6 @@ def answers_table(report: MobilityReport, window: WindowReport, most: int | None
     return Group(Text(head, style="italic"), *tables)
 
 
-def _why_nothing(report: MobilityReport, window: WindowReport) -> str:
-    if window.suppressed == "difference":
-        return (
-            "Nothing is published about this window: together with a window inside it, it would show a number of "
-            f"{_too_few(report)}, the survey's minimum."
-        )
-    return f"Nothing is published about {_too_few(report)}, the survey's minimum."
-
-
 def _too_few(report: MobilityReport) -> str:
     return f"fewer than {report.minimum} {_words(report)['many']}"
 
@@ -140,25 +144,21 @@ def _words(report: MobilityReport) -> dict[str, str]:
     return words_of(attribute.role for attribute in report.attributes)
 
 
-def _answers(
-    asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity | None, called: str
-) -> RenderableType:
+def _answers(asked: AskedAttribute, attribute: AttributeReport, visitors: Quantity, called: str) -> RenderableType:
     if attribute.suppressed:
         return Text(f"  {attribute.name}: suppressed, too few answers", style="dim")
     head = Text(f"\n{attribute.name}", style="bold")
     head.append(f"  {asked.mechanism}, {counted(attribute.n or 0, 'answer')}", style="not bold dim")
-    table = Table(box=None, pad_edge=False)
-    if attribute.values is None or visitors is None:
-        return Group(head, table)
+    if attribute.values is None:
+        return Group(head, Table())
     people, truth, normal = attribute.values.people(visitors), attribute.values.truth, attribute.values.baseline
     if asked.axes and min(len(axis.values) for axis in asked.axes) <= MOST_COLUMNS:
         return Group(head, _pairs(asked.axes, people))
     now = _nowcasts(attribute.values, visitors)
     extra = [] if now is None else ["nowcast", "± 95 %"]
     extra += [*([] if truth is None else ["truth"]), *([] if normal is None else ["vs baseline"])]
-    for title in ("", called, "± 95 %", *extra):
-        table.add_column(title, justify="right" if title else "left", min_width=None if title else LABEL)
-    table.add_column("")
+    table = console.table("", called, "± 95 %", *extra, "")
+    table.columns[0].min_width = LABEL
     listed = np.argsort(-people.value, kind="stable")
     if asked.mechanism == "threshold":
         listed = np.arange(len(people.value))
@@ -233,3 +233,71 @@ def _half_width(quantity: Quantity) -> str:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:,.0f}"
+
+
+def verdict_lines(report: MobilityReport) -> Iterator[Text]:
+    """A line about all periods, and one for each alarm."""
+    alone = (window for window in report.windows if window.first == window.last)
+    found = {window.first: window.integrity for window in alone if window.integrity is not None}
+    if not found:
+        return
+    unusual = {period: verdict for period, verdict in found.items() if verdict.alarms}
+    contradicted = sum(verdict.verdict == "contradicted" for verdict in found.values())
+    text = f"\nIntegrity: {contradicted} of {len(found)} periods contradict honest devices"
+    yield Text(f"{text} (false alarms ever: at most {ALPHA:.0%})", style="bold red" if contradicted else "")
+    for period, verdict in sorted(unusual.items()):
+        for name, check in verdict.alarms:
+            yield Text(
+                f"  {when(report.calendar, period)}{', ' + name if name else ''}: {MEANINGS[check]}"
+                f"{_figures(report.calendar, verdict, name, check)}"
+            )
+    last = found[max(found)]
+    for one in last.attributes:
+        noticed = [check.smallest for check in one.checks.values() if check.smallest is not None]
+        if noticed:
+            noticed_from = f"forged reports would have been noticed from a share of {min(noticed):.1%} on"
+            yield Text(f"  {one.name}, {when(report.calendar, max(found))}: {noticed_from}", style="dim")
+
+
+def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName) -> str:
+    one = verdict.attribute(name)
+    if one is not None and check != "flow":
+        return f" (p = {one.checks[check].p:.2g}, {one.checks[check].adjusted:.2g} for all periods and checks)"
+    flow = verdict.flow if one is None else one.flow
+    assert flow is not None, "it gave the alarm"
+    return f" ({flow.claimed:,} after the {flow.reported:,} of {when(calendar, flow.period)})"
+
+
+def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, dict[str, Floats]]:
+    """Of each attribute of a window: normalised shares, and bounds if at most this share of its reports is forged."""
+    if not 0 <= forged < 0.5:
+        raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
+    found = {}
+    for attribute in window.attributes:
+        question = scheme.question(attribute.name)
+        channel = question.channel
+        if attribute.values is not None and not isinstance(channel, PlanarChannel):  # places: not sums over reports
+            share = attribute.values.share
+            found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
+    return found
+
+
+def robust_json(forged: float, bounds: Mapping[str, Mapping[str, Floats]]) -> dict[str, Any]:
+    rounded = {name: {c: np.round(column, 6).tolist() for c, column in one.items()} for name, one in bounds.items()}
+    return {"robust": {"forged": forged, "attributes": rounded}}
+
+
+def robust_table(
+    report: MobilityReport, window: WindowReport, forged: float, bounds: Mapping[str, Mapping[str, Floats]]
+) -> RenderableType:
+    """Beside the unbiased shares: the normalised ones, and what each share can be if so many reports are forged."""
+    tables: list[RenderableType] = [Text(f"\nShares, if up to {forged:.1%} of the reports are forged", style="italic")]
+    for name, one in bounds.items():
+        values = window.attribute(name).values
+        assert values is not None
+        table = console.table("", "unbiased", "normalised", "at least", "at most", title=name, title_style="bold")
+        for place in np.argsort(-values.share.value, kind="stable")[:MOST_VALUES]:
+            numbers = (values.share.value, *one.values())
+            table.add_row(Text(report.asked(name).values[place]), *(f"{column[place]:.1%}" for column in numbers))
+        tables.append(table)
+    return Group(*tables)

@@ -12,9 +12,8 @@ from pathlib import Path
 
 from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
+from memo_store.period_keys import require_longer_than_grace
 from memo_store.survey_memos import SurveyMemos
-from producers.scenarios import Scenario
-from producers.simulation import Simulation
 from producers.sinks import DirectorySink, Sink
 from producers.source_clock import require_source_clock
 from protocols.respondent import Respondent
@@ -38,9 +37,6 @@ class Collection:
     clock_key: bytes
     results: Results | None
 
-    def simulation(self, scenario: Scenario) -> Simulation:
-        return Simulation(self.memos, self.sink, scenario, self.clock_key)
-
 
 @contextmanager
 def collect(
@@ -57,6 +53,7 @@ def collect(
     leaves nothing behind.
     """
     require_source_clock(survey)
+    require_longer_than_grace(survey, forget_after)
     settings, scheme = settings.at(kafka), Scheme(survey)
     if captured is not None:
         opened = _captured(data, scheme, settings, *captured)

@@ -6,7 +6,7 @@ survey it notes what was last seen of the store, so that a loss between two runs
 """
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -47,34 +47,27 @@ def noted_store(data: DataDirectory | None) -> StoreNote | None:
 
 
 @contextmanager
-def memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[MemoStore]:
-    """The memo store of a data directory. Raises SettingsError if its devices have used another one."""
-    known = noted_store(data)
-    if known is not None and known.where != OWN and settings.redis.url is None:  # before a Redis is started in it
-        raise _another(known, OWN)
-    with any_memo_store(data, settings) as store:
-        if known is not None and store.id != known.id:
-            raise _another(known, address(settings, store))
-        yield store
-
-
-@contextmanager
-def any_memo_store(data: DataDirectory | None, settings: Settings) -> Iterator[MemoStore]:
+def memo_store(data: DataDirectory | None, settings: Settings, or_another: bool = False) -> Iterator[MemoStore]:
     """The memo store of the settings; without one, a store in the data directory, with a Redis of its own.
 
-    Unlike `memo_store`, it does not check which store the directory's devices have used.
+    Raises SettingsError if the directory's devices have used another one, unless it may be another.
     """
-    if settings.redis.url is not None:
-        with MemoStore(settings.redis.url, **settings.redis.client_options()) as store:
-            yield store
-        return
-    if data is None:
-        raise SettingsError("no memo store is named", "set HEARSAY_REDIS_URL, or name a data directory with --data")
-    with local(data.redis) as server, MemoStore(server.url) as store:
-        if data.new_store_mark.exists():
-            if not store.has_lost_data:  # if it has, its memos are those of an earlier key
-                store.confirm_history()
-            data.new_store_mark.unlink()
+    known, url = None if or_another else noted_store(data), settings.redis.url
+    if known is not None and known.where != OWN and url is None:  # before a Redis is started in it
+        raise _another(known, OWN)
+    with ExitStack() as opened:
+        if url is not None:
+            store = opened.enter_context(MemoStore(url, **settings.redis.client_options()))
+        elif data is None:
+            raise SettingsError("no memo store is named", "set HEARSAY_REDIS_URL, or name a data directory with --data")
+        else:
+            store = opened.enter_context(MemoStore(opened.enter_context(local(data.redis)).url))
+            if data.new_store_mark.exists():
+                if not store.has_lost_data:  # if it has, its memos are those of an earlier key
+                    store.confirm_history()
+                data.new_store_mark.unlink()
+        if known is not None and store.id != known.id:
+            raise _another(known, address(settings, store))
         yield store
 
 
@@ -113,17 +106,6 @@ def accept_loss(data: DataDirectory | None, settings: Settings, store: MemoStore
     if data is not None:
         _note_store(data, settings, store)
         data.loss_note.touch(mode=0o600)
-
-
-def confirm_history(data: DataDirectory | None, store: MemoStore) -> None:
-    """Declare that a store has lost nothing. Raises SettingsError if the devices of a directory have used another."""
-    known = noted_store(data)
-    if known is not None and known.id != store.id:
-        raise SettingsError(
-            f"the devices of {known.root} have memos in {known.where}, which this store does not have",
-            "accept the loss: leave out --nothing-lost",
-        )
-    store.confirm_history()
 
 
 def _note_store(data: DataDirectory, settings: Settings, store: MemoStore) -> None:

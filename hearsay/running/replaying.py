@@ -3,7 +3,6 @@
 import time
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from hearsay.data_directory import DataDirectory
 from hearsay.running.collecting import collect
 from hearsay.survey_files import MAX_BYTES, read_survey, read_text
 from hearsay.terminal import console
-from memo_store.period_keys import require_longer_than_grace
 from producers.edge import EdgeDeclaration, EdgeState, open_edge, parse_edge
 from producers.events import Inspection, Options, inspect, refuse_faulty
 from producers.files import event_paths
@@ -42,20 +40,17 @@ def replay_events(
     options: Options,
     data: Path,
     *,
-    kafka: str | None,
-    capture: Path | None,
-    partitions: int,
+    kafka: str | None = None,
+    captured: tuple[Path, int] | None = None,
     forget_after: timedelta | None = None,
 ) -> Summary:
-    """Replay files. Their reports go to the collector in this process, to Kafka, or to a directory to send later.
+    """Replay files. Their reports go to the collector in this process, to Kafka, or captured (`collect`).
 
     The beginning of each file is looked at before anything is made or sent.
     """
-    require_longer_than_grace(survey, forget_after)
     with event_paths(sources) as paths:
         refuse_faulty(survey, paths, options)
         directory = DataDirectory(data)
-        captured = None if capture is None else (capture, partitions)
         with (
             collect(directory, survey, load(), kafka, forget_after, captured) as to,
             console.progress("replaying") as step,
@@ -96,60 +91,50 @@ def send_directory(directory: Path, kafka: str | None) -> tuple[Sent, list[str]]
         ), new
 
 
-@dataclass(frozen=True)
-class Edging:
-    """An edge that can be run."""
+def read_edge(file: Path) -> tuple[EdgeDeclaration, Survey, Options]:
+    """What the file of an edge declares, with paths relative to it; the edge's survey, and how events are read."""
+    text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
+    declared = parse_edge(text, str(file))
+    survey = read_survey(file.parent / declared.survey)
+    events = file.parent / (declared.events.directory or "")
+    if not events.is_dir():
+        raise SettingsError(f"there is no directory {events}", "make it, or name another under events.directory")
+    return declared, survey, declared.options(survey)
 
-    declared: EdgeDeclaration
-    survey: Survey
-    options: Options
-    beside: Path
-    data: Path
 
-    @classmethod
-    def of(cls, file: Path) -> "Edging":
-        """What a file declares, with paths relative to it."""
-        text = read_text(file, MAX_BYTES, "give the file of an edge, such as edge.yaml")
-        declared, beside = parse_edge(text, str(file)), file.parent
-        survey = read_survey(beside / declared.survey)
-        events = beside / (declared.events.directory or "")
-        if not events.is_dir():
-            raise SettingsError(f"there is no directory {events}", "make it, or name another under events.directory")
-        return cls(declared, survey, declared.options(survey), beside, beside / declared.data)
+def run_edge(
+    declared: EdgeDeclaration, survey: Survey, beside: Path, kafka: str | None, once: bool, end: datetime | None
+) -> EdgeState:
+    """Read events until it is stopped, or once; the state of the edge then. Declared paths are relative to `beside`."""
+    data, events = DataDirectory(beside / declared.data), load().at(declared.events.kafka).kafka
+    if declared.events.topic is not None:
+        from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
 
-    def run(self, kafka: str | None, once: bool, end: datetime | None) -> EdgeState:
-        """Read events until it is stopped, or once; the state of the edge then."""
-        forget_after = self.declared.forget_after
-        require_longer_than_grace(self.survey, forget_after)
-        data, events = DataDirectory(self.data), load().at(self.declared.events.kafka).kafka
-        if self.declared.events.topic is not None:
-            from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
+        limit_decompression(events.max_batch_bytes)
+    with (
+        collect(data, survey, load(), kafka, declared.forget_after) as to,
+        closing(open_edge(declared, beside, to.memos, to.sink, to.clock_key, events)) as edge,
+        console.progress("reading events") as step,
+        ctrl_c_asks() as stop,
+    ):
+        source = declared.events.topic or declared.events.directory
+        log.info("edge started", survey=survey.id, events=source, periods=edge.state.totals.periods)
 
-            limit_decompression(events.max_batch_bytes)
-        with (
-            collect(data, self.survey, load(), kafka, forget_after) as to,
-            closing(open_edge(self.declared, self.beside, to.memos, to.sink, to.clock_key, events)) as edge,
-            console.progress("reading events") as step,
-            ctrl_c_asks() as stop,
-        ):
-            source = self.declared.events.topic or self.declared.events.directory
-            log.info("edge started", survey=self.survey.id, events=source, periods=edge.state.totals.periods)
+        def show(name: str, state: EdgeState) -> None:
+            step(state.rows, state.rows, f"{name}, {state.totals.reports:,} reports")
 
-            def show(name: str, state: EdgeState) -> None:
-                step(state.rows, state.rows, f"{name}, {state.totals.reports:,} reports")
-
-            try:
-                while True:
-                    if edge.take(show, stop):
-                        data.note_late_events(self.survey.id, edge.state.late)
-                        log.info("events read", rows=edge.state.rows, reports=edge.state.totals.reports)
-                    if once or _wait(stop):
-                        break
-                if end is not None:
-                    edge.end(end, stop)
-            except Stopped as stopped:
-                log.info("edge stopped", reason=stopped.message)
-            return edge.state
+        try:
+            while True:
+                if edge.take(show, stop):
+                    data.note_late_events(survey.id, edge.state.late)
+                    log.info("events read", rows=edge.state.rows, reports=edge.state.totals.reports)
+                if once or _wait(stop):
+                    break
+            if end is not None:
+                edge.end(end, stop)
+        except Stopped as stopped:
+            log.info("edge stopped", reason=stopped.message)
+        return edge.state
 
 
 def _wait(stop: Stop) -> bool:

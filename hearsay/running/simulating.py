@@ -17,7 +17,7 @@ from hearsay.terminal.console import Step, no_step
 from hearsay.terminal.dates import when
 from producers.reporting import Reported
 from producers.scenarios import Scenario, scenario
-from producers.simulation import check_scenario
+from producers.simulation import Simulation, check_scenario
 from producers.stopping import Stop, never
 from protocols.arrays import smallest_unsigned
 from protocols.errors import Stopped
@@ -68,12 +68,12 @@ def simulate(
         day = when(survey.calendar, reported.period)
         step(reported.done, reported.present, f"{day}, {reported.period + 1} of {scenario.periods}")
 
-    with collect(data, survey, load(), kafka) as collection:
+    with collect(data, survey, load(), kafka) as to:
         data.record_population(survey.id, population)
-        results = collection.results
+        results, simulation = to.results, Simulation(to.memos, to.sink, scenario, to.clock_key)
         assert results is not None, "nothing is captured"
         try:
-            collection.simulation(scenario).run(range(next_period(results, survey.id), scenario.periods), show, stop)
+            simulation.run(range(next_period(results, survey.id), scenario.periods), show, stop)
         except Stopped as stopped:
             raise Stopped(stopped.message, "run the same command again to continue from there") from None
         wait_for_final(results, survey.id, scenario.periods - 1, step)
@@ -120,15 +120,11 @@ def count_windows(
     sizes |= {name: sizes[first] * sizes[second] for name, (first, second) in both.items()}
     people = {window: {name: np.zeros(k, dtype=np.int64) for name, k in sizes.items()} for window in visitors}
     previous = np.full(scenario.devices, NEVER)
-    containing: dict[int, list[Window]] = {}  # the windows of each period
-    for window in visitors:
-        for period in range(window.first, window.last + 1):
-            containing.setdefault(period, []).append(window)
-    for period, opened in sorted(containing.items()):
+    for period in sorted({period for window in visitors for period in range(window.first, window.last + 1)}):
         presences = scenario.presences(period)
         held = {name: column.astype(np.int64) for name, column in presences.values.items()}
         held |= {name: held[first] * sizes[second] + held[second] for name, (first, second) in both.items()}
-        for window in opened:
+        for window in (window for window in visitors if window.first <= period <= window.last):
             new = previous[presences.devices] < window.first
             visitors[window] += int(np.count_nonzero(new))
             for name, k in sizes.items():

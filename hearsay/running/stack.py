@@ -54,7 +54,15 @@ class Stack:
             java()
             kafka_jars()
             step(1, 4, "starting Kafka")
-            broker = self._broker_on(port).ensure()
+            broker = self.kafka
+            if port not in (None, broker.port):
+                if broker.running:
+                    raise ServerError(
+                        f"Kafka is running on port {broker.port}, not {port}",
+                        "run `hearsay stack down` first, or leave out --port",
+                    )
+                broker = KafkaBroker(broker.directory, port=port)
+            broker.ensure()
             step(2, 4, "starting Redis")
             new = not self.settings_file.exists()
             self.redis.ensure()
@@ -86,17 +94,6 @@ class Stack:
             for s in servers
             for pid in [s.pid]
         ]
-
-    def _broker_on(self, port: int | None) -> KafkaBroker:
-        broker = self.kafka
-        if port is None or port == broker.port:
-            return broker
-        if broker.running:
-            raise ServerError(
-                f"Kafka is running on port {broker.port}, not {port}",
-                "run `hearsay stack down` first, or leave out --port",
-            )
-        return KafkaBroker(broker.directory, port=port)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:

@@ -4,21 +4,23 @@ import asyncio
 import errno
 import shlex
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from statistics import median_high
 
 import structlog
 import uvloop
 
+from gateway.door import Times, closing_time
 from gateway.http import most_connections
 from gateway.service import StateFile, TokenKeys
 from hearsay.data_directory import DataDirectory
 from hearsay.reports.serving import Published, listening
 from hearsay.running.collecting import THIS_PROCESS
-from hearsay.serving.reported_times import ReportedTimes
 from hearsay.serving.running import Exposure, run
 from hearsay.serving.try_page import try_pages
 from protocols.errors import DeliveryError, StateError, SurveyError
@@ -29,13 +31,61 @@ from stream_app.local import EmbeddedApp
 from views.local import collector
 
 DASHBOARD_HOST = "127.0.0.1"
+SHOWING = 99
+"""How many reports are compared: more than half of them must be wrong to hold up a survey."""
+LONGEST = timedelta(weeks=1)
+SOONER = 2.0  # seconds: the door closes up to one earlier than a period
 log = structlog.get_logger(__name__)
+
+
+class ReportedTimes(Times):
+    """The clock of the machine beside what reports say: a clock that is far ahead closes nothing.
+
+    What is closed stays closed: with a clock that is a year ahead, all reports of a year would be late. Devices have
+    clocks of their own. So a period is closed only if it is at most one period ahead of the middle one of the last
+    reports. Where no reports come there is nothing to compare with, and nothing that would be late: the clock is
+    believed.
+
+    Reports count for two periods (`LONGEST` at most), by `elapsed`, which no change of the clock moves.
+
+    `closed` gives the last closed period of a survey: reports of such periods say nothing, they may be of any age.
+    """
+
+    def __init__(self, closed: Callable[[str], int], elapsed: Callable[[], float]) -> None:
+        self._closed = closed
+        self._elapsed = elapsed
+        self._seen: dict[str, deque[tuple[float, int]]] = {}  # by survey: when, and of which period
+        self._held: set[str] = set()
+
+    def note(self, survey: Survey, period: int) -> None:
+        if self._closed(survey.id) < period <= survey.calendar.last - 2:
+            self._seen.setdefault(survey.id, deque(maxlen=SHOWING)).append((self._elapsed(), period))
+
+    def moment(self, survey: Survey, now: float) -> float:
+        since = self._elapsed() - min(2 * survey.period, LONGEST).total_seconds()
+        periods = [period for at, period in self._seen.get(survey.id, deque()).copy() if at > since]
+        middle = median_high(periods) if periods else None
+        if middle is None or now < closing_time(survey, middle + 2).timestamp():
+            if survey.id in self._held:
+                self._held.discard(survey.id)
+                log.warning("periods are closed again", survey=survey.id, reported=middle)
+            return now
+        if survey.id not in self._held:
+            self._held.add(survey.id)
+            log.error(
+                "this machine's clock is far ahead of the reports: no period is closed; set the clock right",
+                survey=survey.id,
+                reported=middle,
+                clock=survey.period_of(datetime.fromtimestamp(now, UTC)),
+            )
+        first_open = min(self._closed(survey.id) + 1, survey.calendar.last)
+        return min(now, closing_time(survey, first_open).timestamp() - SOONER)
 
 
 class EmbeddedLog:
     """Frames are synced before `write` returns, results are published by `tend`. A failure must end the process.
 
-    Periods are closed by the time of day, `now`, if that agrees with the reports (`reported_times.py`).
+    Periods are closed by the time of day, `now`, if that agrees with the reports (`ReportedTimes`).
     """
 
     def __init__(
@@ -62,26 +112,24 @@ class EmbeddedLog:
         await self._in_thread(self._write, frames)
 
     def _write(self, frames: list[tuple[int, bytes]]) -> None:
-        with _fatal():
-            for _, value in frames:
-                if (of := named(FRAME, value)) is not None and of.survey in self._surveys:
-                    self.times.note(self._surveys[of.survey], of.period)
-            self._close_due()
-            for partition, value in frames:
-                self._app.send(partition, FRAME, value)
-            self._app.sync()
-            self._unpublished = True
+        for _, value in frames:
+            if (of := named(FRAME, value)) is not None and of.survey in self._surveys:
+                self.times.note(self._surveys[of.survey], of.period)
+        self._close_due()
+        for partition, value in frames:
+            self._app.send(partition, FRAME, value)
+        self._app.sync()
+        self._unpublished = True
 
     async def tend(self) -> None:
         """Close the periods that are due, and publish what changed."""
         await self._in_thread(self._publish)
 
     def _publish(self) -> None:
-        with _fatal():
-            self._close_due()
-            if self._unpublished:
-                self._unpublished = False
-                self._app.flush()
+        self._close_due()
+        if self._unpublished:
+            self._unpublished = False
+            self._app.flush()
 
     def closed_through(self, survey: str) -> int:
         return self._closed.get(survey, -1)
@@ -92,7 +140,8 @@ class EmbeddedLog:
         self._app.close()
 
     async def _in_thread(self, do: Callable[..., None], *arguments: object) -> None:
-        await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
+        with _fatal():
+            await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
 
     def _close_due(self) -> None:
         """Close every period whose end plus grace has passed. Reports that are written after this are late for it."""

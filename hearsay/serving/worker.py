@@ -5,9 +5,8 @@ made in threads of their own, so that counting and merging never wait for them.
 """
 
 import asyncio
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from threading import Thread
@@ -19,10 +18,7 @@ import uvloop
 from gateway.http import Listener, Response, most_connections
 from gateway.service import Page, Watching, health_pages, metrics_page
 from hearsay.serving.running import WATCHERS
-from servers.settings import KafkaSettings
 from stream_app.faust_app import REGISTRY, Health, note_forecasts, note_verdict, owner_of
-from stream_app.kafka import Topics
-from views.following import TOPICS, following
 from views.forecasts import ForecastResult
 from views.results import Histogram
 from views.sinks import Made
@@ -40,30 +36,22 @@ def serve_pages(host: str, port: int) -> Iterator[Health]:
     Port 0 is any free port. The log says which.
     """
     most_connections()  # a worker needs descriptors for its partitions, too
-    health = Health()
-    up: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event, int]] = Future()
-
-    async def run() -> None:
-        listener = Listener(Watching(worker_pages(health)), WATCHERS)
-        ending = asyncio.Event()
-        try:
-            at = await listener.start(host, port, "--web-port: each worker on a machine needs its own")
-        except BaseException as error:
-            up.set_exception(error)
-            return
-        up.set_result((asyncio.get_running_loop(), ending, at))
-        await ending.wait()
-        await listener.stop()
-
-    thread = Thread(target=lambda: uvloop.run(run()), name="pages", daemon=True)
+    health, loop = Health(), uvloop.new_event_loop()
+    listener = Listener(Watching(worker_pages(health)), WATCHERS)
+    thread = Thread(target=loop.run_forever, name="pages", daemon=True)
     thread.start()
-    loop, ending, at = up.result(START_SECONDS)
-    log.info("serving /live, /ready and /metrics", host=host, port=at)
     try:
+        starting = listener.start(host, port, "--web-port: each worker on a machine needs its own")
+        at = asyncio.run_coroutine_threadsafe(starting, loop).result(START_SECONDS)
+        log.info("serving /live, /ready and /metrics", host=host, port=at)
         yield health
     finally:
-        loop.call_soon_threadsafe(ending.set)
+        with suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(listener.stop(), loop).result(STOP_SECONDS)
+        loop.call_soon_threadsafe(loop.stop)
         thread.join(STOP_SECONDS)
+        if not thread.is_alive():
+            loop.close()
 
 
 def worker_pages(health: Health) -> dict[str, Page]:
@@ -82,24 +70,13 @@ def _made(page: Page) -> Response:
 
 @dataclass(frozen=True)
 class Merged:
-    """The surveys that a worker merges."""
+    """The surveys that a worker merges: it makes their views."""
 
     partitions: int
     owned: frozenset[int]
 
     def __call__(self, survey: str) -> bool:
         return owner_of(survey, self.partitions) in self.owned
-
-
-def making_views(
-    kafka: KafkaSettings, topics: Topics, sinks: Sequence[str], health: Health
-) -> AbstractContextManager[None]:
-    """Make the views of the surveys that this worker merges, for the time of the block: for the topics and `sinks`."""
-
-    def mine() -> Merged:
-        return Merged(topics.merge_partitions, health.merging())
-
-    return following(kafka, topics, [TOPICS, *sinks], mine, note)
 
 
 def note(made: Made) -> None:

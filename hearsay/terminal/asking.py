@@ -55,7 +55,7 @@ def ask_for_survey() -> Survey:
     if len(data["attributes"]) > 1:
         typer.echo("smp: a device answers one attribute. spl: all, each with a part of the budget.")
         typer.echo("rs+fd: all, one of them true and the others fake.")
-        for line in _price_of_solutions(_draft(data, {})):
+        for line in _price_of_solutions(Survey.model_validate(_draft(data))):
             typer.echo(f"  {line}")
         ask("solution")
     if lasting:
@@ -106,17 +106,12 @@ def _midnight(data: Data) -> str:
     return tomorrow.isoformat().replace("+00:00", "Z")
 
 
-def _so_far(data: Data, found: Data) -> Data:
-    given = data | found
-    return UNASKED | {"start": _midnight(given)} | given
-
-
-def _draft(data: Data, found: Data) -> Survey:
-    """The survey so far, with an answer; raises ValidationError."""
-    draft = _so_far(data, found)
+def _draft(given: Data) -> Data:
+    """The survey so far, with placeholders for what was not asked."""
+    draft = UNASKED | {"start": _midnight(given)} | given
     if "eps_inf" in draft:
         del draft["eps"]
-    return Survey.model_validate(draft)
+    return draft
 
 
 def _confirmed(what: str) -> bool:
@@ -129,17 +124,17 @@ def _ask(data: Data, what: str, read: Read | None = None, default: str | None = 
 
     def checked(answer: str) -> Data:
         found = {what: answer.strip()} if read is None else read(answer)
+        draft = _draft(data | found)
         try:
-            _draft(data, found)
+            Survey.model_validate(draft)
         except ValidationError as error:
-            draft = _so_far(data, found)
             raise typer.BadParameter(explain(error, Document(draft))) from None
         return found
 
     question, usual = TEXTS["questions"][what]
     data.update(typer.prompt(question, default=usual if default is None else default, value_proc=checked))
     if what in TEXTS["prices"]:
-        typer.echo(f"  {_price(what, _draft(data, {}))}")
+        typer.echo(f"  {_price(what, Survey.model_validate(_draft(data)))}")
 
 
 def _price(what: str, survey: Survey) -> str:

@@ -16,7 +16,6 @@ from protocols.planning import of_100
 from protocols.survey import format_duration
 
 if TYPE_CHECKING:
-    from hearsay.reports.areas import AreasPlan
     from protocols.planning import CentralPlan, NoisePlan, Plan, SharesPlan, TargetPlan
     from protocols.privacy import CentralLoss, Loss
 
@@ -64,21 +63,19 @@ def summary_of(drawn: Plan) -> Iterator[str | Table]:
         )
 
 
-def areas_of(found: AreasPlan) -> Iterator[str | Table]:
-    """Which areas of the map will be precise, and the proposed merges of those that will not."""
-    from analytics.areas import PRECISE  # most plans have no map
-
-    precise = sum(one.precise for one in found.areas)
+def areas_of(found: Mapping[str, Any], supposed: str) -> Iterator[str | Table]:
+    """Which areas of the map will be precise (`plan_areas`), and the proposed merges of those that will not."""
+    precise = sum(one["precise"] for one in found["areas"])
     yield (
-        f"{precise} of {counted(len(found.areas), 'area')} of {escape(found.attribute)} will be precise to "
-        f"{of_100(PRECISE)} % in a period (one standard error){found.supposed}."
+        f"{precise} of {counted(len(found['areas']), 'area')} of {escape(found['attribute'])} will be precise to "
+        f"{of_100(found['wanted'])} % in a period (one standard error){supposed}."
     )
     shown = _table("Neighbours merged until they are precise: write them as groups", "areas", "share", "error")
-    for one in found.proposed:
-        if len(one.areas) > 1 or not one.precise:
-            names = escape(" + ".join(found.names[area] for area in one.areas))
-            error = _share(one.error) if one.share else "nobody"
-            shown.add_row(names, _share(one.share), error if one.precise else f"[red]{error}[/]")
+    for one in found["proposed"]:
+        if len(one["areas"]) > 1 or not one["precise"]:
+            error = _share(one["relative_error"]) if one["share"] else "nobody"
+            shown_error = error if one["precise"] else f"[red]{error}[/]"
+            shown.add_row(escape(" + ".join(one["areas"])), _share(one["share"]), shown_error)
     if shown.row_count:
         yield shown
 

@@ -19,6 +19,7 @@ from producers.events.choosing import event_type
 from producers.events.sending import Totals
 from producers.events.spool import Spool
 from producers.replay import write_checkpoint
+from producers.simulation import Simulation
 from producers.sinks import DirectorySink
 from protocols.errors import HearsayError, ResultsError, ScenarioError, ServerUnavailable, SettingsError
 from servers.private_files import lock_directory, private_directory
@@ -78,7 +79,7 @@ def test_everything_in_a_data_directory_is_for_its_owner_only(tmp_path: Path) ->
     data.record_population(survey.id, "population")
     data.add_presence_losses(survey.id, (1,))
     with collect(data, survey, Settings(), None) as collection:
-        collection.simulation(Alternating(40, 1)).run()
+        Simulation(collection.memos, collection.sink, Alternating(40, 1), collection.clock_key).run()
         running = modes(data.root)
     left = modes(data.root)
     assert {"collector/results.sqlite", "collector/log/0.log", "redis", f"{survey.id}.destination"} <= set(left)

@@ -13,8 +13,9 @@ from pypdf import PdfReader
 from typer.testing import CliRunner
 
 from hearsay.cli import app
+from hearsay.reports.dossier import dossier
 from hearsay.survey_files import EXAMPLES, example_text
-from pages.document import YOURS
+from pages.document import YOURS, differences, document_page
 from tests.pages.test_static_page import plain
 
 DOCS = Path(__file__).parents[2] / "docs" / "dossiers"
@@ -50,12 +51,9 @@ def test_the_dossiers_in_docs_are_what_the_command_makes(tmp_path: Path, name: s
 
 
 def test_every_changed_digit_is_found_and_what_the_officer_writes_is_not_compared(tmp_path: Path) -> None:
-    from hearsay.commands.dossier import _dossier
-    from pages.document import differences, document_page
-
     survey, page = written(tmp_path, "eps_inf: 3, eps_1: 1, memo_cap: 3, central: {delta: 1e-8}")
     text = page.read_text()
-    made = document_page(*_dossier(survey, None, None))
+    made = document_page(*dossier(survey, None, None))
     body, end = text.index("<body>"), text.index('<p class="versions">')
     digits = [found.start() for found in re.finditer(r"\d", text[:end]) if found.start() > body]
     assert len(digits) > 200

@@ -16,6 +16,7 @@ from hearsay.library.results import read_results
 from hearsay.running import collecting
 from hearsay.running.simulating import populate
 from memo_store.store import MemoStore
+from producers.simulation import Simulation
 from protocols.errors import HistoryLost, SettingsError, StoreError
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
@@ -111,8 +112,8 @@ def collected(tmp_path: Path, redis_url: str, monkeypatch: pytest.MonkeyPatch) -
 
     def collect(periods: range, text: str = UNCAPPED, meanwhile: Callable[[], object] = lambda: None) -> None:
         survey = parse_survey(text)
-        with collecting.collect(DataDirectory(Path("data")), survey, load(), None) as collection:
-            fleet = collection.simulation(populate(survey, "telemetry", PEOPLE, 6, 0))
+        with collecting.collect(DataDirectory(Path("data")), survey, load(), None) as to:
+            fleet = Simulation(to.memos, to.sink, populate(survey, "telemetry", PEOPLE, 6, 0), to.clock_key)
             meanwhile()
             fleet.run(periods)
 

@@ -44,7 +44,7 @@ def test_reports_sent_before_their_survey_was_published_are_sent_again_and_count
 
         counting.publish(SCHEME)
         with monkeypatch.context() as killed:  # as if it had been killed before it noted what it sent
-            killed.setattr("hearsay.commands.operations.resubmitting.noted", lambda keys: b"[]")
+            killed.setattr("stream_app.kafka.noted", lambda keys: b"[]")
             first = json.loads(resubmit().stdout)
         assert (first["rows"], first["clocks"], first["kept"]) == (350, 3, {})
         eventually(lambda: counting.counted() == [200])

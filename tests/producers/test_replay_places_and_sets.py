@@ -191,8 +191,7 @@ def written(path: Path, sets: list[list[str]], one_by_one: bool) -> Path:
 
 def replayed(path: Path, **rules: Rule) -> Summary:
     options = Options(ColumnMapping("person", "time"), rules=rules)
-    data = path.parent / "data"
-    return replay_events([path], parse_survey(SURVEY), options, data, kafka=None, capture=None, partitions=1)
+    return replay_events([path], parse_survey(SURVEY), options, path.parent / "data")
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])

@@ -53,7 +53,10 @@ def close(
     if not force:
         _refuse_future(known[survey], through, closed)
     if not yes:
-        _ask(survey, closed + 1, through)
+        if not sys.stdin.isatty():
+            raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
+        question = f"Close periods {closed + 1} to {through} of {survey} for good? Reports that come later are refused"
+        typer.confirm(question, abort=True)
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
         for partition in range(sink.partitions):
             sink.send(partition, CLOCK, encode_clock(Clock(survey, through), key))
@@ -81,10 +84,3 @@ def _refuse_future(survey: Survey, through: int, closed: int) -> None:
             (f"close through {last} at most" if last >= 0 else f"the survey begins at {survey.start}")
             + ", or give --force if that is what you want",
         )
-
-
-def _ask(survey: str, first: int, last: int) -> None:
-    if not sys.stdin.isatty():
-        raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
-    question = f"Close periods {first} to {last} of {survey} for good? Reports that come later are refused"
-    typer.confirm(question, abort=True)

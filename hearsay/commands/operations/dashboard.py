@@ -1,11 +1,14 @@
 """`hearsay dashboard`: live pages of published results."""
 
+import asyncio
+import signal
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from hearsay.terminal import console
+from protocols.errors import SettingsError
 
 
 def dashboard(
@@ -29,10 +32,34 @@ def dashboard(
 
     Example: hearsay dashboard festival-week
     """
-    from hearsay.reports.serving import Published, serve
+    import uvloop
 
-    def started(address: str) -> None:
-        console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
-        console.out.file.flush()
+    from gateway.http import most_connections
+    from hearsay.reports.serving import Published, listening
+    from servers.logs import configure_logs
+    from servers.ports import is_loopback
+    from servers.settings import load
 
-    serve(Published(surveys or [], data, kafka, areas), host, port, public, started, name or ())
+    published, token = Published(surveys or [], data, kafka, areas), load().dashboard.token
+    if not is_loopback(host) and token is None and not public:
+        raise SettingsError(
+            f"everybody who reaches {host} could look at the results: no token is set",
+            "set HEARSAY_DASHBOARD_TOKEN_FILE (openssl rand -hex 16 > FILE), or say --public if that is wanted",
+        )
+    published.check()
+    configure_logs()
+    connections = most_connections()
+    app = published.dashboard(None if token is None else token.get_secret_value())
+    # Without the token, a name is no use.
+    called = None if token is not None else frozenset(map(str.lower, name or ()))
+
+    async def run() -> None:
+        ended = asyncio.Event()
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, ended.set)
+        async with listening(app, host, port, connections, called) as address:
+            console.out.print(f"The dashboard is at {address} (Ctrl-C ends it)", soft_wrap=True, markup=False)
+            console.out.file.flush()
+            await ended.wait()
+
+    uvloop.run(run())

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.table import Table
 
 from hearsay.terminal import console
-from protocols.errors import SettingsError, SurveyError, counted
+from producers.stopping import Stop, ctrl_c_asks
+from protocols.errors import SettingsError, Stopped, SurveyError, counted
 
 if TYPE_CHECKING:
-    from hearsay.commands.operations.resubmitting import Resubmission
     from protocols.wire import Reason
+    from servers.settings import KafkaSettings
+    from stream_app.kafka import DeadLetter
 
 app = typer.Typer(help="List refused records, and send them again.", no_args_is_help=True)
 
@@ -26,6 +32,33 @@ STILL = {
     "too-far-ahead": "their period is still too far ahead",
     "undecodable": "they cannot be read",
 }
+AT_ONCE = 500
+"""After how many records they are confirmed and noted: so many may be sent twice if the process is killed."""
+
+
+@dataclass
+class Group:
+    """The dead letters of one reason and one survey ("" where it could not be read)."""
+
+    reason: Reason
+    survey: str
+    oldest: datetime
+    newest: datetime
+    records: int = 0
+    rows: int = 0
+    resubmitted: int = 0  # of the records
+
+
+@dataclass
+class Resubmission:
+    """What was sent again; and what was not, because it would be refused again: rows by the reason, and the surveys."""
+
+    records: int = 0
+    rows: int = 0
+    clocks: int = 0
+    before: int = 0  # records that were sent again earlier
+    kept: Counter[Reason] = field(default_factory=Counter)
+    unknown: set[str] = field(default_factory=set)
 
 
 @app.command(name="list")
@@ -41,12 +74,11 @@ def list_(
 
     Example: hearsay deadletters list
     """
-    from hearsay.commands.operations.resubmitting import summarise
     from servers.settings import load
 
     chosen = None if reason is None else _reason(reason)
     with console.progress("reading dead letters") as step:
-        groups = summarise(load().at(kafka).kafka, chosen, survey, step)
+        groups = _summarise(load().at(kafka).kafka, chosen, survey, step)
     if as_json:
         console.print_json([asdict(group) for group in groups])
         return
@@ -79,8 +111,6 @@ def resubmit(
 
     Example: hearsay deadletters resubmit --reason unknown-survey
     """
-    from hearsay.commands.operations.resubmitting import resubmit as send_again
-    from producers.stopping import ctrl_c_asks
     from servers.settings import load
 
     chosen = _reason(reason)
@@ -90,8 +120,8 @@ def resubmit(
             f"reasons that can pass are {' and '.join(PASSING)}",
         )
     with console.progress("reading dead letters") as step, ctrl_c_asks() as stop:
-        done = send_again(load().at(kafka).kafka, chosen, survey, step, stop)
-    if not done and done.unknown:
+        done = _sent(load().at(kafka).kafka, chosen, survey, step, stop)
+    if not done.records and done.unknown:
         raise SurveyError(
             f"nothing was sent: no survey {', '.join(sorted(done.unknown))} is published",
             "publish it (`hearsay survey publish FILE`), then run this again",
@@ -101,12 +131,91 @@ def resubmit(
         console.print_json({**asdict(done), "kept": kept, "unknown": sorted(done.unknown)})
     else:
         _show(done, chosen)
-    if done.kept and not done:
+    if done.kept and not done.records:
         raise typer.Exit(1)
 
 
+def _summarise(kafka: KafkaSettings, reason: Reason | None, survey: str | None, step: console.Step) -> list[Group]:
+    """The dead letters by reason and survey, the largest group first."""
+    from stream_app.kafka import dead_letters, existing
+
+    resubmitted: set[str] = set()
+    groups: dict[tuple[Reason, str], Group] = {}
+    keys: dict[str, Group] = {}
+    for letter in dead_letters(kafka, existing(kafka), resubmitted):
+        if not _wanted(letter, reason, survey):
+            continue
+        place = letter.reason, letter.survey
+        group = groups.setdefault(place, Group(*place, letter.at, letter.at))
+        group.records += 1
+        group.rows += 0 if letter.is_clock else letter.rows
+        group.newest = max(group.newest, letter.at)
+        keys[letter.key] = group
+        step(len(keys), len(keys), "dead letters")
+    for key in resubmitted & keys.keys():
+        keys[key].resubmitted += 1
+    return sorted(groups.values(), key=lambda group: -group.rows)
+
+
+def _sent(kafka: KafkaSettings, reason: Reason, survey: str | None, step: console.Step, stop: Stop) -> Resubmission:
+    """Send the dead letters of a reason to the reports topic again, each to its partition and in its order.
+
+    Letters that would be refused again are not sent. Tokens see to it that no report is counted twice, also if the
+    process is killed between sending letters and noting it.
+    """
+    from producers.kafka_sink import KafkaSink
+    from protocols.wire import Reason
+    from stream_app.kafka import RESUBMITTED, Refusals, dead_letters, existing, last_finals, noted, records
+
+    topics = existing(kafka)
+    resubmitted, done = set[str](), Resubmission()
+    total = sum(_wanted(letter, reason, survey) for letter in dead_letters(kafka, topics, resubmitted))
+    refusals = Refusals(records(kafka, topics), last_finals(kafka, topics))
+    waiting: list[DeadLetter] = []
+    with closing(KafkaSink(kafka, topics.reports)) as sink, closing(KafkaSink(kafka, topics.deadletters)) as notes:
+
+        def confirm() -> None:
+            sink.flush()
+            if waiting:
+                notes.send(0, RESUBMITTED, noted([letter.key for letter in waiting]))
+                notes.flush()
+            waiting.clear()
+
+        wanted = (letter for letter in dead_letters(kafka, topics, set()) if _wanted(letter, reason, survey))
+        # Letters that are written meanwhile are left for the next time: they may be answers to what is sent here.
+        for number, letter in enumerate(islice(wanted, total), start=1):
+            if stop():
+                confirm()
+                raise Stopped(f"stopped after {number - 1} of {total} dead letters", "run it again to continue there")
+            if letter.key in resubmitted:
+                done.before += 1
+                continue
+            refusal = refusals.of(letter)
+            if refusal is not None:
+                done.kept[refusal] += 0 if letter.is_clock else letter.rows
+                if refusal is Reason.UNKNOWN_SURVEY:
+                    done.unknown.add(letter.survey)
+                continue
+            # A period must not be closed before it is noted that its reports were sent: sent once more, they would be
+            # late, and results would show them as missing.
+            if len(waiting) >= AT_ONCE or (letter.is_clock and waiting and not waiting[-1].is_clock):
+                confirm()
+            sink.send(letter.partition, letter.content_type, letter.value)
+            waiting.append(letter)
+            done.records += 1
+            done.clocks += letter.is_clock
+            done.rows += 0 if letter.is_clock else letter.rows
+            step(number, total, f"{done.rows:,} reports sent again")
+        confirm()
+    return done
+
+
+def _wanted(letter: DeadLetter, reason: Reason | None, survey: str | None) -> bool:
+    return reason in (None, letter.reason) and survey in (None, letter.survey)
+
+
 def _show(done: Resubmission, reason: Reason) -> None:
-    if done:
+    if done.records:
         closing = f" and {done.clocks:,} clock records" if done.clocks else ""
         console.out.print(
             f"Sent {counted(done.rows, 'report')}{closing} again. Workers count those that they did not count before."

@@ -72,18 +72,24 @@ def accept_loss(
 
     Example: hearsay memo accept-loss --data hearsay-data/festival-week
     """
-    from hearsay.running.memo_storage import accept_loss, address, any_memo_store, confirm_history, noted_store
+    from hearsay.running.memo_storage import accept_loss, address, memo_store, noted_store
 
     directory, settings = _opened(data)
-    with any_memo_store(directory, settings) as store:
+    with memo_store(directory, settings, or_another=True) as store:
+        known = noted_store(directory)
+        other = known if known is not None and known.id != store.id else None
         if nothing_lost:
-            confirm_history(directory, store)
+            if other is not None:
+                raise SettingsError(
+                    f"the devices of {other.root} have memos in {other.where}, which this store does not have",
+                    "accept the loss: leave out --nothing-lost",
+                )
+            store.confirm_history()
             console.out.print("The history is confirmed. Surveys with a memo_cap are accepted.")
             return
-        known = noted_store(directory)
-        if known is not None and known.id != store.id:
+        if other is not None:
             console.out.print(
-                f"The devices of {known.root} have their memos in {known.where}. From now on they use "
+                f"The devices of {other.root} have their memos in {other.where}. From now on they use "
                 f"{address(settings, store)}, which does not have these memos.",
                 markup=False,
             )

@@ -33,10 +33,11 @@ def worker(
 
     keep_memory()  # before the packages that make threads
 
-    from hearsay.serving.worker import making_views, serve_pages
+    from hearsay.serving.worker import Merged, note, serve_pages
     from servers.logs import configure_logs
     from servers.settings import load
     from stream_app.faust_app import WorkerOptions, run_worker, wait_for_topics
+    from views.following import TOPICS, following
 
     settings = load()
     clock_key, presence_key = settings.clock_key_bytes(), settings.presence_key_bytes()
@@ -46,5 +47,6 @@ def worker(
     with serve_pages(web_host, web_port) as health:
         topics = wait_for_topics(settings.kafka, app or settings.kafka.prefix, health)
         options = WorkerOptions(settings.kafka, topics, clock_key, presence_key, session, check_tokens)
-        with making_views(settings.kafka, topics, settings.sinks.split(), health):
+        sinks = [TOPICS, *settings.sinks.split()]
+        with following(settings.kafka, topics, sinks, lambda: Merged(topics.merge_partitions, health.merging()), note):
             run_worker(options, health)

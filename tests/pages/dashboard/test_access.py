@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from gateway.http import Request
 from hearsay.cli import app
-from hearsay.reports.serving import Published, serve
+from hearsay.commands.operations.dashboard import dashboard as dashboard_command
 from pages.dashboard import Source
 from pages.dashboard.access import WRONG, Access
 from protocols.errors import SettingsError, SurveyError
@@ -126,7 +126,7 @@ def test_scripts_are_loaded_once(source: Source) -> None:
 
 def test_an_address_that_others_can_reach_needs_a_token(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(SettingsError, match="no token is set"):
-        serve(Published([], tmp_path, None), "0.0.0.0", 0, False, lambda address: None)
+        dashboard_command(data=tmp_path, host="0.0.0.0", port=0)
 
 
 def test_a_short_token_is_refused_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,5 +142,5 @@ def test_an_unknown_survey_is_refused_with_those_there_are(tmp_path: Path) -> No
     with collecting(tmp_path / "collector", small_survey()) as _:
         pass
     with pytest.raises(SurveyError, match="known surveys: colours"):
-        serve(Published(["colors"], tmp_path, None), "127.0.0.1", 0, False, lambda address: None)
+        dashboard_command(["colors"], data=tmp_path, port=0)
     assert json.dumps([path.name for path in tmp_path.iterdir()]) == '["collector"]'
