@@ -87,7 +87,14 @@ class KafkaSink:
         if any(is_refusal(error) for _, error in failed):
             raise self._not_allowed
         if failed:
-            raise DeliveryError(*self._explain(failed, count))
+            by_partition = Counter(partition for partition, _ in failed)
+            where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
+            causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
+            raise DeliveryError(
+                f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
+                f"{DEADLINE_SECONDS:g} s ({where}): {causes}",
+                "check the brokers and run again: delivered reports are not counted twice",
+            )
 
     def close(self) -> None:
         with suppress(KafkaError):
@@ -104,16 +111,6 @@ class KafkaSink:
         except KafkaError as error:
             self._failed.append((partition, error))
         self._room += size
-
-    def _explain(self, failed: list[tuple[int, Exception]], count: int) -> tuple[str, str]:
-        by_partition = Counter(partition for partition, _ in failed)
-        where = ", ".join(f"{n} to partition {partition}" for partition, n in sorted(by_partition.items()))
-        causes = ", ".join(sorted({type(error).__name__ for _, error in failed}))
-        return (
-            f"{len(failed)} of the last {count} records were not delivered to {self.topic!r} within "
-            f"{DEADLINE_SECONDS:g} s ({where}): {causes}",
-            "check the brokers and run again: delivered reports are not counted twice",
-        )
 
 
 def _name(error: Exception) -> str:

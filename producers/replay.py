@@ -30,27 +30,22 @@ ProgressCallback = Callable[[float, int, int], None]
 """Called with the share of the files that was read, the rows read and the reports made so far."""
 
 
-class Checkpoint:
-    """The totals of a replay, in a file. Repeating a replay is safe without it: it only saves work.
+def read_checkpoint(path: Path) -> Totals:
+    """The totals of a replay so far; zero if there is no file. Repeating a replay is safe without it: it saves work.
 
     It belongs to some event files, one survey and one set of options: its name is their hash (`EventFiles.identity`).
     """
+    try:
+        return TOTALS.validate_json(read_limited(path))
+    except FileNotFoundError:
+        return Totals()
+    except ValueError:
+        raise ReplayError(f"{path} is damaged", "remove it, and the files are replayed again") from None
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
 
-    def read(self) -> Totals:
-        """The totals so far; zero if there is no file."""
-        try:
-            return TOTALS.validate_json(read_limited(self._path))
-        except FileNotFoundError:
-            return Totals()
-        except ValueError:
-            raise ReplayError(f"{self._path} is damaged", "remove it, and the files are replayed again") from None
-
-    def write(self, totals: Totals) -> None:
-        private_directory(self._path.parent)
-        write_private(self._path, TOTALS.dump_json(totals))
+def write_checkpoint(path: Path, totals: Totals) -> None:
+    private_directory(path.parent)
+    write_private(path, TOTALS.dump_json(totals))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,8 +108,8 @@ class Replay:
             self._events.open(workspace / f"{name}.spool")
         except BlockingIOError:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
-        self._checkpoint = Checkpoint(workspace / f"{name}.json")
-        self._totals = self._checkpoint.read()
+        self._checkpoint = workspace / f"{name}.json"
+        self._totals = read_checkpoint(self._checkpoint)
         self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
 
     def run(self, progress: ProgressCallback = lambda share_read, rows, reports: None, stop: Stop = never) -> Summary:
@@ -147,7 +142,7 @@ class Replay:
             self._require_few_faults()
             self._pace.wait_for((self._interpreter.calendar.end(period) + self._interpreter.tolerance) / SECOND, stop)
             self._totals = self._events.send(period, self._totals, self._quality, stop)
-            self._checkpoint.write(self._totals)
+            write_checkpoint(self._checkpoint, self._totals)
             self._events.close(period)
             if stop():
                 raise Stopped(f"stopped after period {period}")

@@ -86,27 +86,21 @@ def read_capture(directory: Path) -> Capture:
         ) from None
 
 
-def begin_capture(directory: Path, partitions: int, scheme: Scheme) -> None:
-    """Make a directory a capture for a number of partitions, or add a survey to the one that it is."""
-    private_directory(directory)
-    capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
-    capture.check_partitions(directory, partitions)
-    new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
-    known = capture.surveys.setdefault(scheme.survey.id, new)
-    if known.fingerprint != new.fingerprint:
-        raise FingerprintChanged(
-            f"{directory} has reports of survey {scheme.survey.id!r} under other terms",
-            "capture into another directory; changed terms need a new id",
-        )
-    capture.surveys[scheme.survey.id] = new
-    write_private(directory / CAPTURE, capture.model_dump_json())
-
-
 class DirectorySink:
-    """Writes records of a survey to a directory, one file per flush. Files that are already there stay."""
+    """Writes records of a survey to a directory, one file per flush. Surveys and files that are already there stay."""
 
     def __init__(self, directory: Path, partitions: int, scheme: Scheme) -> None:
-        begin_capture(directory, partitions, scheme)
+        private_directory(directory)
+        capture = read_capture(directory) if (directory / CAPTURE).exists() else Capture(partitions=partitions)
+        capture.check_partitions(directory, partitions)
+        new = CapturedSurvey(fingerprint=scheme.fingerprint, survey=scheme.survey)
+        if capture.surveys.get(scheme.survey.id, new).fingerprint != new.fingerprint:
+            raise FingerprintChanged(
+                f"{directory} has reports of survey {scheme.survey.id!r} under other terms",
+                "capture into another directory; changed terms need a new id",
+            )
+        capture.surveys[scheme.survey.id] = new
+        write_private(directory / CAPTURE, capture.model_dump_json())
         self._directory = directory
         self.partitions = partitions
         numbers = map(_number, captured_files(directory))

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
@@ -27,7 +26,7 @@ MONTHS = ("%Y-%m", "%Y/%m", "%m/%Y", "%b %Y", "%B %Y")
 ZONE = re.compile(r"(:\d\d)(\.\d+)?\s*(Z|UTC|[+-]\d\d:?\d\d)?$")  # also parts of seconds: they do not matter
 SECONDS = re.compile(r"1\d{9}(\.\d+)?|1\d{12}")  # Unix times, in seconds or milliseconds
 MOST_OFF_GRID = 0.02
-WALL, BEGIN = ZoneInfo("UTC"), datetime(1970, 1, 1)
+BEGIN = datetime(1970, 1, 1)
 MONTH = timedelta(days=30.4375)
 
 
@@ -62,7 +61,7 @@ def read_times(texts: Sequence[str]) -> list[datetime] | None:
         return [datetime.fromtimestamp(second, UTC).replace(tzinfo=None) for second in seconds]
     cells, ends = pa.array(plain), pa.array([plain[0], plain[-1]])
     styles = (*(date + time for date in DATES.split() for time in TIMES), *MONTHS)
-    tried = (formatted(cells, style, WALL) for style in styles if BAD not in formatted(ends, style, WALL))
+    tried = (formatted(cells, style) for style in styles if BAD not in formatted(ends, style))
     fitting = [[BEGIN + moment * MICROSECOND for moment in found.tolist()] for found in tried if BAD not in found]
     return max(fitting, key=_evenness, default=None)  # of day/month and month/day, the one with more even steps
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import DirectoryEdge
@@ -37,11 +37,7 @@ def _zone(name: str) -> str:
     return name
 
 
-class Declared(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Source(Declared):
+class Source(BaseModel, frozen=True, extra="forbid"):
     """Where events come from."""
 
     directory: str | None = Field(
@@ -63,7 +59,7 @@ class Source(Declared):
         return self
 
 
-class EdgeDeclaration(Declared):
+class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
     """What is written in edge.yaml. Paths are relative to it."""
 
     survey: str = Field(description="the survey's file, with clock: source")

@@ -94,13 +94,13 @@ class PartitionEdge:
         self._interpreter = self._events.interpreter
         self._firsts: dict[int, int] = {}  # by period that is held: the offset of its first event
 
-    def take(self, records: Sequence[Record], decode: Callable[[Sequence[Record]], Batch]) -> None:
+    def take(self, records: Sequence[Record], decode: Callable[[Sequence[Record], ColumnMapping], Batch]) -> None:
         """Hold the events of some records. Those that an earlier owner has counted are not counted again."""
         new = [record.offset >= self.state.position for record in records]
         begin = new.index(True) if True in new else len(records)
         for part in (records[:begin], records[begin:]):
             if part:
-                self._take(decode(part), part[-1].offset + 1)
+                self._take(decode(part, self._interpreter.columns), part[-1].offset + 1)
 
     def _take(self, batch: Batch, after: int) -> None:
         quality = self.state.quality

@@ -28,7 +28,7 @@ from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import Progress
 from producers.edge.partition import PartitionEdge, Read, Record, decode
 from producers.edge.state import EdgeState, PartitionState, next_closed, together
-from producers.events.interpreting import Interpreter, Options
+from producers.events.interpreting import Options
 from producers.sinks import Sink
 from producers.source_clock import SourceClock
 from producers.stopping import Stop, never
@@ -83,7 +83,7 @@ class TopicEdge:
     ) -> None:
         survey = memos.respondent.scheme.survey
         self._memos, self._events, self._survey = memos, events, survey.id
-        self._columns, self._calendar = Interpreter(survey, options).columns, survey.calendar
+        self._calendar = survey.calendar
         self._clock = SourceClock(survey, clock_key, sink)
         self._open: Callable[[int, PartitionState], PartitionEdge] = lambda number, state: PartitionEdge(
             memos, sink, options, workspace / f"partition-{number}", state, now=now
@@ -196,9 +196,7 @@ class TopicEdge:
 
     def _take(self, partition: int, records: Sequence[Record]) -> None:
         where = f"partition {partition} of {self._events.topic}"
-        read = partial(
-            decode, columns=self._columns, read=self._events.read, encoding=self._events.encoding, where=where
-        )
+        read = partial(decode, read=self._events.read, encoding=self._events.encoding, where=where)
         self._owned[partition].take(records, read)
         self._came[partition] = monotonic()
 

@@ -71,7 +71,7 @@ def inspect(
     interpreter = Interpreter(survey, options)
     for path in paths:
         require_columns(path, survey, interpreter.columns, options)
-    look = _Look(survey, interpreter, options)
+    look = _Look(interpreter)
     for batch in files.batches(interpreter.columns, most_rows):
         look.add(batch, interpreter.read(batch, quality))
         progress(batch.share_read)
@@ -112,10 +112,8 @@ def refuse_faulty(survey: Survey, paths: Sequence[Path], options: Options) -> No
 class _Look:
     """Collects why rows are faulty."""
 
-    def __init__(self, survey: Survey, interpreter: Interpreter, options: Options) -> None:
-        self._survey = survey
-        self._interpreter = interpreter
-        self._options = options
+    def __init__(self, interpreter: Interpreter) -> None:
+        self._interpreter, self._survey, self._options = interpreter, interpreter.survey, interpreter.options
         self._everybody = People(Keyring(secrets.token_bytes(32)))
         self.by_period: dict[int, Distinct] = {}
         self._runs, self._last_person = 0, None

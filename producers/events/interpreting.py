@@ -111,8 +111,8 @@ class Interpreter:
                 raise ReplayError(
                     f"{attribute} is a cross, and has no column of its own", "name the columns of its two attributes"
                 )
-        self._survey = survey
-        self._options = options
+        self.survey = survey
+        self.options = options
         self.attributes = len(survey.attributes)
         for attribute in options.columns.positions:
             survey.index(attribute)
@@ -154,9 +154,9 @@ class Interpreter:
         note(Fault.LATE, batch.rows[late])
         behind = (watermark - end)[late]
         self.enough_tolerance = max(self.enough_tolerance, int(behind.max(initial=-1)) + 1)
-        values = np.empty((len(batch.rows), len(self._survey.attributes)), dtype=np.int32)
+        values = np.empty((len(batch.rows), len(self.survey.attributes)), dtype=np.int32)
         sets = {}
-        for i, attribute in enumerate(self._survey.attributes):
+        for i, attribute in enumerate(self.survey.attributes):
             if attribute.several is None:
                 values[:, i], column = self._values(batch, attribute)
             else:
@@ -174,7 +174,7 @@ class Interpreter:
         self.until = min(latest, micros(moment) + AHEAD // MICROSECOND)
 
     def _times(self, batch: Batch, quality: Quality) -> Moments:
-        column, options = self.columns.time, self._options
+        column, options = self.columns.time, self.options
         offsets = batch.columns[self.columns.offset] if self.columns.offset else None
         time, skipped, repeated = read_times(
             batch.columns[column], options.zone, options.time_formats, offsets, options.repeated, self.before
@@ -190,7 +190,7 @@ class Interpreter:
 
     def listed(self, attribute: Attribute) -> Sequence[str]:
         """The texts that its column may have: its values, or the places of transitions."""
-        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+        if self.options.rules.get(attribute.name) is Rule.TRANSITION:
             return origins_and_destinations(attribute)[1]
         return attribute.values
 
@@ -201,7 +201,7 @@ class Interpreter:
             first, second = (batch.columns[column] for column in pair)
             return parts(first, second, attribute, self.columns.metres), " and ".join(pair)
         column = self.columns.attributes[attribute.name]
-        if self._options.rules.get(attribute.name) is Rule.TRANSITION:
+        if self.options.rules.get(attribute.name) is Rule.TRANSITION:
             return named(batch.columns[column], self.listed(attribute)), column
         return places(batch.columns[column], attribute), column
 

@@ -32,8 +32,6 @@ _SHAPES = (
 )
 _UNITS = ((10**11, 10**6), (10**14, 10**3), (10**17, 1))  # below this size: microseconds in a unit
 SECOND = 10**6
-WALL = ZoneInfo("UTC")
-"""In this zone, a local time is the number that the clock on the wall shows."""
 
 
 class Repeated(StrEnum):
@@ -130,7 +128,7 @@ def _parsed(column: pa.Array, formats: Sequence[str]) -> tuple[Moments, Mask]:
         left = left[~fits]
     for form in formats:
         if len(left):
-            found = formatted(column.take(left), form, WALL)
+            found = formatted(column.take(left), form)
             out[left], local[left] = found, "%z" not in form
             left = left[found == BAD]
     return out, local
@@ -161,21 +159,19 @@ def without_zone(column: pa.Array) -> int:
     return int(pc.sum(pc.match_substring_regex(column, _SHAPES[1][0])).as_py() or 0)
 
 
-def formatted(text: pa.Array, form: str, zone: ZoneInfo | None) -> Moments:
-    """Cells in a format of `datetime.strptime`. Each different text is parsed once."""
+def formatted(text: pa.Array, form: str) -> Moments:
+    """Cells in a format of `datetime.strptime`; without a zone, in UTC. Each different text is parsed once."""
     encoded = text.dictionary_encode()
-    known = np.array([_parse(cell, form, zone) for cell in encoded.dictionary.to_pylist()], dtype=np.int64)
+    known = np.array([_parse(cell, form) for cell in encoded.dictionary.to_pylist()], dtype=np.int64)
     return np.asarray(known[encoded.indices.to_numpy(zero_copy_only=False)])
 
 
-def _parse(cell: str, form: str, zone: ZoneInfo | None) -> int:
+def _parse(cell: str, form: str) -> int:
     try:
         moment = datetime.strptime(cell, form)  # the zone is set below
     except ValueError:
         return int(BAD)
-    if moment.tzinfo is None and zone is None:
-        return int(BAD)
-    return round((moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC).timestamp() * 10**6)
+    return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 10**6)
 
 
 def _cast(text: pa.Array, kind: pa.DataType) -> Moments:

@@ -16,11 +16,6 @@ from protocols.arrays import Floats, Mask, Places, Whole
 Flows = NDArray[np.int64]
 
 
-def days_of(flows: Whole | Floats) -> int:
-    """The number of days."""
-    return len(flows) - 2
-
-
 def arcs(days: int, horizon: int | None = None) -> tuple[Places, Places]:
     """From where and to where: every arc, or those shorter than a horizon and those that begin or end a life."""
     start, end = np.triu_indices(days + 2, 1)
@@ -60,7 +55,7 @@ def unique_people(flows: Whole) -> Whole:
     >>> np.array_equal(flows_of(unique_people(flows)), flows)
     True
     """
-    days = days_of(flows)
+    days = len(flows) - 2
     before = np.cumsum(np.cumsum(flows, axis=0), axis=1)[:days, : days + 1]  # row s - 1
     entered = before - np.diagonal(before)[:, None]
     return np.triu(np.vstack([np.zeros((1, days + 1), dtype=flows.dtype), entered]))
@@ -71,7 +66,7 @@ def beyond(flows: Whole, horizon: int) -> Whole:
 
     Whoever can return does, as early as possible: who is away stays available, so nothing is gained by waiting.
     """
-    days, waiting = days_of(flows), 0
+    days, waiting = len(flows) - 2, 0
     returning = np.zeros(days + 1, dtype=np.int64)
     for day in range(horizon + 1, days + 1):
         waiting += int(flows[day - horizon, -1])

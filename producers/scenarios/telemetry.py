@@ -98,9 +98,10 @@ class Telemetry:
         self._last = at, state
         present = randomness(self.seed, "presence", period).random(self.devices, dtype=np.float32) < self.presence
         devices = np.flatnonzero(present)
-        values = {name: column.take(devices, axis=0).astype(np.int64) for name, column in state.items()}
+        slots = {name: column.take(devices, axis=0).astype(np.int64) for name, column in state.items()}
+        values = {name: column[:, 0] for name, column in slots.items()}
         for name in self._several:
-            values[name][values[name] == len(self.attributes[name])] = NOTHING
+            values[name] = np.where(slots[name] == len(self.attributes[name]), NOTHING, slots[name])
         return Presences(period, devices.astype(np.uint64), values)
 
     def _law(self, probabilities: Floats, name: str) -> Floats:
@@ -110,10 +111,7 @@ class Telemetry:
 
     def _start(self) -> State:
         rng = randomness(self.seed, "start")
-        shapes = {
-            name: (self.devices, *([self._several[name]] if name in self._several else [])) for name in self.attributes
-        }
-        return {name: self._draw(rng, name, shape) for name, shape in shapes.items()}
+        return {name: self._draw(rng, name, (self.devices, self._several.get(name, 1))) for name in self.attributes}
 
     def _step(self, period: int, before: State) -> State:
         rng = randomness(self.seed, "step", period)

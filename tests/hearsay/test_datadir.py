@@ -18,7 +18,7 @@ from memo_store.sealing import Sealer
 from producers.events.choosing import event_type
 from producers.events.sending import Totals
 from producers.events.spool import Spool
-from producers.replay import Checkpoint
+from producers.replay import write_checkpoint
 from producers.sinks import DirectorySink
 from protocols.errors import HearsayError, ResultsError, ScenarioError, ServerUnavailable, SettingsError
 from servers.private_files import lock_directory, private_directory
@@ -105,7 +105,7 @@ def test_captured_reports_and_the_notes_of_a_replay_are_for_their_owner_only(tmp
     sink = DirectorySink(tmp_path / "capture", 2, scheme())
     sink.send(0, "kind", b"value")
     sink.flush()
-    Checkpoint(tmp_path / "replay" / "one.json").write(Totals())
+    write_checkpoint(tmp_path / "replay" / "one.json", Totals())
     spool = Spool(tmp_path / "spool", 1, Sealer(KEYRING, "events a", "0"))
     spool.add(np.zeros(3, dtype=event_type(1)), np.zeros(3, dtype=np.int64))
     found = modes(tmp_path)

@@ -25,7 +25,7 @@ from tests.producers.events import COLUMNS, OPTIONS, START, Event, computed, his
 from tests.producers.populations import KEYRING
 
 END = START + timedelta(days=30)
-read = partial(decode, columns=COLUMNS, read=json_object, encoding="utf-8", where="partition 0 of calls")
+read = partial(decode, read=json_object, encoding="utf-8", where="partition 0 of calls")
 
 
 @dataclass(frozen=True)
@@ -117,11 +117,11 @@ def test_what_is_no_event_is_counted_and_left_out(value: bytes | None, owner: Ow
 def test_records_are_lines_too_and_are_keyed_by_person() -> None:
     line = csv_line(["msisdn", "cell", "at", "minutes"], ";")
     lines: Sequence[Came] = [Came(7, b"a", b'a;"nor;th";2026-01-01;3'), Came(8, b"a", b"a;north;2026-01-01")]
-    batch = read(lines, read=line)
+    batch = read(lines, COLUMNS, read=line)
     assert (batch.columns["cell"].to_pylist(), batch.rows.tolist(), batch.malformed) == (["nor;th"], [7], [8])
     for key in (None, b"b"):
         with pytest.raises(ReplayError, match="offset 7: the key of the record is not its msisdn"):
-            read([replace(lines[0], key=key)], read=line)
+            read([replace(lines[0], key=key)], COLUMNS, read=line)
 
 
 GOOD = "{survey: s, events: {topic: calls}, columns: {person: a, time: b}, lateness: 2h, idle: 1h, data: d}"

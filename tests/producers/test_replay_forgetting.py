@@ -19,8 +19,9 @@ from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
+from producers import replay as replaying
 from producers.events.people import People
-from producers.replay import Checkpoint, Replay
+from producers.replay import Replay
 from protocols.errors import HistoryLost, ReplayError, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key
 from protocols.respondent import Respondent
@@ -83,7 +84,7 @@ def test_a_process_that_dies_between_any_two_steps_leaves_one_report_of_each_per
     store: MemoStore, client: redis.Redis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, every: int
 ) -> None:
     """Steps are all commands of the store, flushes of the sink and checkpoints. The next process repairs it."""
-    steps = Steps(monkeypatch, (Link, "_retrying"), (KeepingSink, "flush"), (Checkpoint, "write"))
+    steps = Steps(monkeypatch, (Link, "_retrying"), (KeepingSink, "flush"), (replaying, "write_checkpoint"))
     last, died = 0, True
     while died:
         steps.begin(0)
