@@ -10,7 +10,7 @@ from kafka.errors import KafkaError
 
 from protocols.errors import DeliveryError
 from protocols.wire import CONTENT_TYPE_HEADER, MAX_RECORD_BYTES
-from servers.kafka_clients import is_refusal, not_allowed, opened
+from servers.kafka_clients import DURABLE, is_refusal, not_allowed, opened
 from servers.settings import KafkaSettings
 
 DEADLINE_SECONDS = 120.0
@@ -41,8 +41,7 @@ class KafkaSink:
             KafkaProducer,
             settings,
             OPEN_SECONDS,
-            enable_idempotence=True,
-            acks="all",
+            **DURABLE,
             compression_type="lz4",
             batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,
@@ -59,9 +58,8 @@ class KafkaSink:
             self.close()
             if is_refusal(error):
                 raise self._not_allowed from None
-            raise DeliveryError(
-                f"Kafka at {settings.bootstrap} has no topic {topic!r}: {_name(error)}", "create the topics first"
-            ) from None
+            what = f"Kafka at {settings.bootstrap} has no topic {topic!r}: {type(error).__name__}: {error}"
+            raise DeliveryError(what.removesuffix(": "), "create the topics first") from None
 
     def send(self, partition: int, content_type: str, value: bytes) -> None:
         while self._in_flight and self._room < len(value):
@@ -111,7 +109,3 @@ class KafkaSink:
         except KafkaError as error:
             self._failed.append((partition, error))
         self._room += size
-
-
-def _name(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

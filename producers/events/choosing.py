@@ -69,7 +69,6 @@ class Chooser:
         self.stays.settle(events)
         devices, values = choose(events, self.rules, self._transitions)
         self.stays.fill(devices, values)
-        self.stays.note(devices, values)
         return devices, values, again
 
 

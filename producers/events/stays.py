@@ -44,12 +44,12 @@ class Stays:
             events["values"][:, place] = np.where(stays, last, cells)
 
     def fill(self, devices: Devices, values: dict[str, Whole]) -> None:
-        """Devices, ascending, without a position in this period are in their last cell, if there is one."""
+        """Devices, ascending, without a position in this period are in their last cell, if there is one.
+
+        What they report is noted, for `keep`.
+        """
         for column, (_, name, _) in enumerate(self._grids):
             values[name] = np.where(values[name] == UNKNOWN, self._last(devices, column), values[name])
-
-    def note(self, devices: Devices, values: Mapping[str, Whole]) -> None:
-        """What devices report in this period, ascending."""
         if self._grids:
             self._new.append((devices, np.stack([values[name] for _, name, _ in self._grids], axis=1)))
 

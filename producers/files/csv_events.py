@@ -41,7 +41,17 @@ class CsvEvents:
         try:
             check_header(self.path, self._header(), columns, NO_NAMES)
             with TextFile(self.path, self.encoding) as file:
-                for batch in self._open(file, columns.names, skip):
+                for batch in pyarrow.csv.open_csv(
+                    pa.PythonFile(Utf8(file), mode="r"),
+                    # One thread: only then does the reader number the rows that it cannot parse.
+                    pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
+                    self._parsing(skip),
+                    pyarrow.csv.ConvertOptions(
+                        include_columns=columns.names,
+                        column_types=dict.fromkeys(columns.names, pa.string()),
+                        strings_can_be_null=False,
+                    ),
+                ):
                     rows = np.arange(row, row + batch.num_rows + len(malformed))
                     rows = np.setdiff1d(rows, malformed, assume_unique=True)[: batch.num_rows]
                     row = int(rows[-1]) + 1 if len(rows) else row
@@ -82,19 +92,6 @@ class CsvEvents:
             first = pa.py_buffer(file.readline(SAMPLE).encode())
         names: list[str] = pyarrow.csv.read_csv(first, parse_options=self._parsing()).column_names
         return names
-
-    def _open(
-        self, file: TextFile, names: list[str], on_invalid: Callable[[pyarrow.csv.InvalidRow], str]
-    ) -> pyarrow.csv.CSVStreamingReader:
-        return pyarrow.csv.open_csv(
-            pa.PythonFile(Utf8(file), mode="r"),
-            # One thread: only then does the reader number the rows that it cannot parse.
-            read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
-            parse_options=self._parsing(on_invalid),
-            convert_options=pyarrow.csv.ConvertOptions(
-                include_columns=names, column_types={name: pa.string() for name in names}, strings_can_be_null=False
-            ),
-        )
 
     def _parsing(self, on_invalid: Callable[[pyarrow.csv.InvalidRow], str] | None = None) -> pyarrow.csv.ParseOptions:
         return pyarrow.csv.ParseOptions(

@@ -55,7 +55,7 @@ class Scenario(Protocol):
     """Attribute name -> the names of its values, in order. A survey must list the same."""
 
     def presences(self, period: int) -> Presences:
-        """The truth of one period, in memory proportional to the number of devices."""
+        """The truth of one of these periods, in memory proportional to the number of devices."""
         ...
 
 
@@ -70,14 +70,6 @@ def randomness(seed: int, purpose: str, index: int = 0) -> np.random.Generator:
     check_at_least(0, seed=seed)
     key = (int.from_bytes(purpose.encode(), "little"), index)
     return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
-
-
-def check_period(scenario: Scenario, period: int) -> None:
-    """Refuse a period that the scenario does not have."""
-    if not 0 <= period < scenario.periods:
-        raise ScenarioError(
-            f"scenario {scenario.name} has no period {period}", f"its periods are 0 to {scenario.periods - 1}"
-        )
 
 
 def check_size(devices: int, periods: int) -> None:
@@ -97,18 +89,6 @@ def check_at_least(least: int, **options: int) -> None:
     for name, value in options.items():
         if value < least:
             raise ScenarioError(f"{name} = {value} is too small", f"at least {least}")
-
-
-def check_probabilities(**options: float) -> None:
-    """Refuse an option that is not a probability, by name.
-
-    >>> check_probabilities(presence=1.5)
-    Traceback (most recent call last):
-    protocols.errors.ScenarioError: presence = 1.5 is not a probability (choose it between 0 and 1)
-    """
-    for name, value in options.items():
-        if not 0 <= value <= 1:
-            raise ScenarioError(f"{name} = {value} is not a probability", "choose it between 0 and 1")
 
 
 def scenario(

@@ -6,14 +6,7 @@ and day), so any hour is computed directly, with no state to carry.
 
 import numpy as np
 
-from producers.scenarios.base import (
-    Presences,
-    check_at_least,
-    check_period,
-    check_probabilities,
-    check_size,
-    randomness,
-)
+from producers.scenarios.base import Presences, check_size, randomness
 from protocols.arrays import Floats, Mask, Whole
 from protocols.errors import ScenarioError
 from protocols.mechanisms import Area
@@ -64,10 +57,8 @@ class Commuters:
         activity: float = 0.8,
     ) -> None:
         check_size(devices, periods)
-        check_at_least(2, rows=rows, columns=columns)
         if rows * columns > MOST_AREAS:
             raise ScenarioError(f"a grid of {rows} by {columns} has too many areas", f"at most {MOST_AREAS}")
-        check_probabilities(activity=activity)
         self.devices, self.periods, self.seed, self.activity = devices, periods, seed, activity
         places = Area(columns, rows, inside)
         self.attributes = {
@@ -98,7 +89,6 @@ class Commuters:
 
     def presences(self, period: int) -> Presences:
         """Which phones are seen in this hour: their area, the transition into it, and their dwell time."""
-        check_period(self, period)
         plans = {day: self._plan(day) for day in {hour // 24 for hour in (period, period - LONGEST_DWELL + 1)}}
         seen = self._seen * (self.activity * RHYTHM[period % 24])
         devices = np.flatnonzero(randomness(self.seed, "presence", period).random(self.devices) < seen)

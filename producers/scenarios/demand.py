@@ -6,10 +6,10 @@ hours, so any hour is computed directly.
 
 import numpy as np
 
-from producers.scenarios.base import Presences, check_at_least, check_period, check_size, randomness
+from producers.scenarios.base import Presences, check_size, randomness
 from protocols.arrays import Floats
 
-HOURS_OF_YEAR = 8760
+HOURS_OF_YEAR, AREAS = 8760, 8
 ACTIVITY = 0.2  # probability that a device asks for something in a busy hour
 GROWTH = 0.3  # how much more demand there is after a year, as a share
 AWAY = 0.1  # probability that a device asks from another area than its own
@@ -25,10 +25,8 @@ SHOCK_DAY, SHOCK_DAYS, SHOCK_SIZE = 200, 3, 2.5  # a storm in the first area
 class Demand:
     """One period per hour; hour 0 is midnight of a Monday in winter.
 
-    areas     how many; the first half is residential, the others are business districts
-
-    Attribute: `area`. On holidays every area is as on a Sunday. For three days from day 200 the first area has 2.5
-    times its demand.
+    Attribute: `area`; the first half of the areas is residential, the others are business districts. On holidays every
+    area is as on a Sunday. For three days from day 200 the first area has 2.5 times its demand.
 
     >>> town = Demand(devices=3000, periods=48, seed=1)
     >>> night, evening = town.presences(4), town.presences(20)
@@ -40,32 +38,23 @@ class Demand:
 
     name = "demand"
 
-    def __init__(
-        self,
-        devices: int = 10_000,
-        periods: int = HOURS_OF_YEAR,
-        seed: int = 0,
-        *,
-        areas: int = 8,
-    ) -> None:
+    def __init__(self, devices: int = 10_000, periods: int = HOURS_OF_YEAR, seed: int = 0) -> None:
         check_size(devices, periods)
-        check_at_least(2, areas=areas)
         self.devices, self.periods, self.seed = devices, periods, seed
-        self.attributes = {"area": tuple(f"area {number}" for number in range(1, areas + 1))}
+        self.attributes = {"area": tuple(f"area {number}" for number in range(1, AREAS + 1))}
         rng = randomness(seed, "homes")
-        weights = rng.uniform(0.5, 1.5, areas)
-        self._home = rng.choice(areas, devices, p=weights / weights.sum())
-        self._residential = np.arange(areas) < (areas + 1) // 2
+        weights = rng.uniform(0.5, 1.5, AREAS)
+        self._home = rng.choice(AREAS, devices, p=weights / weights.sum())
+        self._residential = np.arange(AREAS) < AREAS // 2
 
     def presences(self, period: int) -> Presences:
         """Who asks for something in this hour, and where."""
-        check_period(self, period)
         rng = randomness(self.seed, "hour", period)
         chance = np.minimum(ACTIVITY * self.intensity(period)[self._home], 1.0)
         devices = np.flatnonzero(rng.random(self.devices) < chance)
         if not len(devices):
             devices = np.array([period % self.devices])
-        elsewhere = rng.integers(0, len(self._residential), len(devices))
+        elsewhere = rng.integers(0, AREAS, len(devices))
         area = np.where(rng.random(len(devices)) < AWAY, elsewhere, self._home[devices])
         return Presences(period, devices.astype(np.uint64), {"area": area.astype(np.int64)})
 
@@ -86,7 +75,6 @@ class Demand:
     def _weather(self, period: int) -> Floats:
         """What lingers: a sum of the last hours' draws with falling weights, some of it the same in all areas."""
         ago = range(min(WEATHER_HOURS, period + 1))
-        areas = len(self._residential)
-        drawn = np.stack([randomness(self.seed, "weather", period - hours).normal(size=areas + 1) for hours in ago])
+        drawn = np.stack([randomness(self.seed, "weather", period - hours).normal(size=AREAS + 1) for hours in ago])
         steps = WEATHER_SIZE * np.sqrt(1 - WEATHER_MEMORY**2) * (0.8 * drawn[:, :1] + 0.6 * drawn[:, 1:])
         return np.asarray((WEATHER_MEMORY ** np.array(ago)[:, None] * steps).sum(axis=0))

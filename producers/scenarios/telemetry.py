@@ -5,16 +5,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from producers.scenarios.base import (
-    Presences,
-    check_at_least,
-    check_period,
-    check_probabilities,
-    check_size,
-    randomness,
-)
+from producers.scenarios.base import Presences, check_size, randomness
 from protocols.arrays import Floats
-from protocols.errors import ScenarioError
 from protocols.survey import NOTHING
 
 Distribution = Sequence[str] | Mapping[str, float]
@@ -74,21 +66,16 @@ class Telemetry:
         several: Mapping[str, int] | None = None,
     ) -> None:
         check_size(devices, periods)
-        check_probabilities(change=change, presence=presence)
         chosen = DEFAULT_ATTRIBUTES if attributes is None else attributes
-        if not chosen:
-            raise ScenarioError("telemetry needs at least one attribute", "give the names of its values")
         self.devices, self.periods, self.seed = devices, periods, seed
         self.change, self.presence = change, presence
         self.attributes = {name: tuple(values) for name, values in chosen.items()}
         self._several = several or {}
-        check_at_least(1, **self._several)
-        self._cumulative = {name: self._law(_probabilities(name, values), name) for name, values in chosen.items()}
+        self._cumulative = {name: _law(values, name in self._several) for name, values in chosen.items()}
         self._last = 0, self._start()
 
     def presences(self, period: int) -> Presences:
         """Which devices are present in this period, with which values."""
-        check_period(self, period)
         # It is read once and replaced at once: two threads may compute the same periods, but never mix two states.
         at, state = self._last
         if at > period:
@@ -103,11 +90,6 @@ class Telemetry:
         for name in self._several:
             values[name] = np.where(slots[name] == len(self.attributes[name]), NOTHING, slots[name])
         return Presences(period, devices.astype(np.uint64), values)
-
-    def _law(self, probabilities: Floats, name: str) -> Floats:
-        """Of a value, or of what is in a slot of a set, the last entry for nothing; summed up."""
-        slot = np.append(probabilities, 1.0) / 2
-        return np.cumsum(slot if name in self._several else probabilities)
 
     def _start(self) -> State:
         rng = randomness(self.seed, "start")
@@ -128,12 +110,10 @@ class Telemetry:
         return np.searchsorted(cumulative[:-1], rng.random(shape), side="right").astype(kind)
 
 
-def _probabilities(name: str, values: Distribution) -> Floats:
-    if len(values) < 2 or len(set(values)) < len(values):
-        raise ScenarioError(f"attribute {name} needs two or more different values", f"it has {list(values)}")
-    if not isinstance(values, Mapping):
-        return zipf(len(values))
-    weights = np.array(list(values.values()), dtype=np.float64)
-    if not (np.isfinite(weights).all() and weights.min() >= 0 and weights.sum() > 0):
-        raise ScenarioError(f"the weights of attribute {name} are not valid: {dict(values)}", "use numbers >= 0")
-    return np.asarray(weights / weights.sum())
+def _law(values: Distribution, in_slots: bool) -> Floats:
+    """The probability of each value, or of what is in a slot of a set, the last entry for nothing; summed up."""
+    shares = zipf(len(values))
+    if isinstance(values, Mapping):
+        weights = np.array(list(values.values()), dtype=np.float64)
+        shares = weights / weights.sum()
+    return np.cumsum(np.append(shares, 1.0) / 2 if in_slots else shares)

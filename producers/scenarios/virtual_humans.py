@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from producers.people import ABSENT, Flows, deal, flows_of, proportional, shuffled, whole
-from producers.scenarios.base import Presences, check_period, check_size, randomness
+from producers.scenarios.base import Presences, check_size, randomness
 from protocols.errors import ScenarioError
 
 MOST_SWAP_ROUNDS = 300
@@ -72,7 +72,6 @@ class VirtualHumans:
 
     def presences(self, period: int) -> Presences:
         """Which people came on this day, and their values."""
-        check_period(self, period)
         devices = self._present[period]
         values = {name: column[devices].astype(np.int64) for name, column in self._fixed.items()}
         values |= {name: columns[devices, period].astype(np.int64) for name, columns in self._daily.items()}

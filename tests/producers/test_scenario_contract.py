@@ -70,13 +70,6 @@ def test_what_a_caller_does_to_a_period_does_not_change_the_truth(name: str) -> 
 
 
 @every_scenario
-@pytest.mark.parametrize("period", [-1, PERIODS])
-def test_a_period_that_does_not_exist_is_refused(name: str, period: int) -> None:
-    with pytest.raises(ScenarioError, match=f"{name} has no period {period}"):
-        build(name).presences(period)
-
-
-@every_scenario
 @pytest.mark.parametrize(("option", "value"), [("devices", 0), ("periods", 0), ("devices", 10**15), ("seed", -1)])
 def test_sizes_and_seeds_that_mean_nothing_are_refused_by_name(name: str, option: str, value: int) -> None:
     with pytest.raises(ScenarioError, match=f"{option} = {value}"):
@@ -86,19 +79,8 @@ def test_sizes_and_seeds_that_mean_nothing_are_refused_by_name(name: str, option
 @pytest.mark.parametrize(
     ("name", "options", "complaint"),
     [
-        ("demand", {"areas": 1}, "areas = 1 is too small"),
-        ("commuters", {"rows": 1}, "rows = 1"),
-        ("commuters", {"columns": 1}, "columns = 1"),
         ("commuters", {"rows": 100, "columns": 100}, "100 by 100 has too many areas"),
         ("virtual-humans", {"periods": 8}, "periods = 8, but the table has 7 days"),
-        ("telemetry", {"change": 1.2}, "change = 1.2"),
-        ("telemetry", {"presence": 1.2}, "presence = 1.2"),
-        ("telemetry", {"attributes": {}}, "at least one attribute"),
-        ("telemetry", {"attributes": {"plan": ["only"]}}, "plan needs two or more"),
-        ("telemetry", {"attributes": {"plan": ["same", "same"]}}, "plan needs two or more"),
-        ("telemetry", {"attributes": {"plan": {"a": -1, "b": 2}}}, "plan are not valid"),
-        ("telemetry", {"attributes": {"plan": {"a": 0, "b": 0}}}, "plan are not valid"),
-        ("telemetry", {"attributes": {"plan": {"a": float("nan"), "b": 0}}}, "plan are not valid"),
     ],
 )
 def test_options_that_mean_nothing_are_refused(name: str, options: dict[str, Any], complaint: str) -> None:
