@@ -37,7 +37,6 @@ from stream_app.kafka import Topics, create
 PEOPLE, EACH, ROUNDS = 20_000, 10, 5
 OPEN_SECONDS, WANTED = 60.0, 0.25
 START = datetime(2026, 1, 1, tzinfo=UTC)
-NOW = START + timedelta(days=1)
 KEY = b"an operator's key for benchmarks"
 OPTIONS = Options(ColumnMapping("msisdn", "at", {"area": "cell"}), timedelta(hours=2))
 EVENTS = "calls"
@@ -97,7 +96,7 @@ def edge(kafka: KafkaSettings, redis_url: str, directory: Path, survey: str) -> 
     events = EventsTopic(kafka, EVENTS, json_object, "utf-8", timedelta(days=1))
     with MemoStore(redis_url) as store, closing(KafkaSink(kafka, "bench.reports")) as sink:
         memos, workspace = store.survey(people), directory / survey
-        with closing(TopicEdge(memos, sink, OPTIONS, events, workspace, clock_key=KEY, now=lambda: NOW)) as one:
+        with closing(TopicEdge(memos, sink, KEY, OPTIONS, events, workspace)) as one:
             seconds = own_seconds(one.take) + own_seconds(lambda: one.end(START + timedelta(days=1)))
             assert (one.state.rows, one.state.totals.reports) == (PEOPLE * EACH, PEOPLE), one.state
             return seconds

@@ -86,20 +86,12 @@ class Replay:
     """
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        paths: Sequence[Path],
-        options: Options,
-        workspace: Path,
-        *,
-        clock_key: bytes,
-        speed: float | None = None,
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, paths: Sequence[Path], options: Options, workspace: Path
     ) -> None:
         self._most_faults = options.most_faults
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files, options.strict)
-        self._pace = Pace(speed)
+        self._pace = Pace(options.speed)
         respondent = memos.respondent
         self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
@@ -110,7 +102,7 @@ class Replay:
             raise ReplayError(f"another process is replaying {paths[0]}", "wait until it ends") from None
         self._checkpoint = workspace / f"{name}.json"
         self._totals = read_checkpoint(self._checkpoint)
-        self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, tuple(self._totals.first_duplicates))
+        self._quality.found[Fault.DUPLICATE] = Found(self._totals.duplicates, self._totals.first_duplicates)
 
     def run(self, progress: ProgressCallback = lambda share_read, rows, reports: None, stop: Stop = never) -> Summary:
         """Replay the files. Events of periods that an earlier attempt has reported are read, but not reported again."""

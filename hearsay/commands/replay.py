@@ -86,6 +86,7 @@ def replay(
         time_format or (),
         strict,
         _parsed("--most-faults", _share, most_faults, f"{most_faults!r} is not a share, such as 5% or 0.05"),
+        speed,
     )
     if check:
         inspection = check_events(events, survey, options)
@@ -97,7 +98,6 @@ def replay(
         survey,
         options,
         directory_of(survey.id, data),
-        speed=speed,
         kafka=kafka,
         capture=capture,
         partitions=partitions,

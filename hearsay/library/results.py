@@ -136,7 +136,7 @@ def replay(
         path = Path(events) if isinstance(events, str | Path) else Path(beside) / "events.parquet"
         if not isinstance(events, str | Path):
             pyarrow.parquet.write_table(in_memory(events), path)
-        replay_events([path], collected, options, Path(directory), speed=None, kafka=None, capture=None, partitions=1)
+        replay_events([path], collected, options, Path(directory), kafka=None, capture=None, partitions=1)
         return read_results(directory)
 
 

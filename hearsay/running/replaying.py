@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import structlog
@@ -42,7 +42,6 @@ def replay_events(
     options: Options,
     data: Path,
     *,
-    speed: float | None,
     kafka: str | None,
     capture: Path | None,
     partitions: int,
@@ -62,15 +61,7 @@ def replay_events(
             console.progress("replaying") as step,
             ctrl_c_asks() as stop,
         ):
-            replay = Replay(
-                to.memos,
-                to.sink,
-                paths,
-                options,
-                directory.root / "replay",
-                clock_key=to.clock_key,
-                speed=speed,
-            )
+            replay = Replay(to.memos, to.sink, to.clock_key, paths, options, directory.root / "replay")
 
             def show(share_read: float, rows: int, reports: int) -> None:
                 step(round(100 * share_read), 100, f"{rows:,} events, {reports:,} reports")
@@ -131,24 +122,14 @@ class Edging:
         forget_after = self.declared.forget_after
         require_longer_than_grace(self.survey, forget_after)
         data, events = DataDirectory(self.data), load().at(self.declared.events.kafka).kafka
+        workspace = data.root / "edge" / self.survey.id
         if self.declared.events.topic is not None:
             from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
 
             limit_decompression(events.max_batch_bytes)
         with (
             collect(data, self.survey, load(), kafka, forget_after) as to,
-            closing(
-                open_edge(
-                    self.declared,
-                    self.beside,
-                    to.memos,
-                    to.sink,
-                    data.root / "edge" / self.survey.id,
-                    kafka=events,
-                    clock_key=to.clock_key,
-                    now=lambda: datetime.now(UTC),
-                )
-            ) as edge,
+            closing(open_edge(self.declared, self.beside, to.memos, to.sink, to.clock_key, workspace, events)) as edge,
             console.progress("reading events") as step,
             ctrl_c_asks() as stop,
         ):

@@ -1,7 +1,6 @@
 """edge.yaml: which events an edge reads, what they mean, and how long it waits for them; and the edge it asks for."""
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -159,20 +158,17 @@ def open_edge(
     beside: Path,
     memos: SurveyMemos,
     sink: Sink,
-    workspace: Path,
-    *,
-    kafka: KafkaSettings,
     clock_key: bytes,
-    now: Callable[[], datetime],
+    workspace: Path,
+    kafka: KafkaSettings,
 ) -> "DirectoryEdge | TopicEdge":
     """Paths of the declaration are relative to `beside`. `kafka` is the cluster of events over a topic."""
     source, options = declared.events, declared.options(memos.respondent.scheme.survey)
     if source.directory is not None:
-        directory = beside / source.directory
-        return DirectoryEdge(memos, sink, options, directory, workspace, clock_key=clock_key, now=now)
+        return DirectoryEdge(memos, sink, clock_key, options, beside / source.directory, workspace)
     from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need
 
     assert source.topic is not None and declared.idle is not None  # by the declaration
     read = csv_line(source.fields, declared.delimiter) if source.format == "csv" else json_object
     events = EventsTopic(kafka, source.topic, read, declared.encoding, declared.idle)
-    return TopicEdge(memos, sink, options, events, workspace, clock_key=clock_key, now=now)
+    return TopicEdge(memos, sink, clock_key, options, events, workspace)

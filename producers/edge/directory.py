@@ -31,19 +31,10 @@ class DirectoryEdge:
     """One survey's edge. `workspace` holds its state and what is open; one process at a time may have it."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        directory: Path,
-        workspace: Path,
-        *,
-        clock_key: bytes,
-        now: Callable[[], datetime],
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, directory: Path, workspace: Path
     ) -> None:
         self._directory = directory
         self._form = options.form
-        self._now = now
         self._events = Pipeline(memos, sink, options, clock_key)
         self._interpreter = self._events.interpreter
         self._file = private_directory(workspace) / "state"
@@ -103,7 +94,7 @@ class DirectoryEdge:
         for number, batch in enumerate(EventFiles([path], self._form).batches(self._interpreter.columns)):
             if number < skip:
                 continue
-            self._interpreter.refuse_beyond(self._now())
+            self._interpreter.refuse_future()
             quality = self.state.quality
             read = self._interpreter.read(batch, quality)
             self._events.hold(read.one_by_one(), after=self.state.totals.through)

@@ -75,19 +75,11 @@ class PartitionEdge:
     """A partition that this process owns."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        directory: Path,
-        state: PartitionState,
-        *,
-        now: Callable[[], datetime],
+        self, memos: SurveyMemos, sink: Sink, options: Options, directory: Path, state: PartitionState
     ) -> None:
         self.at = state.restart
         """The offset of the next record."""
         self._lateness = options.tolerance
-        self._now = now
         self._events = Pipeline(memos, sink, replace(options, tolerance=ANY_ORDER), None)  # cuts decide what is late
         self.state = state.begun(self._events)
         self._events.open(directory)
@@ -104,7 +96,7 @@ class PartitionEdge:
 
     def _take(self, batch: Batch, after: int) -> None:
         quality = self.state.quality
-        self._interpreter.refuse_beyond(self._now())
+        self._interpreter.refuse_future()
         each = self._interpreter.read(batch, quality).one_by_one()
         closed = np.full(len(each.rows), self.state.totals.through)
         for period, cut in sorted(self.state.cuts.items()):

@@ -71,22 +71,14 @@ class TopicEdge:
     """One process of a survey's edge."""
 
     def __init__(
-        self,
-        memos: SurveyMemos,
-        sink: Sink,
-        options: Options,
-        events: EventsTopic,
-        workspace: Path,
-        *,
-        clock_key: bytes,
-        now: Callable[[], datetime],
+        self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, events: EventsTopic, workspace: Path
     ) -> None:
         survey = memos.respondent.scheme.survey
         self._memos, self._events, self._survey = memos, events, survey.id
         self._calendar = survey.calendar
         self._clock = SourceClock(survey, clock_key, sink)
         self._open: Callable[[int, PartitionState], PartitionEdge] = lambda number, state: PartitionEdge(
-            memos, sink, options, workspace / f"partition-{number}", state, now=now
+            memos, sink, options, workspace / f"partition-{number}", state
         )
         self._owned: dict[int, PartitionEdge] = {}
         self._came: dict[int, float] = {}  # by owned partition: when its last record came

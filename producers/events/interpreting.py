@@ -5,7 +5,7 @@ A function of the files alone, not of how they are cut into batches. A replay an
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -53,6 +53,8 @@ class Options:
     """Whether the first faulty row stops the replay."""
     most_faults: float = 1.0
     """The share of rows with one fault from which on nothing more is reported."""
+    speed: float | None = None
+    """How many times as fast as real time a replay's event time runs; None: it never waits."""
 
     @property
     def meaning(self) -> tuple[object, ...]:
@@ -168,10 +170,10 @@ class Interpreter:
         quality.check()
         return Events(batch.rows, batch.columns[persons], time, period, good & ~late, late, values, sets)
 
-    def refuse_beyond(self, moment: datetime) -> None:
+    def refuse_future(self) -> None:
         """Times far after this moment, by the clock of this machine, are faults from now on."""
         latest = self.calendar.end(self.calendar.last)
-        self.until = min(latest, micros(moment) + AHEAD // MICROSECOND)
+        self.until = min(latest, micros(datetime.now(UTC)) + AHEAD // MICROSECOND)
 
     def _times(self, batch: Batch, quality: Quality) -> Moments:
         column, options = self.columns.time, self.options

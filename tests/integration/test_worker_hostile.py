@@ -189,7 +189,7 @@ def test_nothing_that_is_true_of_anybody_leaves_the_devices(
     options = Options(ColumnMapping("person", "at", {"place": "place"}), timedelta(hours=1))
     with counting.workers() as (worker,):
         events = write_events(tmp_path / "events.csv")
-        Replay(memos, sink, [events], options, tmp_path / "work", clock_key=KEY).run()
+        Replay(memos, sink, KEY, [events], options, tmp_path / "work").run()
         sink.send(0, "text/plain", b"refused, and so among the dead letters")
         sink.flush()
         counting.until_final(3)

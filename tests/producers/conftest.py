@@ -21,6 +21,6 @@ def replay(open_memos: Callable[[Respondent], SurveyMemos], tmp_path: Path) -> M
 
     def make(path: Path, sink: KeepingSink, options: Options = OPTIONS, scheme: Scheme | None = None) -> Replay:
         memos = open_memos(Respondent(scheme or survey(), KEYRING))
-        return Replay(memos, sink, [path], options, tmp_path / "workspace", clock_key=CLOCK_KEY)
+        return Replay(memos, sink, CLOCK_KEY, [path], options, tmp_path / "workspace")
 
     return make

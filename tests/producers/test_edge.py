@@ -42,9 +42,7 @@ class World:
 
     def edge(self, options: Options = OPTIONS, keyring: Keyring | None = None) -> DirectoryEdge:
         memos = self._open(Respondent(survey(), keyring or self._keyring))
-        return DirectoryEdge(
-            memos, self.sink, options, self.dropped, self.workspace, clock_key=CLOCK_KEY, now=lambda: END
-        )
+        return DirectoryEdge(memos, self.sink, CLOCK_KEY, options, self.dropped, self.workspace)
 
     def once(self, end: bool = True) -> EdgeState:
         with closing(self.edge()) as edge:

@@ -58,7 +58,7 @@ def owner(open_memos: Callable[[Respondent], SurveyMemos], sink: KeepingSink, tm
 
     def make(state: PartitionState) -> PartitionEdge:
         memos = open_memos(Respondent(survey(), KEYRING))
-        return PartitionEdge(memos, sink, OPTIONS, tmp_path / str(next(numbers)), state, now=lambda: END)
+        return PartitionEdge(memos, sink, OPTIONS, tmp_path / str(next(numbers)), state)
 
     return make
 

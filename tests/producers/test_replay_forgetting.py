@@ -59,7 +59,7 @@ def replay(memos: SurveyMemos, sink: KeepingSink, path: Path, periods: range, pe
     shift, hours = len(path.stem), timedelta(hours=6)
     events = [Event(f"p{i}", START + p * hours, AREAS[(i + p + shift) % 4], 1) for p in periods for i in range(people)]
     write(path, [event.row() for event in events])
-    return Replay(memos, sink, [path], OPTIONS, path.parent / "workspace", clock_key=CLOCK_KEY)
+    return Replay(memos, sink, CLOCK_KEY, [path], OPTIONS, path.parent / "workspace")
 
 
 def state(client: redis.Redis) -> dict[bytes, bytes]:

@@ -44,7 +44,7 @@ def peak(path):
     redis.Redis.from_url(url).flushall()
     with MemoStore(url) as store:
         memos = store.survey(Respondent(scheme, KEYRING))
-        summary = Replay(memos, KeepingSink(), [path], OPTIONS, directory, clock_key=CLOCK_KEY).run()
+        summary = Replay(memos, KeepingSink(), CLOCK_KEY, [path], OPTIONS, directory).run()
         assert (summary.people, summary.reports, summary.repeats) == (300, 1200, 0)
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
 

@@ -191,8 +191,8 @@ def written(path: Path, sets: list[list[str]], one_by_one: bool) -> Path:
 
 def replayed(path: Path, **rules: Rule) -> Summary:
     options = Options(ColumnMapping("person", "time"), rules=rules)
-    there = {"speed": None, "kafka": None, "capture": None, "partitions": 1}
-    return replay_events([path], parse_survey(SURVEY), options, path.parent / "data", **there)  # type: ignore[arg-type]
+    data = path.parent / "data"
+    return replay_events([path], parse_survey(SURVEY), options, data, kafka=None, capture=None, partitions=1)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True])
