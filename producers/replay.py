@@ -88,7 +88,6 @@ class Replay:
     def __init__(
         self, memos: SurveyMemos, sink: Sink, clock_key: bytes, paths: Sequence[Path], options: Options, workspace: Path
     ) -> None:
-        self._most_faults = options.most_faults
         self._files = EventFiles(paths, options.form)
         self._quality = Quality(self._files, options.strict)
         self._pace = Pace(options.speed)
@@ -142,7 +141,7 @@ class Replay:
     def _require_few_faults(self) -> None:
         """Refuse to report on if more than the permitted share of the rows read so far has one fault."""
         fault, share = self._quality.worst()
-        if share > self._most_faults:
+        if share > self._interpreter.options.most_faults:
             sent = f"{self._totals.reports:,} reports were" if self._totals.reports else "nothing was"
             raise ReplayError(
                 f"of {self._quality.rows:,} rows read, {share:.1%} have one fault: {fault} "

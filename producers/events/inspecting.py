@@ -4,7 +4,6 @@ It reads with the replay's own code, and needs no key. Of cells, only values tha
 and only by --check: advice, which is also part of errors, has counts and column names.
 """
 
-import secrets
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -114,7 +113,7 @@ class _Look:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter, self._survey, self._options = interpreter, interpreter.survey, interpreter.options
-        self._everybody = People(Keyring(secrets.token_bytes(32)))
+        self._everybody = People(Keyring.generate())
         self.by_period: dict[int, Distinct] = {}
         self._runs, self._last_person = 0, None
         self._times: Counter[str] = Counter()

@@ -55,14 +55,10 @@ class Stays:
 
     def keep(self) -> bytes:
         """Make the cells of this period the last ones, and return them all, for `restore`."""
-        devices = np.concatenate([self._devices, *(devices for devices, _ in self._new)])
-        cells = np.concatenate([self._cells, *(cells for _, cells in self._new)])
-        self._devices, place = np.unique(devices, return_inverse=True)
-        kept = np.full((len(self._devices), len(self._grids)), UNKNOWN, dtype=np.int64)
-        for column in range(len(self._grids)):
-            known = cells[:, column] != UNKNOWN
-            kept[place[known], column] = cells[known, column]  # of several, the last one holds
-        self._cells, self._new = kept, []
+        devices = np.concatenate([*(devices for devices, _ in self._new), self._devices])
+        cells = np.concatenate([*(cells for _, cells in self._new), self._cells])
+        self._devices, newest = np.unique(devices, return_index=True)  # who reports has a new cell, or the last one
+        self._cells, self._new = cells[newest], []
         content = BytesIO()
         np.savez(content, devices=self._devices, cells=self._cells)
         return content.getvalue()
