@@ -75,9 +75,7 @@ class Reporter:
         self._presence = presence
         self._sink = sink
 
-    def report(
-        self, truth: Presences, progress: ProgressCallback = lambda reported: None, stop: Stop = never
-    ) -> Reported:
+    def report(self, truth: Presences, progress: ProgressCallback = lambda _: None, stop: Stop = never) -> Reported:
         """Report one period for every device that is present and has not reported it yet.
 
         While the sink delivers one portion of frames, the next one is made.

@@ -27,10 +27,7 @@ class Simulation:
         self._reporter = Reporter(memos, memos.fleet_presence(scenario.devices), sink)
 
     def run(
-        self,
-        periods: Iterable[int] | None = None,
-        progress: ProgressCallback = lambda reported: None,
-        stop: Stop = never,
+        self, periods: Iterable[int] | None = None, progress: ProgressCallback = lambda _: None, stop: Stop = never
     ) -> list[Reported]:
         """Report `periods` (ascending; by default all of the scenario's). Returns what was reported in each."""
         reported = []

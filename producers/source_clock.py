@@ -23,7 +23,6 @@ class SourceClock:
     """
 
     def __init__(self, survey: Survey, key: bytes, sink: Sink) -> None:
-        require_source_clock(survey)
         self._survey = survey
         self._key = key
         self._sink = sink

@@ -122,14 +122,13 @@ class Edging:
         forget_after = self.declared.forget_after
         require_longer_than_grace(self.survey, forget_after)
         data, events = DataDirectory(self.data), load().at(self.declared.events.kafka).kafka
-        workspace = data.root / "edge" / self.survey.id
         if self.declared.events.topic is not None:
             from stream_app.kafka import limit_decompression  # loads Kafka's client, which files do not need
 
             limit_decompression(events.max_batch_bytes)
         with (
             collect(data, self.survey, load(), kafka, forget_after) as to,
-            closing(open_edge(self.declared, self.beside, to.memos, to.sink, to.clock_key, workspace, events)) as edge,
+            closing(open_edge(self.declared, self.beside, to.memos, to.sink, to.clock_key, events)) as edge,
             console.progress("reading events") as step,
             ctrl_c_asks() as stop,
         ):

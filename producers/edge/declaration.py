@@ -154,16 +154,11 @@ or w, such as 15m or 1d (how long after a period's end its events are waited for
 
 
 def open_edge(
-    declared: EdgeDeclaration,
-    beside: Path,
-    memos: SurveyMemos,
-    sink: Sink,
-    clock_key: bytes,
-    workspace: Path,
-    kafka: KafkaSettings,
+    declared: EdgeDeclaration, beside: Path, memos: SurveyMemos, sink: Sink, clock_key: bytes, kafka: KafkaSettings
 ) -> "DirectoryEdge | TopicEdge":
     """Paths of the declaration are relative to `beside`. `kafka` is the cluster of events over a topic."""
-    source, options = declared.events, declared.options(memos.respondent.scheme.survey)
+    survey, source = memos.respondent.scheme.survey, declared.events
+    options, workspace = declared.options(survey), beside / declared.data / "edge" / survey.id
     if source.directory is not None:
         return DirectoryEdge(memos, sink, clock_key, options, beside / source.directory, workspace)
     from producers.edge.topic import EventsTopic, TopicEdge  # its client takes time that files do not need

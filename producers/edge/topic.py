@@ -77,9 +77,7 @@ class TopicEdge:
         self._memos, self._events, self._survey = memos, events, survey.id
         self._calendar = survey.calendar
         self._clock = SourceClock(survey, clock_key, sink)
-        self._open: Callable[[int, PartitionState], PartitionEdge] = lambda number, state: PartitionEdge(
-            memos, sink, options, workspace / f"partition-{number}", state
-        )
+        self._open, self._workspace = partial(PartitionEdge, memos, sink, options), workspace
         self._owned: dict[int, PartitionEdge] = {}
         self._came: dict[int, float] = {}  # by owned partition: when its last record came
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
@@ -205,7 +203,7 @@ class TopicEdge:
                 "let the topic keep events for longer than a period, its lateness and the longest outage; to leave out "
                 "what is gone, give the survey a new id and other data",
             )
-        self._owned[tp.partition] = self._open(tp.partition, state)
+        self._owned[tp.partition] = self._open(self._workspace / f"partition-{tp.partition}", state)
         self._came[tp.partition] = monotonic()
         self._consumer.seek(tp, max(state.restart, begin))
         log.info("partition taken over", topic=tp.topic, partition=tp.partition, offset=max(state.restart, begin))
