@@ -19,6 +19,7 @@ from producers.events.people import Distinct, People
 from producers.events.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
 from producers.events.quality import Fault, Located, Quality
 from producers.files import Batch, EventFiles
+from producers.files.reading import TYPED
 from producers.files.times import BAD, moments, without_zone
 from protocols.errors import ReplayError, counted
 from protocols.randomness import Keyring
@@ -76,10 +77,9 @@ def inspect(
         progress(batch.share_read)
     people = {period: found.count() for period, found in sorted(look.by_period.items())}
     suppressed = sum(count < survey.minimum for count in people.values())
-    encodings = [
-        f"{path.name} is not in {options.form.encoding}: try --encoding {encoding_of(path, options.form.encoding)}"
-        for path in files.undecodable
-    ]
+    named, texts = options.form.encoding, [path for path in paths if path.suffix not in TYPED]
+    likely = {path: encoding_of(path, named) for path in texts}
+    encodings = [f"{path.name} is not in {named}: try --encoding {it}" for path, it in likely.items() if it != named]
     return Inspection(
         len(paths),
         quality.rows,

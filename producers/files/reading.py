@@ -14,7 +14,7 @@ import numpy as np
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.csv_events import CsvEvents
 from producers.files.json_events import JsonEvents
-from producers.files.text_files import SAMPLE, check_encoding, is_decodable
+from producers.files.text_files import SAMPLE, check_encoding
 from producers.files.typed_events import ARROW, TypedEvents
 from protocols.errors import ReplayError
 
@@ -72,12 +72,6 @@ class EventFiles:
         """Where a row is, in words."""
         path, line = self.places([row])[row]
         return f"line {line}" if len(self.paths) == 1 else f"{path.name} line {line}"
-
-    @property
-    def undecodable(self) -> list[Path]:
-        """The text files whose beginning is not in their encoding."""
-        texts = [file for file in self._files if isinstance(file, CsvEvents | JsonEvents)]
-        return [file.path for file in texts if not is_decodable(file.path, file.encoding)]
 
     def identity(self, *options: object) -> str:
         """A hash of the files (of each its size, its first and last megabyte) and of how they are replayed."""
