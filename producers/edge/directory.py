@@ -52,8 +52,7 @@ class DirectoryEdge:
             self._events.close(self.state.totals.through)  # what a process that died may have left to do
         for path in self._waiting():
             skip = self.state.batches if path.name == self.state.reading else 0
-            for _ in self._batches(path, skip, stop):
-                progress(path.name, self.state)
+            self._read(path, skip, progress, stop)
             size, changed = _identity(path)
             read = {name: known for name, known in self.state.files.items() if (self._directory / name).exists()}
             self._commit(files={**read, path.name: (size, changed)}, reading=None, batches=0)
@@ -90,7 +89,7 @@ class DirectoryEdge:
                 return
             yield found[self.state.reading or min(found)]
 
-    def _batches(self, path: Path, skip: int, stop: Stop) -> Iterator[None]:
+    def _read(self, path: Path, skip: int, progress: Progress, stop: Stop) -> None:
         for number, batch in enumerate(EventFiles([path], self._form).batches(self._interpreter.columns)):
             if number < skip:
                 continue
@@ -106,7 +105,7 @@ class DirectoryEdge:
                 batches=number + 1,
             )
             self._send(stop)
-            yield
+            progress(path.name, self.state)
             if stop():
                 raise Stopped(f"stopped in {path.name}", "start it again to go on")
 

@@ -88,8 +88,7 @@ class PartitionEdge:
 
     def take(self, records: Sequence[Record], decode: Callable[[Sequence[Record], ColumnMapping], Batch]) -> None:
         """Hold the events of some records. Those that an earlier owner has counted are not counted again."""
-        new = [record.offset >= self.state.position for record in records]
-        begin = new.index(True) if True in new else len(records)
+        begin = sum(record.offset < self.state.position for record in records)
         for part in (records[:begin], records[begin:]):
             if part:
                 self._take(decode(part, self._interpreter.columns), part[-1].offset + 1)
