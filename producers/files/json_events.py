@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,28 +19,22 @@ LINE_SIZE = 1 << 20
 """A line that is longer is no event: a file without line ends is not read into memory."""
 
 
-@dataclass(frozen=True)
-class JsonEvents:
-    """Rows are counted from 1, as lines are."""
-
-    path: Path
-    encoding: str
-
-    def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
-        row, named = 1, False
-        try:
-            with TextFile(self.path, self.encoding) as file:
-                while lines := _lines(file):
-                    read = {row + i: _parsed(line) for i, line in enumerate(lines) if line.strip()}
-                    names = list(dict.fromkeys(name for parsed in read.values() for name in parsed or ()))
-                    if names and not named:
-                        check_header(self.path, names, columns, "select columns with --person, --time and --map")
-                        named = True
-                    row += len(lines)
-                    yield table_of(read, columns, file.share_read)
-        except (pa.ArrowInvalid, OSError, UnicodeError):
-            where = f"{self.path} cannot be read from about line {row} on"
-            raise ReplayError(where, f"check that it is complete, and in {self.encoding}") from None
+def json_batches(path: Path, encoding: str, columns: ColumnMapping) -> Iterator[Batch]:
+    """Objects as rows, which are counted from 1, as lines are."""
+    row, named = 1, False
+    try:
+        with TextFile(path, encoding) as file:
+            while lines := _lines(file):
+                read = {row + i: _parsed(line) for i, line in enumerate(lines) if line.strip()}
+                names = list(dict.fromkeys(name for parsed in read.values() for name in parsed or ()))
+                if names and not named:
+                    check_header(path, names, columns, "select columns with --person, --time and --map")
+                    named = True
+                row += len(lines)
+                yield table_of(read, columns, file.share_read)
+    except (pa.ArrowInvalid, OSError, UnicodeError):
+        where = f"{path} cannot be read from about line {row} on"
+        raise ReplayError(where, f"check that it is complete, and in {encoding}") from None
 
 
 def json_object(text: str) -> dict[str, Any]:

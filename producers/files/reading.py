@@ -4,18 +4,19 @@ import hashlib
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from producers.files.batch import Batch, ColumnMapping
 from producers.files.csv_events import CsvEvents
-from producers.files.json_events import JsonEvents
+from producers.files.json_events import json_batches
 from producers.files.text_files import SAMPLE, check_encoding
-from producers.files.typed_events import ARROW, TypedEvents
+from producers.files.typed_events import ARROW, typed_batches
 from protocols.errors import ReplayError
 
 ROWS_PER_FILE = 1 << 40  # file i has the row numbers from i times this on
@@ -47,8 +48,8 @@ class EventFiles:
         shares = sizes / max(1.0, sizes.sum())
         for i, file in enumerate(self._files):
             first, before = i * ROWS_PER_FILE, float(shares[:i].sum())
-            rows = 0
-            for batch in file.batches(columns):
+            rows, read = 0, file.batches if isinstance(file, CsvEvents) else file
+            for batch in read(columns):
                 yield replace(
                     batch,
                     rows=batch.rows + first,
@@ -65,7 +66,7 @@ class EventFiles:
         for i, file in enumerate(self._files):
             own = {row % ROWS_PER_FILE for row in sought if row // ROWS_PER_FILE == i}
             lines = file.lines(own) if isinstance(file, CsvEvents) else {row: row for row in own}
-            found |= {i * ROWS_PER_FILE + row: (file.path, line) for row, line in lines.items()}
+            found |= {i * ROWS_PER_FILE + row: (self.paths[i], line) for row, line in lines.items()}
         return found
 
     def describe(self, row: int) -> str:
@@ -131,7 +132,7 @@ def event_files(directory: Path) -> list[Path]:
     )
 
 
-def _open(path: Path, form: FileFormat) -> CsvEvents | JsonEvents | TypedEvents:
+def _open(path: Path, form: FileFormat) -> CsvEvents | Callable[[ColumnMapping], Iterator[Batch]]:
     """The reader for a file, by its suffix."""
     if not path.is_file():
         raise ReplayError(
@@ -141,9 +142,9 @@ def _open(path: Path, form: FileFormat) -> CsvEvents | JsonEvents | TypedEvents:
     if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '\0\r\n"':
         raise ReplayError(f"{delimiter!r} is not a valid delimiter", "choose one ASCII character, such as , or ;")
     if path.suffix in TYPED:
-        return TypedEvents(path)
+        return partial(typed_batches, path)
     if set(path.suffixes) & set(JSON):
-        return JsonEvents(path, check_encoding(form.encoding))
+        return partial(json_batches, path, check_encoding(form.encoding))
     if ".csv" in path.suffixes or ".tsv" in path.suffixes:
         tabs = ".tsv" in path.suffixes
         return CsvEvents(path, "\t" if tabs else delimiter, form.quotes, check_encoding(form.encoding))

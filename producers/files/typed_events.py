@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,27 +16,22 @@ ARROW = (".arrow", ".feather")
 TEXTS = (pa.string(), pa.large_string(), pa.string_view())
 
 
-@dataclass(frozen=True)
-class TypedEvents:
-    """Typed columns. Rows are counted from 1."""
-
-    path: Path
-
-    def batches(self, columns: ColumnMapping) -> Iterator[Batch]:
-        row = 1
-        try:
-            with _opened(self.path) as (names, total, batches):
-                check_header(self.path, names, columns, "select its columns with --person, --time and --map")
-                for batch in batches(columns.names):
-                    rows = np.arange(row, row + batch.num_rows)
-                    row += batch.num_rows
-                    cells = {name: _cells(self.path, batch, name, name == columns.time) for name in columns.names}
-                    yield Batch(rows, cells, [], min(1.0, (row - 1) / total))
-        except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
-            form = "Arrow" if self.path.suffix in ARROW else "Parquet"
-            raise ReplayError(
-                f"{self.path} cannot be read as {form} from about row {row} on", "check that it is complete"
-            ) from None
+def typed_batches(path: Path, columns: ColumnMapping) -> Iterator[Batch]:
+    """Typed columns as rows, which are counted from 1."""
+    row = 1
+    try:
+        with _opened(path) as (names, total, batches):
+            check_header(path, names, columns, "select its columns with --person, --time and --map")
+            for batch in batches(columns.names):
+                rows = np.arange(row, row + batch.num_rows)
+                row += batch.num_rows
+                cells = {name: _cells(path, batch, name, name == columns.time) for name in columns.names}
+                yield Batch(rows, cells, [], min(1.0, (row - 1) / total))
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError):
+        form = "Arrow" if path.suffix in ARROW else "Parquet"
+        raise ReplayError(
+            f"{path} cannot be read as {form} from about row {row} on", "check that it is complete"
+        ) from None
 
 
 Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
