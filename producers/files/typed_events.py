@@ -34,11 +34,8 @@ def typed_batches(path: Path, columns: ColumnMapping) -> Iterator[Batch]:
         ) from None
 
 
-Batches = Callable[[list[str]], Iterator[pa.RecordBatch]]
-
-
 @contextmanager
-def _opened(path: Path) -> Iterator[tuple[list[str], int, Batches]]:
+def _opened(path: Path) -> Iterator[tuple[list[str], int, Callable[[list[str]], Iterator[pa.RecordBatch]]]]:
     """The columns of a file, about how many rows it has, and some columns in batches."""
     if path.suffix not in ARROW:
         with pyarrow.parquet.ParquetFile(path) as file:

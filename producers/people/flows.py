@@ -16,11 +16,11 @@ from protocols.arrays import Floats, Mask, Places, Whole
 Flows = NDArray[np.int64]
 
 
-def arcs(days: int, horizon: int | None = None) -> tuple[Places, Places]:
-    """From where and to where: every arc, or those shorter than a horizon and those that begin or end a life."""
+def arcs(days: int, horizon: int) -> tuple[Places, Places]:
+    """From where and to where: arcs that are shorter than a horizon, and those that begin or end a life."""
     start, end = np.triu_indices(days + 2, 1)
     ends = (start == 0) ^ (end == days + 1)
-    inner = (start > 0) & (end <= days) & (end - start < (horizon or days))
+    inner = (start > 0) & (end <= days) & (end - start < horizon)
     return start[ends | inner], end[ends | inner]
 
 
