@@ -208,16 +208,6 @@ def estimate_places(
     return Estimates(*found)
 
 
-def variance(frequencies: Floats, n: ArrayLike, channel: Channel, population: ArrayLike | None = None) -> Floats:
-    """The variance of each estimate if these `[..., value]` are the true frequencies; infinite without reports."""
-    reports = np.asarray(n, dtype=np.float64)[..., None]
-    drawn = drawn_share(np.maximum(reports, 1), None if population is None else np.asarray(population)[..., None])
-    inside, outside = mean_squares(channel, None, frequencies)
-    parts = channel.parts if isinstance(channel, SupportChannel) else 1
-    votes = outside + (inside - outside - parts * frequencies) * frequencies - drawn * frequencies * (1 - frequencies)
-    return np.where(reports > 0, votes / np.maximum(reports, 1), np.inf)
-
-
 @cache
 def quantile(confidence: float) -> float:
     """Half the width of an interval of this confidence, in standard errors.

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.votes import with_votes
+from analytics.estimation.votes import Voted
 from protocols.arrays import Floats, Mask, Places
-from protocols.mechanisms import Channel, MatrixChannel
+from protocols.mechanisms import MatrixChannel
 from protocols.privacy import geometric_variance
 from protocols.scheme import Scheme
 
@@ -41,9 +41,9 @@ class CellNoise:
         return cls(supports, cells * geometric_variance(noise.reports_scale), cells)
 
 
-def noise_covariance(shares: Floats, n: int, channel: Channel, noise: CellNoise, places: Places | None) -> Floats:
+def noise_covariance(shares: Floats, n: int, channel: Voted, noise: CellNoise, places: Places | None) -> Floats:
     """What the noise adds to the covariance of the shares, of all values or of some."""
-    channel, some = with_votes(channel), np.arange(channel.k) if places is None else places
+    some = np.arange(channel.k) if places is None else places
     possible = np.clip(shares, 0, 1)
     if isinstance(channel, MatrixChannel):
         products, level = channel.votes[:, some].T @ channel.votes[:, some], possible[some]
@@ -52,9 +52,8 @@ def noise_covariance(shares: Floats, n: int, channel: Channel, noise: CellNoise,
     return np.asarray((noise.supports * products + noise.reports * np.outer(level, level)) / n**2)
 
 
-def vote_sums(channel: Channel, groups: Mask | None) -> tuple[Floats, Floats, Floats]:
+def vote_sums(channel: Voted, groups: Mask | None) -> tuple[Floats, Floats, Floats]:
     """Of each value or group: the sums of the squares and of the fourth powers of its votes, and their constant."""
-    channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):
         votes = channel.votes if groups is None else channel.votes @ groups.T
         return (votes**2).sum(axis=0), (votes**4).sum(axis=0), np.zeros(votes.shape[1])

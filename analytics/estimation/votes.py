@@ -14,18 +14,16 @@ beside the unbiased estimates, never instead of them, and are not stored: only c
 dimensions are allowed; the last axis is the values.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
-from protocols.arrays import Floats, Mask, Places, Whole
-from protocols.errors import ResultsError
-from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
+from protocols.arrays import Floats, Mask, Places
+from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
 
 TURNS = 5
 """Of both conditions on consistent shares of sets: more change no digit that is published."""
 HALVINGS = 60
+Voted = SupportChannel | MatrixChannel
+"""Channels whose estimates are means of votes: those of places (`analytics.estimation.places`) are not."""
 
 
 def norm_sub(frequencies: Floats) -> Floats:
@@ -78,19 +76,7 @@ def _capped(frequencies: Floats, total: float) -> Floats:
     return np.asarray(np.clip(frequencies - high, 0, 1))
 
 
-Numbers = Whole | NDArray[np.floating[Any]]
-
-
-def with_votes(channel: Channel) -> SupportChannel | MatrixChannel:
-    """The channel, if the estimates of its shares are means of votes: those of places are not."""
-    if isinstance(channel, PlanarChannel):
-        raise ResultsError(
-            "places have no unbiased estimates, so no votes", "`analytics.estimation.places` estimates their shares"
-        )
-    return channel
-
-
-def unbiased(shares: Floats, channel: Channel) -> Floats:
+def unbiased(shares: Floats, channel: Voted) -> Floats:
     """The mean vote for every value, from the shares of reports that support each.
 
     >>> from protocols.mechanisms.rounds import grr
@@ -99,20 +85,18 @@ def unbiased(shares: Floats, channel: Channel) -> Floats:
     >>> unbiased(channel.support(truth), channel).round(12).tolist()
     [0.2, 0.3, 0.5]
     """
-    channel = with_votes(channel)
     if isinstance(channel, SupportChannel):
         return np.asarray((shares - channel.floor) / channel.gain)
     flat = np.linalg.solve(channel.matrix.T, shares.reshape(-1, channel.k).T).T
     return np.asarray(flat.reshape(shares.shape))
 
 
-def mean_squares(channel: Channel, groups: Mask | None, spread: Floats) -> tuple[Floats, Floats]:
+def mean_squares(channel: Voted, groups: Mask | None, spread: Floats) -> tuple[Floats, Floats]:
     """Mean square of the vote for each group: from reports of those inside it, and of those outside.
 
     `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
     distribution over the values. Only matrix channels use it: there the mean square depends a little on it.
     """
-    channel = with_votes(channel)
     if isinstance(channel, MatrixChannel):
         members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
         votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
@@ -135,7 +119,7 @@ def _group_square(channel: SupportChannel, group: Mask, holders: Mask) -> float:
     return float((both - 2 * floor * once + floor**2) / channel.gain**2)
 
 
-def covariance(channel: Channel, frequencies: Floats, drawn: float = 0.0, places: Places | None = None) -> Floats:
+def covariance(channel: Voted, frequencies: Floats, drawn: float = 0.0, places: Places | None = None) -> Floats:
     """The covariance of one report's votes if these are the frequencies; divide by n for that of estimates.
 
     `drawn` is the share of a finite population that reported: 1 leaves only the noise. `places`: of these values only.
@@ -145,7 +129,6 @@ def covariance(channel: Channel, frequencies: Floats, drawn: float = 0.0, places
     >>> covariance(SupportChannel(2, grr(2, 1.0), exclusive=True), even).round(3).tolist()
     [[1.171, -1.171], [-1.171, 1.171]]
     """
-    channel = with_votes(channel)
     some = np.arange(channel.k) if places is None else places
     supports, true = channel.support(frequencies), frequencies[some]
     if isinstance(channel, SupportChannel):

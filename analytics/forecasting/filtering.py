@@ -13,6 +13,7 @@ from protocols.arrays import Floats
 from protocols.arrays.compiling import compiled
 
 LOG_TWO_PI = log(2 * pi)
+NO_ORIGINS = np.empty((2, 0, 0))
 
 
 class Filter(NamedTuple):
@@ -61,22 +62,6 @@ def update(x: Floats, p: Floats, h: Floats, y: float, noise: float, ph: Floats) 
 
 
 @compiled
-def log_likelihood(
-    y: Floats, fresh: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float, irregular: float
-) -> float:
-    """Of the values `y[period]` (NaN: missing), seen with fresh noise. Changes `x` and `p` to the last state."""
-    ph = np.empty(len(x))
-    total = 0.0
-    for t in range(len(y)):
-        if t:
-            move(x, p, q, phi)
-        if not np.isnan(y[t]):
-            surprise, variance = update(x, p, regressors[t], y[t], fresh[t] + irregular, ph)
-            total -= 0.5 * (LOG_TWO_PI + log(variance) + surprise * surprise / variance)
-    return total
-
-
-@compiled
 def predict(
     x: Floats, p: Floats, q: Floats, phi: float, irregular: float, regressors: Floats, mean: Floats, variance: Floats
 ) -> None:
@@ -106,20 +91,25 @@ def predict(
 
 
 @compiled
-def rolling(
+def log_likelihood(
     y: Floats, fresh: Floats, regressors: Floats, x: Floats, p: Floats, q: Floats, phi: float, irregular: float,
-    first: int, ahead: int, mean: Floats, variance: Floats,
-) -> None:  # fmt: skip
-    """Forecasts from every origin: `mean[origin, step]` and `variance`, without noise.
+    mean: Floats, variance: Floats,
+) -> float:  # fmt: skip
+    """Of the values `y[period]` (NaN: missing), seen with fresh noise. Changes `x` and `p` to the last state.
 
-    Origin 0 has seen the values before period `first`, the next one also that of period `first`, and so on.
-    `regressors` has a row for each period and for `ahead` more.
+    On the way it forecasts from the last origins: `mean[origin, step]` and `variance`, without noise. The last one has
+    seen all values but the last, the one before also lacks that before it, and so on. `regressors` has a row for each
+    period and for the steps after it. NO_ORIGINS asks for the likelihood alone.
     """
+    first, ahead = len(y) - len(mean), mean.shape[1]
     ph = np.empty(len(x))
+    total = 0.0
     for t in range(len(y)):
         if t >= first:
             predict(x, p, q, phi, irregular, regressors[t : t + ahead], mean[t - first], variance[t - first])
         if t:
             move(x, p, q, phi)
         if not np.isnan(y[t]):
-            update(x, p, regressors[t], y[t], fresh[t] + irregular, ph)
+            surprise, spread = update(x, p, regressors[t], y[t], fresh[t] + irregular, ph)
+            total -= 0.5 * (LOG_TWO_PI + log(spread) + surprise * surprise / spread)
+    return total

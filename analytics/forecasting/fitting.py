@@ -16,7 +16,7 @@ from math import floor, log2, sqrt
 
 import numpy as np
 
-from analytics.forecasting.filtering import Filter, log_likelihood
+from analytics.forecasting.filtering import NO_ORIGINS, Filter, log_likelihood
 from analytics.forecasting.series import Series
 from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, LEVEL, MOST_SIDES, Structure
 
@@ -114,7 +114,7 @@ def _loss(series: Series, fit: Fit) -> Callable[[Point], float]:
         if (np.array(point) < lowest).any() or (np.array(point) > highest).any():
             return np.inf
         prior = float((((np.array(point) - centre) / width) ** 2).sum()) / 2
-        return prior - log_likelihood(series.values, series.fresh, regressors, *fit.filter(point))
+        return prior - log_likelihood(series.values, series.fresh, regressors, *fit.filter(point), *NO_ORIGINS)
 
     return loss
 

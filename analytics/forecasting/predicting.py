@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation.estimates import quantile
-from analytics.forecasting.filtering import log_likelihood, move, predict, rolling, update
+from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, move, predict, update
 from analytics.forecasting.fitting import Fit, fit
 from analytics.forecasting.series import CYCLES, UNSEASONAL, Series, future_noise
 from analytics.forecasting.structure import Structure
@@ -69,7 +69,7 @@ class Tracked:
         self.filters = self.fit.filter(), self.fit.filter(self.fit.cautious)  # for means, and for variances
         regressors = self.fit.structure.regressors(series.numbers(0, len(series)))
         for one in self.filters:
-            log_likelihood(series.values, series.fresh, regressors, *one)
+            log_likelihood(series.values, series.fresh, regressors, *one, *NO_ORIGINS)
         # [kind, period]: as much as the size of future noise is averaged over
         kept = CYCLES * structure.main if structure.main > 1 else UNSEASONAL
         self._noise = np.stack([series.memo[-kept:], series.fresh[-kept:]])
@@ -124,8 +124,8 @@ def from_all_origins(series: Series, fitted: Fit, first: int, ahead: int) -> tup
     """Forecasts `[origin, step]` with their model variances; origin 0 has seen the periods before `first`."""
     regressors = fitted.structure.regressors(series.numbers(0, len(series) + ahead))
     found = np.empty((2, 2, len(series) - first, ahead))
-    for point, (mean, variance) in zip((fitted.likeliest, fitted.cautious), found, strict=True):
-        rolling(series.values, series.fresh, regressors, *fitted.filter(point), first, ahead, mean, variance)
+    for point, forecasts in zip((fitted.likeliest, fitted.cautious), found, strict=True):
+        log_likelihood(series.values, series.fresh, regressors, *fitted.filter(point), *forecasts)
     return found[0, 0], found[1, 1]
 
 

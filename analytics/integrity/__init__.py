@@ -1,7 +1,7 @@
 """Whether counts can have come from honest devices: checks, their p-values, and a verdict for each period."""
 
 from analytics.integrity.checks import ALPHA, Answers
-from analytics.integrity.robust import Robust, robust
+from analytics.integrity.robust import robust
 from analytics.integrity.verdict import (
     MEANINGS,
     AttributeIntegrity,

@@ -5,8 +5,6 @@ sum. Forged reports that support some values push the others below 0, and this t
 an interval that holds the share if at most a given part of the reports is forged, whatever they are.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from protocols.arrays import Floats
@@ -14,17 +12,10 @@ from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
 
 
-@dataclass(frozen=True, eq=False)
-class Robust:
-    """One attribute: shares that sum to 1, and the interval of each share if so many reports are forged."""
-
-    normalised: Floats
-    low: Floats
-    high: Floats
-
-
-def robust(estimates: Floats, low: Floats, high: Floats, channel: Channel, forged: float) -> Robust:
+def robust(estimates: Floats, low: Floats, high: Floats, channel: Channel, forged: float) -> dict[str, Floats]:
     """From unbiased estimates with their intervals, if at most this share of the reports is forged.
+
+    They are `normalised` shares, which sum to 1, and the ends of the interval of each share, `low` and `high`.
 
     An estimate is (1 - b) honest + b votes, where b is the forged share and votes are between what a report that does
     not support the value and one that does count for.
@@ -33,8 +24,8 @@ def robust(estimates: Floats, low: Floats, high: Floats, channel: Channel, forge
     >>> channel = SupportChannel(3, Flip(0.6, 0.2), exclusive=True)
     >>> shares = np.array([0.7, 0.4, -0.1])
     >>> found = robust(shares, shares, shares, channel, forged=0.1)
-    >>> found.normalised.round(3).tolist(), found.low.round(3).tolist(), found.high.round(3).tolist()
-    ([0.615, 0.385, 0.0], [0.556, 0.222, 0.0], [0.833, 0.5, 0.0])
+    >>> [found[column].round(3).tolist() for column in ("normalised", "low", "high")]
+    [[0.615, 0.385, 0.0], [0.556, 0.222, 0.0], [0.833, 0.5, 0.0]]
     """
     moved = estimates - estimates.min()
     if isinstance(channel, SupportChannel):
@@ -45,5 +36,5 @@ def robust(estimates: Floats, low: Floats, high: Floats, channel: Channel, forge
         least, most = channel.votes.min(axis=0), channel.votes.max(axis=0)
     honest = 1 - forged
     normalised = moved / moved.sum() if moved.sum() > 0 else np.full(len(moved), 1 / len(moved))
-    bounds = (low - forged * most) / honest, (high - forged * least) / honest
-    return Robust(normalised, *(np.clip(bound, 0.0, 1.0) for bound in bounds))
+    bounds = {"low": (low - forged * most) / honest, "high": (high - forged * least) / honest}
+    return {"normalised": normalised, **{end: np.clip(bound, 0.0, 1.0) for end, bound in bounds.items()}}

@@ -7,10 +7,11 @@ import numpy as np
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, Robust, robust
+from analytics.integrity import ALPHA, MEANINGS, CheckName, Integrity, robust
 from analytics.mobility import MobilityReport, WindowReport
 from hearsay.terminal import console
 from hearsay.terminal.dates import when
+from protocols.arrays import Floats
 from protocols.errors import SettingsError
 from protocols.scheme import Scheme
 from protocols.survey import Calendar
@@ -54,7 +55,7 @@ def _figures(calendar: Calendar, verdict: Integrity, name: str, check: CheckName
     return "" if found is None else f" (p = {found.p:.2g}, {found.adjusted:.2g} for all periods and checks)"
 
 
-def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, Robust]:
+def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, dict[str, Floats]]:
     """Of each attribute of a window: normalised shares, and bounds if at most this share of its reports is forged."""
     if not 0 <= forged < 0.5:
         raise SettingsError(f"--robust {forged:g} is not a share of forged reports", "use a share below 0.5, as 0.05")
@@ -67,14 +68,13 @@ def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, 
     return found
 
 
-def robust_json(forged: float, bounds: Mapping[str, Robust]) -> dict[str, Any]:
-    columns = ("normalised", "low", "high")
-    rounded = {name: {c: np.round(getattr(one, c), 6).tolist() for c in columns} for name, one in bounds.items()}
+def robust_json(forged: float, bounds: Mapping[str, Mapping[str, Floats]]) -> dict[str, Any]:
+    rounded = {name: {c: np.round(column, 6).tolist() for c, column in one.items()} for name, one in bounds.items()}
     return {"robust": {"forged": forged, "attributes": rounded}}
 
 
 def robust_table(
-    report: MobilityReport, window: WindowReport, forged: float, bounds: Mapping[str, Robust]
+    report: MobilityReport, window: WindowReport, forged: float, bounds: Mapping[str, Mapping[str, Floats]]
 ) -> RenderableType:
     """Beside the unbiased shares: the normalised ones, and what each share can be if so many reports are forged."""
     tables: list[RenderableType] = [Text(f"\nShares, if up to {forged:.1%} of the reports are forged", style="italic")]
@@ -83,7 +83,7 @@ def robust_table(
         assert values is not None
         table = console.table("", "unbiased", "normalised", "at least", "at most", title=name, title_style="bold")
         for place in np.argsort(-values.share.value, kind="stable")[:MOST_VALUES]:
-            numbers = (values.share.value, one.normalised, one.low, one.high)
+            numbers = (values.share.value, *one.values())
             table.add_row(Text(report.asked(name).values[place]), *(f"{column[place]:.1%}" for column in numbers))
         tables.append(table)
     return Group(*tables)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from analytics.estimation import early_stopped, estimate, most_likely, norm_sub, variance
+from analytics.estimation import drawn_share, early_stopped, estimate, most_likely, norm_sub
 from analytics.forecasting import mean_of_known
 from lab.evaluation.methods import Method
 from lab.evaluation.truth import Truth, noisy_priors
@@ -215,7 +215,8 @@ def _score(
                     continue  # without reports there is no estimate
                 shares, channel = truth.frequencies[name][period], question.channel
                 if not isinstance(channel, PlanarChannel):
-                    expected[run, period, place] = variance(shares, n, channel, truth.people[period]).mean()
+                    sampled = drawn_share(n, truth.people[period]) * shares * (1 - shares)
+                    expected[run, period, place] = (channel.variance(shares) - sampled).mean() / n
                 estimates = [_corrected(correction, counts, n, channel) for correction in corrections]
                 errors[run, period, place] = [((estimated - shares) ** 2).mean() for estimated in estimates]
                 if name in truth.places:

@@ -221,8 +221,8 @@ def test_bounds_for_forgers_hold_the_honest_share() -> None:
         seen = 0.9 * channel.support(shares) + 0.1 * forged
         estimate = (seen - channel.floor) / channel.gain  # type: ignore[union-attr]
         found = robust(estimate, estimate, estimate, channel, 0.1)
-        assert (found.low <= shares + 1e-9).all() and (shares <= found.high + 1e-9).all()
-        assert found.normalised.sum() == pytest.approx(1) and (found.normalised >= 0).all()
+        assert (found["low"] <= shares + 1e-9).all() and (shares <= found["high"] + 1e-9).all()
+        assert found["normalised"].sum() == pytest.approx(1) and (found["normalised"] >= 0).all()
 
 
 def zipf(k: int) -> Floats:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from analytics.forecasting.filtering import log_likelihood, predict
+from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, predict
 from analytics.forecasting.fitting import Fit
 from analytics.forecasting.predicting import Tracked
 from analytics.forecasting.series import Series
@@ -36,7 +36,7 @@ def test_the_likelihood_is_that_of_statsmodels(structure: Structure) -> None:
     from tests.analytics.forecasting.oracle import Oracle
 
     fit, (values, noise) = a_fit(structure), a_series(structure)
-    ours = log_likelihood(values, noise, structure.regressors(np.arange(PERIODS)), *fit.filter())
+    ours = log_likelihood(values, noise, structure.regressors(np.arange(PERIODS)), *fit.filter(), *NO_ORIGINS)
     theirs = Oracle(values, noise, fit).ssm.loglike()
     assert ours == pytest.approx(theirs, abs=1e-6)
 
@@ -49,7 +49,7 @@ def test_forecasts_are_those_of_statsmodels(structure: Structure) -> None:
     fit, (values, noise) = a_fit(structure), a_series(structure)
     last = fit.filter()
     regressors = structure.regressors(np.arange(PERIODS + 30))
-    log_likelihood(values, noise, regressors, *last)
+    log_likelihood(values, noise, regressors, *last, *NO_ORIGINS)
     mean, variance = np.empty((2, 30))
     predict(*last, regressors[PERIODS:], mean, variance)
     future = Oracle(np.concatenate([values, np.full(30, np.nan)]), np.concatenate([noise, np.zeros(30)]), fit)
