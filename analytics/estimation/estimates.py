@@ -107,7 +107,8 @@ def estimate(
     spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = np.where(known, frequencies if groups is None else frequencies @ groups.T, np.nan)
-    most = largest(channel, groups)
+    # How large a frequency can be: of a group of values of sets, how many of them a device has on average.
+    most = channel.several if groups is not None and isinstance(channel, SupportChannel) else 1
     if most > 1 or slotted:  # devices have a number of a group's values: how much it varies among them is not known
         population = None
     drawn = drawn_share(reports, None if population is None else np.asarray(population)[..., None])
@@ -136,11 +137,6 @@ def estimate(
         np.where(bounded, low, np.fmin(value, 0)),
         np.where(bounded, high, np.fmax(value, most)),
     )
-
-
-def largest(channel: Channel, groups: Mask | None) -> float:
-    """How large a frequency can be: of a group of values of sets, how many of them a device has on average."""
-    return channel.several if groups is not None and isinstance(channel, SupportChannel) else 1
 
 
 def estimate_all(

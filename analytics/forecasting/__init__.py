@@ -10,7 +10,6 @@ from analytics.forecasting.predicting import (
     forecast,
     interval_ends,
     unexpected,
-    usually_unexpected,
 )
 from analytics.forecasting.series import Series, mean_of_known
 from analytics.forecasting.structure import SEEN_CYCLES, Structure, check_enough, usual_seasons, values_needed

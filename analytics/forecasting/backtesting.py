@@ -57,18 +57,19 @@ def score(outcome: Floats, mean: Floats, deviation: Floats, scale: float | None 
     if not known.any():
         return None
     y, m, sd = outcome[known], mean[known], np.maximum(deviation[known], 1e-300)
-    error = np.abs(y - m)
+    error, half = np.abs(y - m), quantile(0.95) * sd
     mae, place = float(error.mean()), ndtr((y - m) / sd)
     return Scores(
         count=len(y),
         mae=mae,
         rmse=float(sqrt((error**2).mean())),
-        mase=mae / scale if scale else None,
+        mase=mae / scale if scale is not None and scale > 0 else None,
         crps=float(crps(y, m, sd).mean()),
         coverage_80=float((error <= quantile(0.8) * sd).mean()),
-        coverage_95=float((error <= quantile(0.95) * sd).mean()),
-        width_95=float((2 * quantile(0.95) * sd).mean()),
-        interval_score_95=float(interval_score(y, m, sd, 0.95).mean()),
+        coverage_95=float((error <= half).mean()),
+        width_95=float((2 * half).mean()),
+        # The width of the interval, and 2 / alpha times how far the outcome lies outside.
+        interval_score_95=float((2 * half + 2 / (1 - 0.95) * np.maximum(error - half, 0)).mean()),
         pit=tuple(np.histogram(place, BINS, (0, 1))[0].tolist()),
         pit_p_value=float(kstest(place, "uniform").pvalue),
     )
@@ -85,12 +86,6 @@ def crps(y: Floats, mean: Floats, deviation: Floats) -> Floats:
     z = (y - mean) / deviation
     density = np.exp(-(z**2) / 2) / sqrt(2 * pi)
     return np.asarray(deviation * (z * (2 * ndtr(z) - 1) + 2 * density - 1 / sqrt(pi)))
-
-
-def interval_score(y: Floats, mean: Floats, deviation: Floats, confidence: float) -> Floats:
-    """The width of the interval, and 2 / alpha times how far the outcome lies outside."""
-    half, alpha = quantile(confidence) * deviation, 1 - confidence
-    return np.asarray(2 * half + 2 / alpha * np.maximum(np.abs(y - mean) - half, 0))
 
 
 OURS, SEASONAL, MEAN, LAST = "hearsay", "seasonal naive", "seasonal mean", "last value"
@@ -123,7 +118,8 @@ def backtest(
     fitted = fit(training, structure)
     stretch, _ = calibration(training, fitted)
     mean, variance = from_all_origins(series, fitted, first, max(steps))
-    scale = _error_of_repeating(training.values, structure.main)
+    repeated = np.abs(training.values[structure.main :] - training.values[: -structure.main])
+    scale = float(mean_of_known(repeated, axis=0))
     fresh, memo = np.nan_to_num(series.fresh[first:]), np.nan_to_num(series.memo[first:])
     found = []
     for step in steps:
@@ -155,13 +151,11 @@ def simple_rules(values: Floats, structure: Structure, step: int) -> dict[str, F
     rules[LAST_FOUR] = mean_of_known(
         np.stack([_repeated(values, longest, step + back * longest) for back in range(4)]), axis=0
     )
-    phases = np.full(len(values), np.nan)
-    for phase in range(season):
-        column = values[phase::season]
-        known = np.isfinite(column)
-        count, total = np.cumsum(known), np.cumsum(np.where(known, column, 0.0))
-        phases[phase::season] = np.where(count > 0, total / np.maximum(count, 1), np.nan)
-    rules[MEAN] = _repeated(phases, season, step)
+    cycles = np.pad(values, (0, -len(values) % season), constant_values=np.nan).reshape(-1, season)
+    known = np.isfinite(cycles)
+    count, total = np.cumsum(known, axis=0), np.cumsum(np.where(known, cycles, 0.0), axis=0)
+    means = np.where(count > 0, total / np.maximum(count, 1), np.nan).ravel()[: len(values)]
+    rules[MEAN] = _repeated(means, season, step)
     rules[LAST] = _shifted(values, step)
     return rules
 
@@ -175,8 +169,3 @@ def _shifted(values: Floats, by: int) -> Floats:
     """Values of `by` periods ago, or of the newest period before that has one."""
     filled = values[np.maximum.accumulate(np.where(np.isfinite(values), np.arange(len(values)), 0))]
     return np.concatenate([np.full(min(by, len(values)), np.nan), filled[: max(0, len(values) - by)]])
-
-
-def _error_of_repeating(values: Floats, season: int) -> float | None:
-    error = float(mean_of_known(np.abs(values[season:] - values[:-season]), axis=0))
-    return error if error > 0 else None

@@ -137,8 +137,6 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     of its standard errors.
     """
     first = len(series) - min(CALIBRATED_OVER, series.known // 2)
-    if len(series) - first < FEWEST_CALIBRATED:
-        return 1.0, 0
     mean, variance = from_all_origins(series, fitted, first, 1)
     known = np.isfinite(series.values[first:])
     count = int(known.sum())
@@ -151,21 +149,14 @@ def calibration(series: Series, fitted: Fit) -> tuple[float, int]:
     return max(1.0, sqrt((squared - fresh) / model)), count
 
 
-def unexpected(series: Series, made: Forecast) -> tuple[int, ...]:
+def unexpected(series: Series, made: Forecast) -> tuple[tuple[int, ...], float]:
     """The places of values outside the interval that a forecast one period before gave to publications.
 
-    Values at the very beginning are left out: every forecast begins with a season of surprises.
+    And how many values lie outside that interval if nothing is unusual. Values at the very beginning are left out:
+    every forecast begins with a season of surprises.
     """
-    first = _first_watched(series, made)
+    first = min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
     mean, variance = from_all_origins(series, made.fit, first, 1)
     far = quantile(ALERT) * np.sqrt(variance[:, 0] * made.stretch**2 + series.fresh[first:])
-    return tuple((first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)).tolist())
-
-
-def usually_unexpected(series: Series, made: Forecast) -> float:
-    """How many values lie outside that interval if nothing is unusual."""
-    return (1 - ALERT) * int(np.count_nonzero(np.isfinite(series.values[_first_watched(series, made) :])))
-
-
-def _first_watched(series: Series, made: Forecast) -> int:
-    return min(len(series) - 1, max(2 * made.fit.structure.main, FEWEST_CALIBRATED))
+    places = first + np.flatnonzero(np.abs(series.values[first:] - mean[:, 0]) > far)
+    return tuple(places.tolist()), (1 - ALERT) * int(np.isfinite(series.values[first:]).sum())

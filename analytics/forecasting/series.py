@@ -8,12 +8,6 @@ import numpy as np
 from protocols.arrays import Floats, Whole
 
 CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
-Clock = Callable[[Whole], Whole]
-
-
-def even(periods: Whole) -> Whole:
-    """The clock of periods that all follow each other."""
-    return periods
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +23,9 @@ class Series:
     fresh: Floats
     memo: Floats
     first: int = 0  # the number of the first period
-    clock: Clock = even
-    """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts."""
+    clock: Callable[[Whole], Whole] = lambda periods: periods
+    """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts.
+    Without one, all follow each other."""
 
     @staticmethod
     def exact(name: str, values: Floats) -> "Series":
@@ -57,18 +52,16 @@ class Series:
         return int(np.isfinite(self.values).sum())
 
 
-def future_noise(variances: Floats, season: int, ahead: int) -> Floats:
-    """The variance of noise `[..., step]` to expect in the next periods, from that of past ones `[..., period]`.
+def future_noise(recent: Floats, phases: int, ahead: int) -> Floats:
+    """The variance of noise `[..., step]` to expect in the next periods, from that of recent ones `[..., period]`.
 
-    It is the mean of the same phases of the last seasons.
+    It is the mean of the same phases of these seasons.
 
     Noise grows with the number of reports, which has seasons too.
 
     >>> future_noise(np.array([1.0, 5.0] * 10), 2, 3).tolist()
     [1.0, 5.0, 1.0]
     """
-    phases = season if season > 1 else 1
-    recent = variances[..., -CYCLES * phases :] if season > 1 else variances[..., -UNSEASONAL:]
     missing = np.full((*recent.shape[:-1], -recent.shape[-1] % phases), np.nan)
     cycles = np.concatenate([missing, recent], axis=-1).reshape(*recent.shape[:-1], -1, phases)
     expected, overall = mean_of_known(cycles, axis=-2), mean_of_known(recent, axis=-1)[..., None]

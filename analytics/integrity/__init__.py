@@ -1,7 +1,6 @@
 """Whether counts can have come from honest devices: checks, their p-values, and a verdict for each period."""
 
-from analytics.integrity.checks import ALPHA, Answers
-from analytics.integrity.robust import robust
+from analytics.integrity.checks import ALPHA, Answers, robust
 from analytics.integrity.verdict import (
     MEANINGS,
     AttributeIntegrity,

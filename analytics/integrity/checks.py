@@ -14,13 +14,18 @@ Each check also says which share of forged reports it would have noticed with a 
     widths       forged reports that support one value, filled up to the most usual width
     negativity   forged reports that all support one value
     jump         the same, by forgers who were not there in the period before
+
+Beside them are estimates that forged reports move less, beside the unbiased ones and never instead of them. The
+*normalised* shares are those of Cao, Jia and Gong (2021): moved up so that the smallest is 0, and divided by their sum.
+Forged reports that support some values push the others below 0, and this takes part of that back. The *bound* is an
+interval that holds the share if at most a given part of the reports is forged, whatever they are.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from analytics.estimation.votes import nearest
+from analytics.estimation.votes import Voted, nearest
 from analytics.integrity.tails import (
     at_least,
     at_most,
@@ -156,3 +161,29 @@ def jump_check(answers: Answers, before: Answers, level: float) -> Check | None:
     needed = -ndtri(level / cells) + USUALLY
     smallest = float((needed * errors / (1 - share[where])).max())
     return Check(p, smallest if smallest < 1 else None)
+
+
+def robust(estimates: Floats, low: Floats, high: Floats, channel: Voted, forged: float) -> dict[str, Floats]:
+    """From unbiased estimates with their intervals, if at most this share of the reports is forged; not of places.
+
+    They are `normalised` shares, which sum to 1, and the ends of the interval of each share, `low` and `high`.
+
+    An estimate is (1 - b) honest + b votes, where b is the forged share and votes are between what a report that does
+    not support the value and one that does count for.
+
+    >>> from protocols.mechanisms import Flip
+    >>> channel = SupportChannel(3, Flip(0.6, 0.2), exclusive=True)
+    >>> shares = np.array([0.7, 0.4, -0.1])
+    >>> found = robust(shares, shares, shares, channel, forged=0.1)
+    >>> [found[column].round(3).tolist() for column in ("normalised", "low", "high")]
+    [[0.615, 0.385, 0.0], [0.556, 0.222, 0.0], [0.833, 0.5, 0.0]]
+    """
+    moved = estimates - estimates.min()
+    if isinstance(channel, SupportChannel):
+        least, most = -channel.floor / channel.gain, (1 - channel.floor) / channel.gain
+    else:
+        least, most = channel.votes.min(axis=0), channel.votes.max(axis=0)
+    honest = 1 - forged
+    normalised = moved / moved.sum() if moved.sum() > 0 else np.full(len(moved), 1 / len(moved))
+    bounds = {"low": (low - forged * most) / honest, "high": (high - forged * least) / honest}
+    return {"normalised": normalised, **{end: np.clip(bound, 0.0, 1.0) for end, bound in bounds.items()}}

@@ -8,10 +8,10 @@ period s + g with the gap g say that their device last reported in period s. The
 together, than there were reports in s: counted, late or refused.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from math import floor, log10, pi
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 
@@ -131,14 +131,9 @@ class Integrity(ResultModel):
         return (*found, *((("", "flow"),) if self.flow is not None and self.flow.broken else ()))
 
 
-Judged = TypeVar("Judged", AttributeIntegrity, Integrity)
-
-
-def judged(found: Judged) -> Judged:
-    """The same with the verdict that its alarms mean."""
-    checks = {check if isinstance(check, str) else check[1] for check in found.alarms}
-    verdict = "contradicted" if checks - {"jump"} else "changed" if checks else "consistent"
-    return found.model_copy(update={"verdict": verdict})
+def judged(checks: Collection[CheckName]) -> Verdict:
+    """What unusual checks mean."""
+    return "contradicted" if {*checks} - {"jump"} else "changed" if checks else "consistent"
 
 
 def integrity_of(
@@ -163,8 +158,9 @@ def integrity_of(
             "jump": _result(jump_check(found, past, level), factor) if past is not None else None,
         }
         one = AttributeIntegrity(name=name, verdict="consistent", flow=flows.get(name), **results)
-        attributes.append(judged(one))
-    return judged(Integrity(verdict="consistent", looks=period + 1, flow=flow, attributes=tuple(attributes)))
+        attributes.append(one.model_copy(update={"verdict": judged(one.alarms)}))
+    every = Integrity(verdict="consistent", looks=period + 1, flow=flow, attributes=tuple(attributes))
+    return every.model_copy(update={"verdict": judged([check for _, check in every.alarms])})
 
 
 def _result(check: Check | None, factor: float) -> CheckResult | None:

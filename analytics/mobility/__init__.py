@@ -24,7 +24,6 @@ from analytics.mobility.model import (
     Sizes,
     WindowReport,
 )
-from analytics.mobility.output.columns import explained
 from analytics.mobility.output.part import Part
-from analytics.mobility.output.tables import PART_ROWS, tables, tables_in_parts
+from analytics.mobility.output.tables import PART_ROWS, explained, tables, tables_in_parts
 from analytics.mobility.report import mobility_report

@@ -15,12 +15,11 @@ from analytics.estimation.consistent_shares import (
     shortened,
     shortened_consistent,
 )
-from analytics.estimation.estimates import Estimates, drawn_share, estimate, product
+from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile
 from analytics.estimation.likelihood import project
 from analytics.estimation.noised import CellNoise, noise_covariance
 from analytics.estimation.pairs import Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
-from analytics.estimation.sets import set_sizes
 from analytics.estimation.votes import covariance, nearest
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
@@ -129,10 +128,6 @@ class Answers:
         population = float(self.visitors.value) if population is None else population
         return estimate(counts, self.n, self.channel, population=population, groups=groups, noise=self.noise)
 
-    def people(self, shares: Estimates) -> Estimates:
-        """Shares as numbers of visitors."""
-        return product(shares, self.visitors)
-
     def covariance(self, places: Places | None = None) -> Floats:
         """The covariance of the estimated shares, of all values or of some."""
         if isinstance(self.channel, PlanarChannel):
@@ -142,3 +137,23 @@ class Answers:
         if self.noise is None:
             return own
         return own + noise_covariance(self.shares.value, self.n, self.channel, self.noise, places)
+
+
+def set_sizes(paddings: Floats, spread: Floats) -> Estimates:
+    """The shares of devices with 0, 1 .. values, of those with L or more, and the mean size, at most L of each device.
+
+    A set of m values is padded to L with the first L - m paddings. So the share of a padding is that of the devices
+    with at most so many values, and sizes are linear in the shares of paddings, which are estimated like those of
+    values. `spread` is the covariance of the shares of paddings. Shares need not be between 0 and 1: they are unbiased.
+
+    >>> set_sizes(np.array([0.9, 0.4, 0.1]), np.eye(3) * 1e-4).value.round(3).tolist()
+    [0.1, 0.3, 0.5, 0.1, 1.6]
+    """
+    several = len(paddings)
+    steps = np.eye(several + 1, several) - np.eye(several + 1, several, -1)  # "at most" becomes "exactly"
+    weights = np.concatenate([steps, -np.ones((1, several))])[:, ::-1]
+    value = weights @ paddings
+    value[-2:] += 1, several
+    error = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", weights, spread, weights), 0))
+    half = quantile(CONFIDENCE) * error
+    return Estimates(value, error, value - half, value + half)

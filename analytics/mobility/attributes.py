@@ -1,6 +1,7 @@
 """The visitors of a window by one attribute, and what its role adds: rankings, dwell times and amounts."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from analytics.mobility.model import (
     Shares,
     Sizes,
     Trips,
-    ends_of,
     quantities,
     quantity,
 )
@@ -27,7 +27,7 @@ from analytics.mobility.publication import Publication
 from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Places
 from protocols.question import Question
-from protocols.survey import Attribute, Thresholds, dwell_times
+from protocols.survey import Thresholds, dwell_times, origin_and_destination
 
 DRAWS = 2000
 RIVALS = 25  # areas below the ranking that are considered too
@@ -47,27 +47,22 @@ def rank(frequencies: Floats, spread: Callable[[Places], Floats], places: int) -
     """
     order = np.argsort(-frequencies, kind="stable")
     rivals = order[: places + RIVALS]
-    root = _root(spread(rivals))
+    variances, axes = np.linalg.eigh(spread(rivals))  # which may be singular
+    root = axes * np.sqrt(np.maximum(variances, 0))
     drawn = frequencies[rivals] + np.random.default_rng(0).standard_normal((DRAWS, len(rivals))) @ root.T
     ahead = [np.count_nonzero(drawn > drawn[:, [place]], axis=1) for place in range(min(places, len(rivals)))]
     right = np.stack(ahead, axis=1) == np.arange(len(ahead))
     return order[:places], right.mean(axis=0), float(right.all(axis=1).mean())
 
 
-def _root(spread: Floats) -> Floats:
-    """A square root of a covariance that may be singular."""
-    values, vectors = np.linalg.eigh(spread)
-    return np.asarray(vectors * np.sqrt(np.maximum(values, 0)))
-
-
 def dwell(answers: Answers) -> Dwell:
     """The summary of a window's dwell times."""
     attribute = answers.question.attribute
     times, unit = dwell_times(attribute.values)
-    low, quartiles, high = (_names(attribute, places) for places in _quantiles(answers, QUARTERS))
-    return Dwell(
-        unit=unit, mean=quantity(_mean(answers, np.array(times).mean(axis=1))), quartiles=quartiles, low=low, high=high
-    )
+    mean, named = _mean(answers, np.array(times).mean(axis=1)), dict[str, Any]()
+    for name, places in zip(("low", "quartiles", "high"), _quantiles(answers, QUARTERS), strict=True):
+        named[name] = tuple(attribute.values[place] for place in places)
+    return Dwell(unit=unit, mean=quantity(mean), **named)
 
 
 def amount(answers: Answers) -> Amount:
@@ -145,11 +140,6 @@ def _crossings(cumulative: Floats, levels: Sequence[float]) -> Places:
     return np.minimum(np.searchsorted(rising, np.array(levels) - 1e-12), len(rising) - 1)
 
 
-def _names(attribute: Attribute, places: Places) -> tuple[str, str, str]:
-    first, half, third = (attribute.values[place] for place in places)
-    return first, half, third
-
-
 PLACES = 5
 
 
@@ -169,8 +159,8 @@ def asked_attribute(question: Question) -> AskedAttribute:
 
 
 def _trip_places(question: Question) -> tuple[str, ...]:
-    ends = map(ends_of, question.items.values if question.role == "transition" else ())
-    return tuple(dict.fromkeys(place for both in ends if both for place in both))
+    pairs = map(origin_and_destination, question.items.values if question.role == "transition" else ())
+    return tuple(dict.fromkeys(place for both in pairs for place in both))
 
 
 def axes_of(question: Question) -> tuple[Axis, ...]:
@@ -224,21 +214,19 @@ def _groups(answers: Answers) -> Shares | None:
     return Shares(share=quantities(shortened(answers.of_groups(answers.question.members))))
 
 
-def _trips(answers: Answers) -> Trips | None:
-    """Row and column sums, which are groups of values; None if no value names both places."""
+def _trips(answers: Answers) -> Trips:
+    """Row and column sums, which are groups of values."""
     places = {name: place for place, name in enumerate(_trip_places(answers.question))}
-    if not places:
-        return None
     ends = np.full((2, answers.channel.k), -1)
-    for value, both in enumerate(map(ends_of, answers.question.items.values)):
-        ends[:, value] = (places[both[0]], places[both[1]]) if both else -1
+    for value, both in enumerate(map(origin_and_destination, answers.question.items.values)):
+        ends[:, value] = places[both[0]], places[both[1]]
     began, ended = (answers.of_groups(side == np.arange(len(places))[:, None]) for side in ends)
     return Trips(began=quantities(shortened(began)), ended=quantities(shortened(ended)))
 
 
 def _ranking(answers: Answers) -> Ranking:
     order, probabilities, whole = rank(answers.shares.value, answers.covariance, PLACES)
-    people = answers.people(answers.shown)
+    people = product(answers.shown, answers.visitors)
     names = answers.question.attribute.values
     return Ranking(
         places=tuple(

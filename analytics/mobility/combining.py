@@ -23,6 +23,7 @@ from analytics.mobility.model import (
     WindowReport,
     measured,
     quantities,
+    quantity,
 )
 from analytics.windows.calendar import Window, comparable, same_phase
 from protocols.arrays import Whole
@@ -138,17 +139,17 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
         return report
     known = range(min(w.first for w in published), max(w.last for w in published) + 1)
     calendar = report.calendar
-    visitors = {window: measured(shown.visitors)[None] for window, shown in published.items() if shown.visitors}
+    visitors = {window: measured(shown.visitors) for window, shown in published.items() if shown.visitors}
     people = {asked.name: _people(published, asked.name) for asked in report.attributes}
 
-    def changes(window: Window, numbers: Mapping[Window, Estimates]) -> dict[str, Changes | None]:
+    def changes(window: Window, numbers: Mapping[Window, Estimates]) -> dict[str, Change | Changes | None]:
         """The fields `change` and `baseline` of the numbers of a window; `numbers` has those of every window.
 
         They are against the previous comparable window, and against the median of the windows at the same time of the
         week (or of the day) within the baseline. A window is not compared with itself, nor with what it shares periods
         with.
         """
-        found: dict[str, Changes | None] = {"change": None, "baseline": None}
+        found: dict[str, Change | Changes | None] = {"change": None, "baseline": None}
         if window not in numbers:
             return found
         previous = comparable(window, calendar, known)
@@ -165,9 +166,8 @@ def with_changes(report: MobilityReport, baseline: range | None = None) -> Mobil
         window = Window(shown.first, shown.last)
         if window not in visitors:
             return shown
-        since = {name: _single(change) for name, change in changes(window, visitors).items()}
         attributes = tuple(_with_values(part, changes(window, people[part.name])) for part in shown.attributes)
-        return shown.model_copy(update={**since, "attributes": attributes})
+        return shown.model_copy(update={**changes(window, visitors), "attributes": attributes})
 
     return report.model_copy(update={"windows": tuple(map(changed, report.windows))})
 
@@ -183,13 +183,6 @@ def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window,
     return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
 
 
-def _single(changes: Changes | None) -> Change | None:
-    """The change of the only number of a row."""
-    if changes is None:
-        return None
-    return Change(percent=changes.percent.at(0), against=changes.against, first=changes.first, last=changes.last)
-
-
 def _median(parts: Sequence[Estimates]) -> Estimates:
     """The median, with the mean of the errors and of the distances to the ends of the intervals.
 
@@ -201,7 +194,10 @@ def _median(parts: Sequence[Estimates]) -> Estimates:
     return Estimates(middle, error.mean(axis=0), middle - down, middle + up)
 
 
-def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> Changes:
-    by = ratio(now, then)
+def _changes(now: Estimates, then: Estimates, window: Window, words: str) -> Change | Changes:
+    """The change of a number, or the changes of a row of numbers."""
+    by, compared = ratio(now, then), {"against": words, "first": window.first, "last": window.last}
     percent = Estimates((by.value - 1) * 100, by.error * 100, (by.low - 1) * 100, (by.high - 1) * 100)
-    return Changes(percent=quantities(percent), against=words, first=window.first, last=window.last)
+    if percent.value.ndim:
+        return Changes(percent=quantities(percent), **compared)
+    return Change(percent=quantity(percent), **compared)

@@ -136,9 +136,7 @@ class CountHistory:
         return max(self._first_reports(name, window), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.int64]:
-        """How many of these answers support each value."""
-        if not self.by_gap and window.length > 1:
-            raise ValueError("released supports are those of all gaps: longer windows than a period have none")
+        """How many of these answers support each value; of a single period, if supports are not known by gap."""
         return np.asarray(first_reports(self.supports[name], *self._place(window)))
 
     def _cells(self, window: Window) -> int:
@@ -149,8 +147,6 @@ class CountHistory:
     def _first_reports(self, name: str, window: Window) -> int:
         """The sum of the first reports of a window."""
         start, length = self._place(window)
-        if not 0 <= start <= len(self.periods) - length:
-            raise ValueError(f"periods {window.first} to {window.last}; there are {self.periods}")
         return int(np.trace(self._at_least[name][start : start + length]))
 
     @cached_property

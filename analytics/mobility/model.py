@@ -299,16 +299,6 @@ class MobilityReport(ResultModel):
         return next(attribute for attribute in self.attributes if attribute.name == name)
 
 
-def ends_of(transition: str) -> tuple[str, str] | None:
-    """Where a transition begins and ends; None if its name does not say both.
-
-    >>> ends_of("north > south"), ends_of("abroad")
-    (('north', 'south'), None)
-    """
-    origin, *rest = (place.strip() for place in transition.split(">"))
-    return (origin, rest[0]) if len(rest) == 1 else None
-
-
 PARTS = ("value", "error", "low", "high")  # fields of Quantity, Quantities and Estimates
 
 

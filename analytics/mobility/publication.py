@@ -7,7 +7,7 @@ from functools import cached_property
 from analytics.mobility.answers import Answers
 from analytics.mobility.count_history import CountHistory
 from analytics.mobility.model import Kind, Suppression
-from analytics.windows.calendar import UNITS, Window, calendar_windows, cumulative_windows
+from analytics.windows.calendar import UNITS, Window, calendar_windows
 from analytics.windows.units import UnitSum
 from protocols.survey import DAY, CalendarVisits, Survey, Unit
 
@@ -23,11 +23,11 @@ class Publication:
 
     A report covers the windows that end with its last period.
 
-    `estimated` are the answers to attributes in the last period, if they were estimated before.
+    `estimated` are the answers to attributes in windows that were estimated before.
     """
 
     history: CountHistory
-    estimated: Mapping[str, Answers] = field(default_factory=dict)
+    estimated: dict[tuple[str, Window], Answers] = field(default_factory=dict)
 
     @property
     def survey(self) -> Survey:
@@ -36,17 +36,29 @@ class Publication:
     @cached_property
     def kinds(self) -> Mapping[Window, Kind]:
         units = {window: unit if self._is_over(unit) else SO_FAR[unit] for unit, window in self._ends.items()}
-        return self._standard | {window: unit for window, unit in units.items() if window not in self._standard}
+        known = self.standard_windows
+        return known | {window: unit for window, unit in units.items() if window not in known}
 
     @cached_property
-    def _standard(self) -> dict[Window, Kind]:
-        return standard_windows(self.survey, self.history.periods)
+    def standard_windows(self) -> dict[Window, Kind]:
+        """Every period, whole hours, days and weeks, and the days since the beginning: each with its kind."""
+        survey, periods = self.survey, self.history.periods
+        kinds: dict[Window, Kind] = {Window(t, t): "period" for t in periods}
+        for unit in UNITS:
+            for window in calendar_windows(survey, periods, unit):
+                kinds.setdefault(window, unit)
+        if periods.start == 0:  # the first period that is still known moves along; only period 0 is a fixed beginning
+            days = calendar_windows(survey, periods, "day")
+            for window in (Window(days[0].first, later.last) for later in days[1:]):
+                if window.length <= survey.horizon:
+                    kinds.setdefault(window, "cumulative")
+        return kinds
 
     @cached_property
     def units(self) -> Mapping[Window, UnitSum]:
         """The sums of calendar units that end, or go on, with the last period; of windows with one period none."""
         held = self.history.units
-        return {w: held[unit] for unit, w in self._ends.items() if unit in held and w not in self._standard}
+        return {w: held[unit] for unit, w in self._ends.items() if unit in held and w not in self.standard_windows}
 
     @cached_property
     def _ends(self) -> dict[Unit, Window]:
@@ -72,19 +84,14 @@ class Publication:
 
     def answers(self, name: str, window: Window) -> Answers:
         """The answers to an attribute in a window: each is estimated once."""
-        if (name, window) not in self._answers:
+        if (name, window) not in self.estimated:
             found, asked = self.units.get(window), self.history.scheme.question(name)
-            self._answers[name, window] = (
+            self.estimated[name, window] = (
                 Answers.of(self.history, name, window)
                 if found is None
                 else Answers(asked, found.n[name], found.N[name], self.history.of_unit(found)[0])
             )
-        return self._answers[name, window]
-
-    @cached_property
-    def _answers(self) -> dict[tuple[str, Window], Answers]:
-        last = self.history.periods[-1]
-        return {(name, Window(last, last)): answers for name, answers in self.estimated.items()}
+        return self.estimated[name, window]
 
     def suppression(self, window: Window) -> Suppression | None:
         """Why nothing is published of a window.
@@ -95,7 +102,7 @@ class Publication:
         unit = self.units.get(window)
         if unit is not None:
             visitors = self.survey.minimum if unit.agreed is None else unit.agreed[0]
-        elif window not in self._standard and window not in self.triangle:
+        elif window not in self.standard_windows and window not in self.triangle:
             return "minimum"
         elif self.history.agreed is None:
             return self.history.suppression(window)
@@ -107,18 +114,6 @@ class Publication:
         """Why no answers to an attribute are published in a window that is: with noise, there may be too few."""
         few = self.history.agreed is not None and self.history.answers(name, window) < self.survey.minimum
         return "minimum" if few else None
-
-
-def standard_windows(survey: Survey, periods: range) -> dict[Window, Kind]:
-    """Every period, whole hours, days and weeks, and the days since the beginning: each with its kind."""
-    kinds: dict[Window, Kind] = {Window(t, t): "period" for t in periods}
-    for unit in UNITS:
-        for window in calendar_windows(survey, periods, unit):
-            kinds.setdefault(window, unit)
-    if periods.start == 0:  # the first period that is still known moves along; only period 0 is a fixed beginning
-        for window in cumulative_windows(calendar_windows(survey, periods, "day"), survey.horizon):
-            kinds.setdefault(window, "cumulative")
-    return kinds
 
 
 def triangle_windows(survey: Survey, periods: range) -> list[Window]:

@@ -30,8 +30,9 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
     periods, or on what is known outside the counts: `analytics.mobility.combining` adds that. `estimated`
     are the answers of the period by attribute, if they were estimated before.
     """
-    survey, publication = history.scheme.survey, Publication(history, estimated or {})
-    period, noise = history.periods[-1], history.scheme.presence
+    survey, noise, period = history.scheme.survey, history.scheme.presence, history.periods[-1]
+    known = {(name, Window(period, period)): answers for name, answers in (estimated or {}).items()}
+    publication = Publication(history, known)
     return MobilityReport(
         survey=survey.id,
         title=survey.title or survey.id,
@@ -52,7 +53,8 @@ def mobility_report(history: CountHistory, estimated: Mapping[str, Answers] | No
 
 
 def _window(publication: Publication, window: Window) -> WindowReport:
-    history, survey = publication.history, publication.survey
+    """A calendar unit has its answers once it is over, and so have all who ever came."""
+    history, survey, unit = publication.history, publication.survey, publication.units.get(window)
     header = WindowReport(
         first=window.first,
         last=window.last,
@@ -63,35 +65,26 @@ def _window(publication: Publication, window: Window) -> WindowReport:
     )
     if header.suppressed:
         return header
-    if window in publication.units:
-        return header.model_copy(update=_unit(publication, window))
-    published: dict[str, Any] = {
-        "visitors": quantity(history.visitors(window)),
-        **_new_and_returning(history, window),
-        **({} if history.newest is None else _parts(history, history.newest)),
-    }
+    published: dict[str, Any] = {} if unit is not None else _new_and_returning(history, window)
+    published |= _parts(history, unit or history.newest)
+    published["visitors"] = quantity(history.visitors(window) if unit is None else history.of_unit(unit)[0])
     if history.agreed is not None:
-        published["unbiased_visitors"] = quantity(history.unbiased_visitors(window))
-    if history.by_gap or window.length == 1:
+        unbiased = (
+            history.unbiased_visitors(window)
+            if unit is None
+            else history.unbiased(sum(unit.n[kind] for kind in history.scheme.kinds), unit.cells[0])
+        )
+        published["unbiased_visitors"] = quantity(unbiased)
+    elif unit is not None:
+        published["shortfall"] = unit.late
+    if (history.by_gap or (unit is None and window.length == 1)) and not header.kind.endswith(" so far"):
         published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
     return header.model_copy(update=published)
 
 
-def _unit(publication: Publication, window: Window) -> dict[str, Any]:
-    """What is published of a calendar unit: its answers once it is over, and those of all who ever came."""
-    history, found = publication.history, publication.units[window]
-    published = {"visitors": quantity(history.of_unit(found)[0]), **_parts(history, found)}
-    if history.agreed is not None:
-        unbiased = sum(found.n[kind] for kind in history.scheme.kinds)
-        return {**published, "unbiased_visitors": quantity(history.unbiased(unbiased, found.cells[0]))}
-    if history.by_gap and not publication.kinds[window].endswith(" so far"):
-        published["attributes"] = tuple(attribute_report(publication, q, window) for q in history.scheme.questions)
-    return {**published, "shortfall": found.late}
-
-
-def _parts(history: CountHistory, found: UnitSum) -> dict[str, Any]:
+def _parts(history: CountHistory, found: UnitSum | None) -> dict[str, Any]:
     """New and returning visitors of calendar units, where both are known."""
-    if "ever" not in history.scheme.survey.units or not found.new:
+    if found is None or "ever" not in history.scheme.survey.units or not found.new:
         return {}
     (visitors, new), (cells, of_new) = history.of_unit(found).value, found.cells
     plain = [sum(part[kind] for kind in history.scheme.kinds) for part in (found.n, found.new)]

@@ -1,6 +1,5 @@
-"""Calendar windows: hours, days, weeks, and the days since the beginning."""
+"""Calendar windows: hours, days and weeks."""
 
-from collections.abc import Iterable
 from datetime import timedelta
 from itertools import pairwise
 from typing import Literal, NamedTuple
@@ -49,16 +48,6 @@ def calendar_windows(survey: Survey, periods: range, unit: Unit) -> list[Window]
     windows = [Window(begin, following - 1) for begin, following in pairwise(begins)]
     # Where clocks change by half an hour, there are half hours. Days have more or fewer hours, and stay days.
     return [w for w in windows if w.length <= survey.horizon and (unit != "hour" or w.length == size)]
-
-
-def cumulative_windows(windows: Iterable[Window], horizon: int) -> list[Window]:
-    """From the first window's beginning to the end of each later one, up to the horizon.
-
-    >>> cumulative_windows([Window(0, 3), Window(4, 7), Window(8, 11)], horizon=10)
-    [Window(first=0, last=7)]
-    """
-    listed = list(windows)
-    return [Window(listed[0].first, later.last) for later in listed[1:] if later.last - listed[0].first + 1 <= horizon]
 
 
 def comparable(window: Window, calendar: Calendar, known: range) -> tuple[Window, str] | None:

@@ -44,8 +44,6 @@ def first_reports(periods: Sequence[ByGap], start: int, length: int) -> Counters
     >>> int(first_reports(n, 0, 2)), int(first_reports(n, 1, 1))
     (2, 2)
     """
-    if length < 1 or not 0 <= start <= len(periods) - length:
-        raise ValueError(f"periods {start} to {start + length - 1}; counters have 0 to {len(periods) - 1}")
     inside = enumerate(periods[start : start + length])
     return np.asarray(sum(n.counts[np.searchsorted(n.gaps, later + 1) :].sum(axis=0) for later, n in inside))
 

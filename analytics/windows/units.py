@@ -46,11 +46,8 @@ class UnitSum:
             return {key: op(ours.get(key, 0), theirs.get(key, 0)) for key in {**ours, **theirs}}
 
         return UnitSum(
-            first=self.first,
-            n=joined("n"),
-            new=joined("new"),
-            N=joined("N"),
-            visits=joined("visits"),
+            self.first,
+            **{name: joined(name) for name in ("n", "new", "N", "visits")},
             most=joined("most", max),
             cells=_pair(self.cells, other.cells),
             agreed=other.agreed and _pair(self.agreed or (0, 0), other.agreed),
@@ -78,10 +75,6 @@ class UnitSum:
     def head(self) -> dict[str, Any]:
         """All but N, for JSON."""
         return {name: part for name, part in vars(self).items() if name != "N"}
-
-    @staticmethod
-    def of(head: Mapping[str, Any], N: Mapping[str, Whole]) -> "UnitSum":
-        return UnitSum(**head, N=N)
 
 
 UnitSums = Mapping[Unit, UnitSum]

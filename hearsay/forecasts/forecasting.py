@@ -18,7 +18,6 @@ from analytics.forecasting import (
     forecast,
     unexpected,
     usual_seasons,
-    usually_unexpected,
 )
 from hearsay.forecasts.series_files import Loaded
 from hearsay.forecasts.time_axis import TimeAxis
@@ -129,7 +128,7 @@ def look_ahead(
             remarks.append(error.message)
             continue
         made = forecast(series, structure, ahead)
-        found.append(Outlook(series, made, scores, unexpected(series, made), usually_unexpected(series, made)))
+        found.append(Outlook(series, made, scores, *unexpected(series, made)))
     if not found:
         raise refusal or ResultsError(f"{source} has no series", "check what it contains")
     for whole in loaded.wholes:

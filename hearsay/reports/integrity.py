@@ -13,6 +13,7 @@ from hearsay.terminal import console
 from hearsay.terminal.dates import when
 from protocols.arrays import Floats
 from protocols.errors import SettingsError
+from protocols.mechanisms import PlanarChannel
 from protocols.scheme import Scheme
 from protocols.survey import Calendar
 
@@ -62,8 +63,9 @@ def robust_of(scheme: Scheme, window: WindowReport, forged: float) -> dict[str, 
     found = {}
     for attribute in window.attributes:
         question = scheme.question(attribute.name)
-        if attribute.values is not None and not question.attribute.placed:  # places: not sums over reports
-            share, channel = attribute.values.share, question.channel
+        channel = question.channel
+        if attribute.values is not None and not isinstance(channel, PlanarChannel):  # places: not sums over reports
+            share = attribute.values.share
             found[attribute.name] = robust(share.value, share.low, share.high, channel, forged)
     return found
 

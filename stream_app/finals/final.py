@@ -143,7 +143,7 @@ class Final:
                 rows = _rows(stream.read_next_batch())
             noised = any(row.question == AGREED for row in rows)
             units = json.loads(about.get("units", "{}"))
-            sums = {unit: UnitSum.of(head, _supports(rows, unit)) for unit, head in units.items()}
+            sums = {unit: UnitSum(**head, N=_supports(rows, unit)) for unit, head in units.items()}
             rows = [row for row in rows if " " not in row.question or row.question == AGREED]
             counts = _release(rows) if noised else {row.question: _statistics(row) for row in rows}
             late = {int(period): reports for period, reports in json.loads(about["late"]).items()}

@@ -63,7 +63,7 @@ class Frozen:
         head, (value, *supports) = unpack(record)
         each, sums = iter(supports), {}
         for unit, (numbers, names) in sorted(head.get("units", {}).items(), key=lambda item: UNITS.index(item[0])):
-            sums[unit] = UnitSum.of(numbers, {name: next(each) for name in names})
+            sums[unit] = UnitSum(**numbers, N={name: next(each) for name in names})
         return Frozen(value.tobytes(), head["after"], False, sums)
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from analytics.estimation import estimate, exact
-from analytics.estimation.sets import set_sizes
 from analytics.estimation.votes import nearest
 from analytics.mobility import Answers, sizes_of
+from analytics.mobility.answers import set_sizes
 from protocols.mechanisms import bit_flip
 from protocols.question import Question
 from protocols.survey import NOTHING, count_values

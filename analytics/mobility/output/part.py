@@ -1,17 +1,24 @@
-"""Some rows of a table. Its columns have types of Python; which types of Arrow these are is written here alone."""
+"""Some rows of a table, and models as columns: a nested model has its columns beside the others, with both names.
+
+A quantity takes four columns: its name alone, and its name with `_error`, `_low` and `_high`. Lists of models are left
+out: they have tables of their own. Columns have types of Python; which types of Arrow these are is written here alone.
+"""
 
 from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from types import NoneType
+from typing import Any, Literal, NamedTuple, get_args, get_origin
 
 import numpy as np
+from pydantic import BaseModel
 
 from protocols.arrays import lazy_arrow as pa
 
 Types = Mapping[str, type]  # of columns: of str, int, float, bool and datetime
 SEVERAL = (list, tuple, np.ndarray)
+_WHOLE_NAMES = {"value", "percent"}  # nested fields whose column has the name of the outer field
 
 
 class Part(NamedTuple):
@@ -52,3 +59,63 @@ def _arrow(kind: type) -> pa.DataType:
     if kind is datetime:
         return pa.timestamp("us", tz="UTC")
     return pa.type_for_alias({str: "string", int: "int64", float: "float64", bool: "bool"}[kind])
+
+
+def types_of(*parts: Mapping[str, Any] | type[BaseModel]) -> dict[str, type]:
+    """The columns of some models, and of fields with such types, which all may be nullable.
+
+    There are those of its fields for a nested model, and one per place for a tuple of fixed length.
+
+    >>> from analytics.mobility.model import Quantity
+    >>> list(types_of({"place": int, "people": Quantity | None}))
+    ['place', 'people', 'people_error', 'people_low', 'people_high']
+    """
+    found: dict[str, type] = {}
+    for part in parts:
+        fields = part.model_fields if isinstance(part, type) else part
+        for name, field in fields.items():
+            inner = _without_none(getattr(field, "annotation", field))
+            if isinstance(inner, type) and issubclass(inner, BaseModel):
+                found |= within(name, types_of(inner))
+            elif get_origin(inner) is not tuple:
+                found[name] = _plain(inner)
+            elif Ellipsis not in get_args(inner):
+                found |= {f"{name}_{place}": _plain(kind) for place, kind in enumerate(get_args(inner), 1)}
+    return found
+
+
+def flat(model: BaseModel) -> dict[str, Any]:
+    """A model as the entries of a row; of one whose numbers are columns, as columns. What is not known is left out.
+
+    >>> from analytics.mobility.model import Place, Quantity
+    >>> flat(Place(place=1, value="a", people=Quantity(value=5, error=1, low=3, high=7), probability=0.9))
+    {'place': 1, 'value': 'a', 'people': 5.0, 'people_error': 1.0, 'people_low': 3.0, 'people_high': 7.0, \
+'probability': 0.9}
+    """
+    row: dict[str, Any] = {}
+    for name, entry in model:
+        if isinstance(entry, BaseModel):
+            row |= within(name, flat(entry))
+        elif isinstance(entry, tuple):
+            row |= {f"{name}_{place}": part for place, part in enumerate(entry, 1)}
+        elif entry is not None:
+            row[name] = entry
+    return row
+
+
+def within(name: str, columns: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a nested model, with the names that they have beside those of the outer one."""
+    named = {own: name if own in _WHOLE_NAMES else f"{name}_{own}".replace("_percent", "") for own in columns}
+    return {named[own]: column for own, column in columns.items()}
+
+
+def _plain(annotation: Any) -> Any:
+    """The type of a field that holds one number, time or text."""
+    inner = _without_none(annotation)
+    return str if get_origin(inner) is Literal else inner
+
+
+def _without_none(annotation: Any) -> Any:
+    """X for X | None."""
+    parts = [part for part in get_args(annotation) if part is not NoneType]
+    return parts[0] if len(parts) == 1 and NoneType in get_args(annotation) else annotation

@@ -14,17 +14,20 @@
 
 Tables with a row for each value can have millions of rows. So they are made column by column, in parts of a limited
 number of rows, in which a column that is the same in all of them takes no room.
+
+What the columns mean, and in which unit they are, is a table of its own, written beside them. `columns.json` has the
+unit and the meaning of each column, but for those that are about another one.
 """
 
 from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
+from importlib import resources
 from itertools import chain, product
 from typing import Any
-
-from pydantic import BaseModel
 
 from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
@@ -43,17 +46,28 @@ from analytics.mobility.model import (
     Quantity,
     Shares,
     WindowReport,
-    ends_of,
     measured,
 )
-from analytics.mobility.output.flattening import flat, types_of
-from analytics.mobility.output.part import SEVERAL, Part, Types
+from analytics.mobility.output.part import SEVERAL, Part, Types, flat, types_of
 from protocols.arrays import lazy_arrow as pa
+from protocols.survey import origin_and_destination
 
 Columns = dict[str, Any]  # arrays of one length, or what stands in every row; None: null
 Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None]
 PART_ROWS = 32_768
 """The most rows of a part of a table."""
+MEANINGS: Mapping[str, list[str]] = json.loads((resources.files(__package__) / "columns.json").read_text("utf-8"))
+_TEXT, _PERIOD = "text", "number of a period"
+_PARTS = {
+    "error": "standard error of {}",
+    "low": "lower end of the 95 % interval of {}",
+    "high": "upper end of the 95 % interval of {}",
+}
+_COMPARED = {
+    "against": (_TEXT, "what {} is compared with, in words"),
+    "first": (_PERIOD, "first period of what {} is compared with"),
+    "last": (_PERIOD, "last period of what {} is compared with"),
+}
 WINDOW: dict[str, Any] = {"first": int, "last": int, "begin": datetime, "end": datetime, "kind": str}
 ATTRIBUTE: dict[str, Any] = {**WINDOW, "attribute": str, "role": str, "counted": str}
 CONSISTENT = dict.fromkeys(["consistent", "consistent_low", "consistent_high"], float)
@@ -69,13 +83,6 @@ CROSSES = types_of(
 )
 
 
-class Statistic(BaseModel):
-    """A row of amounts."""
-
-    statistic: str
-    number: Quantity
-
-
 def tables(report: MobilityReport) -> dict[str, pa.Table]:
     """All tables, by name."""
     return {name: pa.concat_tables([part.table() for part in parts]) for name, parts in tables_in_parts(report).items()}
@@ -88,14 +95,14 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
 
     def by_row(types: Types, rows: Iterable[Columns]) -> Iterator[Part]:
         listed = list(rows)
-        return _parts(types, [{name: [row[name] for row in listed] for name in types}] if listed else [])
+        return _parts(types, [{name: [row.get(name) for row in listed] for name in types}] if listed else [])
 
     def by_value(types: Types, cells: Cells) -> Iterator[Part]:
         made = ((header, cells(window, asked, part)) for header, window, asked, part in attributes)
         return _parts(types, (header | found for header, found in made if found is not None))
 
     places = (header | flat(one) for header, *_, part in attributes if part.ranking for one in part.ranking.places)
-    amounts = (header | flat(one) for header, *_, part in attributes if part.amount for one in statistics(part.amount))
+    amounts = (header | row for header, *_, part in attributes if part.amount for row in statistics(part.amount))
     return {
         "visitors": by_row(types_of(WindowReport), map(flat, report.windows)),
         "gaps": by_row(types_of(WINDOW, Gaps), (_header(w) | flat(gap) for w in report.windows for gap in w.gaps)),
@@ -106,7 +113,7 @@ def tables_in_parts(report: MobilityReport) -> dict[str, Iterator[Part]]:
             types_of(ATTRIBUTE, Dwell), (header | flat(part.dwell) for header, *_, part in attributes if part.dwell)
         ),
         "sizes": by_value(types_of(ATTRIBUTE, {"size": str, "share": Quantity, "mean_size": Quantity}), of_sizes),
-        "amounts": by_row(types_of(ATTRIBUTE, Statistic), amounts),
+        "amounts": by_row(types_of(ATTRIBUTE, {"statistic": str, "number": Quantity}), amounts),
         "flows": by_value(types_of(ATTRIBUTE, {"origin": str, "destination": str, "people": Quantity}), of_flows),
         "trips": by_value(types_of(ATTRIBUTE, {"area": str, "began": Quantity, "ended": Quantity}), of_trips),
         "crosses": chain(*(by_value(CROSSES, partial(of_pairs, group=group)) for group in (False, True))),
@@ -145,25 +152,18 @@ def of_sizes(window: WindowReport, asked: AskedAttribute, part: AttributeReport)
     return {"size": names, **_named("share", part.sizes.share), **_named("mean_size", part.sizes.mean)}
 
 
-def statistics(amount: Amount) -> list[Statistic]:
-    known = {"mean": amount.mean, "sum": amount.sum, "top": amount.top}
-    quantiles = [
-        Statistic(statistic=f"{one.at:g}", number=Quantity(value=one.value, error=None, low=one.low, high=one.high))
-        for one in amount.quantiles
-    ]
-    return [*(Statistic(statistic=name, number=one) for name, one in known.items() if one), *quantiles]
+def statistics(amount: Amount) -> Iterator[Columns]:
+    known = [("mean", amount.mean), ("sum", amount.sum), ("top", amount.top)]
+    known += [(f"{q.at:g}", Quantity(value=q.value, error=None, low=q.low, high=q.high)) for q in amount.quantiles]
+    return ({"statistic": name} | _named("number", number) for name, number in known if number)
 
 
 def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport) -> Columns | None:
-    """People from each origin to each destination; values that do not name both are left out.
-
-    None if the attribute has another role, or no answers.
-    """
+    """People from each origin to each destination; None if the attribute has another role, or no answers."""
     if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
-    pairs = {place: both for place, both in enumerate(map(ends_of, asked.values)) if both}
-    people = _named("people", shortened(part.values.people(window.visitors).estimates[list(pairs)]))
-    origins, destinations = zip(*pairs.values(), strict=True) if pairs else ((), ())
+    people = _named("people", shortened(part.values.people(window.visitors).estimates))
+    origins, destinations = zip(*map(origin_and_destination, asked.values), strict=True)
     return {"origin": origins, "destination": destinations, **people}
 
 
@@ -204,3 +204,31 @@ def _parts(types: Types, made: Iterable[Columns]) -> Iterator[Part]:
             some = slice(first, first + PART_ROWS)
             cut = {name: each[some] if isinstance(each, SEVERAL) else each for name, each in found.items()}
             yield Part.of(types, min(rows - first, PART_ROWS), cut)
+
+
+def explained(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """One row for each column of these tables."""
+    rows = [(table, column, *meaning(column)) for table, listed in tables.items() for column in listed.column_names]
+    return pa.table(dict(zip(("table", "column", "unit", "meaning"), map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def meaning(column: str) -> tuple[str, str]:
+    """The unit of a column, and what it says.
+
+    >>> meaning("people_low")
+    ('people', 'lower end of the 95 % interval of people')
+    >>> meaning("low_2")
+    ('text', 'lower end of the 95 % interval of quartiles_2')
+    >>> meaning("nothing")
+    ('', '')
+    """
+    if column in MEANINGS:
+        unit, words = MEANINGS[column]
+        return unit, words
+    name, _, part = column.rpartition("_")
+    if part in _PARTS and name in MEANINGS:
+        return MEANINGS[name][0], _PARTS[part].format(name)
+    if part in _COMPARED:
+        unit, words = _COMPARED[part]
+        return unit, words.format(name)
+    return (_TEXT, _PARTS[name].format(f"quartiles_{part}")) if name in _PARTS else ("", "")
