@@ -77,55 +77,41 @@ def everything(survey: str) -> bool:
     return True
 
 
-def follow(
-    kafka: KafkaSettings,
-    topics: Topics,
-    open_one: Callable[[], Sink],
-    stopping: Event,
-    mine: Callable[[], Any],
-    made: Callable[[Made], None],
-) -> None:
-    """Make views for a sink until `stopping` is set.
-
-    `mine()` gives the surveys to make views of, as a function that equals itself while they are the same. When they are
-    others, finals are read from the beginning. Whatever goes wrong is logged and tried again, with a sink opened anew.
-    """
-    while not stopping.is_set():
-        surveys = mine()
-        try:
-            with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(open_one()) as sink:
-                runner = Runner([sink], surveys, made)
-                while not stopping.is_set() and mine() == surveys:
-                    runner.apply(followed.poll(POLL_SECONDS))
-        except HearsayError as error:
-            log.warning("results cannot be made; trying again", error=error.message, advice=error.hint)
-        except Exception:
-            log.exception("results cannot be made; trying again")
-        stopping.wait(RETRY_SECONDS)
-
-
-def nothing(made: Made) -> None:
-    """Default for `made`: does nothing."""
-
-
 @contextmanager
 def following(
     kafka: KafkaSettings,
     topics: Topics,
     sinks: Sequence[str],
     mine: Callable[[], Any] = lambda: everything,
-    made: Callable[[Made], None] = nothing,
+    made: Callable[[Made], None] = lambda made: None,
 ) -> Iterator[None]:
     """Make views for the time of the block, in a thread for each sink: one that fails stops no other.
 
+    `mine()` gives the surveys to make views of, as a function that equals itself while they are the same. When they are
+    others, finals are read from the beginning. Whatever goes wrong is logged and tried again, with a sink opened anew.
     `made` is told of the results for TOPICS.
     """
     stopping = Event()
+
+    def follow(open_one: Callable[[], Sink], told: Callable[[Made], None]) -> None:
+        while not stopping.is_set():
+            surveys = mine()
+            try:
+                with closing(TopicFollower(kafka, topics, (FINALS, OPEN))) as followed, closing(open_one()) as sink:
+                    runner = Runner([sink], surveys, told)
+                    while not stopping.is_set() and mine() == surveys:
+                        runner.apply(followed.poll(POLL_SECONDS))
+            except HearsayError as error:
+                log.warning("results cannot be made; trying again", error=error.message, advice=error.hint)
+            except Exception:
+                log.exception("results cannot be made; trying again")
+            stopping.wait(RETRY_SECONDS)
+
     openers = {sink: opener(sink, kafka, topics) for sink in sinks}
     threads = [
         Thread(
             target=follow,
-            args=(kafka, topics, open_one, stopping, mine, made if sink == TOPICS else nothing),
+            args=(open_one, made if sink == TOPICS else lambda made: None),
             name=f"views for {sink.partition(':')[0]}",
             daemon=True,
         )

@@ -41,14 +41,10 @@ class Past:
         """The answers of the period, which its histogram and its windows share: each is estimated once."""
         return PeriodAnswers.of(self.scheme, self.newest)
 
-    def last(self, periods: int) -> Sequence[Final]:
-        """The last so many finals, or all there are."""
-        return self.finals[-periods:]
-
     @cached_property
     def history(self) -> CountHistory:
         """The counts of all periods that windows of the last one include."""
-        return history_of(self.scheme, self.last(self.scheme.survey.horizon))
+        return history_of(self.scheme, self.finals[-self.scheme.survey.horizon :])
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,7 +20,6 @@ from views.view import View, all_views
 
 FOREIGN = "was it written by another version, or by something else than a worker?"
 
-K = TypeVar("K")
 R = TypeVar("R", bound=BaseModel)
 
 
@@ -62,16 +61,17 @@ class Results:
 
         A crash may repeat a record. Where the first one holds, a repetition must have the same bytes.
         """
-        results: dict[FinalKey, bytes] = {}
-        pieces: dict[FinalKey, dict[int, bytes]] = {}
+        results: dict[Any, bytes] = {}
+        pieces: dict[FinalKey, dict[Any, bytes]] = {}
         for message in self.store.messages(view.name):
             key, piece = _decode_key(view, message.key)
             if survey not in (None, key.survey):
                 continue
-            if piece is None:
-                _hold(view, key, results, key, message.value)
-            else:
-                _hold(view, key, pieces.setdefault(key, {}), piece, message.value)
+            held, place = (results, key) if piece is None else (pieces.setdefault(key, {}), piece)
+            if view.topic.replaced:
+                held[place] = message.value
+            elif held.setdefault(place, message.value) != message.value:
+                raise _changed_final(view, key)
         return dict(sorted(results.items(), key=itemgetter(0))), pieces
 
     def finals(self, survey: str | None = None) -> dict[FinalKey, bytes]:
@@ -149,13 +149,6 @@ class Follower:
         if not view.topic.replaced:
             self._pieces.pop(place, None)
         return Followed(view, key, result)
-
-
-def _hold(view: View[Any], key: FinalKey, held: dict[K, bytes], place: K, value: bytes) -> None:
-    if view.topic.replaced:
-        held[place] = value
-    elif held.setdefault(place, value) != value:
-        raise _changed_final(view, key)
 
 
 def _changed_final(view: View[Any], key: FinalKey) -> ResultsError:

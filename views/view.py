@@ -1,9 +1,11 @@
 """A view: one kind of result, and the pure function that makes it from finals.
 
 A view is one file, and one line in `stream_app.log.results.RESULTS`. Names and configuration of topics, JSON Schemas,
-content types, tables and readers follow.
+content types, tables and readers follow. `python -m views.view histogram` prints the schema of one.
 """
 
+import json
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -62,6 +64,11 @@ class View(Generic[R]):
         return int(self.model.model_fields["schema_version"].default)
 
     @property
+    def json_schema(self) -> str:
+        """The JSON Schema of the model, as it stands in docs/schemas."""
+        return json.dumps(self.model.model_json_schema(mode="serialization"), indent=2) + "\n"
+
+    @property
     def table_suffix(self) -> str:
         """How the names of its tables end."""
         return f"_v{self.tables_version or self.schema_version}"
@@ -98,3 +105,7 @@ def is_piece(output: Output) -> bool:
 
 def _headers(content_type: str) -> tuple[tuple[str, bytes], ...]:
     return (CONTENT_TYPE_HEADER, content_type.encode()), (CONTENT_ENCODING_HEADER, b"gzip")
+
+
+if __name__ == "__main__":
+    sys.stdout.write(next(view for view in all_views() if view.kind == sys.argv[1]).json_schema)

@@ -21,7 +21,6 @@ from tests.helpers.published import Memory, build_histogram
 from tests.stream_app.test_merging import Owner, part, progress
 from tests.stream_app.worlds import SCHEME, scheme
 from views.results import Histogram
-from views.results.schemas import schema
 from views.view import View, all_views
 
 ATTRIBUTE = "{name: a, values: [x, y, z], mechanism: l-grr}"
@@ -101,7 +100,7 @@ SCHEMAS = DOCS / "schemas"
 @pytest.mark.parametrize("topic", all_views(), ids=lambda topic: topic.kind)
 def test_the_documents_have_the_schema_of_what_is_published(topic: View[Any]) -> None:
     documented = (SCHEMAS / f"{topic.kind}.json").read_text()
-    assert documented == schema(topic), f"print {topic.kind} with views.results.schemas"
+    assert documented == topic.json_schema, f"print {topic.kind} with views.view"
 
 
 def test_every_schema_in_the_documents_belongs_to_a_result_topic_or_a_command() -> None:

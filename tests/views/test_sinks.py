@@ -81,7 +81,7 @@ def test_tables_of_another_version_are_new_and_filled_from_all_finals(
     later = type("Later", (HISTOGRAMS.model,), {"__annotations__": {"schema_version": int}, "schema_version": 7})
     views = [replace(view, model=later, tables_version=0) if view is HISTOGRAMS else view for view in all_views()]
     with monkeypatch.context() as another:
-        another.setattr("views.sinks.tables.all_views", lambda: views)
+        another.setattr("views.sinks.sink.all_views", lambda: views)
         with closing(open_sink(f"sqlite:{file}")) as sink:
             assert not sink.complete()
     with closing(open_sink(f"sqlite:{file}")) as sink:

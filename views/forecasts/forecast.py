@@ -87,7 +87,7 @@ def make(past: Past) -> ForecastResult | None:
     known: Forecaster | None = past.memory.get("forecaster")
     if known is None or known.through != past.period - 1:
         known = Forecaster(past.scheme)
-        for final in past.last(reach(past.scheme))[:-1]:
+        for final in past.finals[-reach(past.scheme) : -1]:
             known.extend(_histogram(past.scheme, final), publish=False)
     past.memory["forecaster"] = known
     return known.extend(_histogram(past.scheme, past.newest))

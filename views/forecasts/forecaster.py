@@ -46,7 +46,7 @@ def history_length(structure: Structure) -> int:
 
 
 class Forecaster:
-    """The forecasts of one survey, which must ask for them. Give it every final in the order of periods."""
+    """The forecasts of one survey, which must ask for them. Give it the finals of consecutive periods."""
 
     def __init__(self, scheme: Scheme) -> None:
         assert scheme.survey.forecast is not None
@@ -61,25 +61,18 @@ class Forecaster:
 
     def extend(self, histogram: Histogram, publish: bool = True) -> ForecastResult | None:
         """Take in the next final; returns the forecast after it, once enough is known and if it is wanted."""
-        for missing in range(self.through + 1, histogram.period) if self._history else ():
-            self._take(missing, np.full((3, len(self._cells)), np.nan))
-        newest = observe(self._scheme, histogram)
-        unexpected = self._take(histogram.period, newest)
-        return self._result(histogram.period, newest, unexpected) if publish and self._tracked else None
-
-    def _take(self, period: int, seen: Floats) -> Mask:
-        """Update or refit; returns which cells were unexpected."""
+        period, newest = histogram.period, observe(self._scheme, histogram)
         self.through = period
-        self._history.append(seen)
+        self._history.append(newest)
         unexpected = np.zeros(len(self._cells), dtype=np.bool_)
         number = self._numbers(period, 1)
         for place, one in enumerate(self._tracked):
             if one is not None:
-                value, fresh, memo = seen[:, place]
+                value, fresh, memo = newest[:, place]
                 unexpected[place] = one.take(value, fresh, memo, number)
         if refit_after(period, self._structure):
             self._refit()
-        return unexpected
+        return self._result(period, newest, unexpected) if publish and self._tracked else None
 
     def _refit(self) -> None:
         since = self.through + 1 - len(self._history), self._scheme.survey.calendar.on_the_wall

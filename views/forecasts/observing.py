@@ -51,7 +51,8 @@ def observe(scheme: Scheme, histogram: Histogram) -> Floats:
     """
     parts = np.full((3, len(cells(scheme))), np.nan)
     if histogram.n is not None:
-        presence = _presence_variance(scheme)
+        noise = CellNoise.of(scheme, scheme.questions[0].name)
+        presence = 0.0 if noise is None else noise.reports * len(scheme.kinds)  # of a sum of counts, one for each gap
         parts[:, 0] = histogram.n, presence, 0
         first = 1
         for question in scheme.questions:
@@ -114,9 +115,3 @@ def _variance(
     """The variance of estimates of all values, or of groups of them, if these are the true shares."""
     found = estimate(channel.support(shares) * n, n, channel, population=total, groups=members, noise=noise)
     return np.asarray(found.error**2)
-
-
-def _presence_variance(scheme: Scheme) -> float:
-    """Of the published number of visitors: a sum of noised counts, one for each gap."""
-    noise = CellNoise.of(scheme, scheme.questions[0].name)
-    return 0.0 if noise is None else noise.reports * len(scheme.kinds)

@@ -234,16 +234,11 @@ def _part(histogram: Histogram, attribute: AttributeHistogram) -> Part:
         **{name: getattr(attribute, name) for name in ("n", "suppressed", *_NUMBERS, *_ADJUSTED)},
         "attribute": attribute.name,
         "value": attribute.values,
-        **_pairs(attribute),
     }
+    if attribute.axes:
+        rows, columns = zip(*product(*(axis.values for axis in attribute.axes)), strict=True)
+        entries |= {"row": rows, "column": columns}
     return Part.of(COLUMNS, len(attribute.values), entries)
-
-
-def _pairs(attribute: AttributeHistogram) -> dict[str, list[str]]:
-    if not attribute.axes:
-        return {}
-    pairs = list(product(*(axis.values for axis in attribute.axes)))
-    return {"row": [row for row, _ in pairs], "column": [column for _, column in pairs]}
 
 
 HISTOGRAMS = View(

@@ -163,7 +163,7 @@ def make(past: Past) -> NowcastResult | None:
     if not survey.nowcasts:
         return None
     block, (through, before) = past.period // BLOCK, past.memory.pop("nowcasts", (None, {}))
-    finals, before = (past.last(1), before) if through == past.period - 1 else (past.last(REACH), {})
+    finals, before = (past.finals[-1:], before) if through == past.period - 1 else (past.finals[-REACH:], {})
     begins = [max(0, block - 1) * BLOCK, block * BLOCK]  # of the filters of this block, and of those of the next
     filters = {begin: before.get(begin) or _Filters(scheme) for begin in begins}
     for final in finals:

@@ -21,25 +21,19 @@ class Live(ResultModel):
 
 
 def make(found: Open) -> Live:
-    status = found.status
+    status, known = found.status, dict[int, PeriodAnswers]()
+    for period, n in sorted(status.open.items()):  # under a minimum nothing is known but a rounded number of reports
+        counted = found.counted.get(period)
+        known[period] = PeriodAnswers({}, {}, n) if counted is None else PeriodAnswers.of(found.scheme, counted)
     return Live(
         schema_version=7 if found.scheme.survey.central is None else 8,
         survey=status.survey,
         closed_through=status.closed_through,
-        open=tuple(_provisional(found, period, n) for period, n in sorted(status.open.items())),
+        open=tuple(build_histogram("provisional", found.scheme, period, own) for period, own in known.items()),
         rejects=status.rejects,
         lates=status.lates,
         lost=status.lost,
     )
-
-
-def _provisional(found: Open, period: int, n: int) -> Histogram:
-    """The histogram of an open period. Under a minimum nothing is known of it but a rounded number of reports."""
-    if period in found.counted:
-        return build_histogram(
-            "provisional", found.scheme, period, PeriodAnswers.of(found.scheme, found.counted[period])
-        )
-    return build_histogram("provisional", found.scheme, period, PeriodAnswers({}, {}, n))
 
 
 LIVE = View(TopicName("live"), "live", Live, make)

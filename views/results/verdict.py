@@ -54,7 +54,7 @@ def _flow(past: Past, names: Sequence[str]) -> Flow | None:
     horizon, known = past.scheme.survey.horizon, list[Final]()
     if past.scheme.survey.units:
         return _flow_of_units(past, names)
-    for final in reversed(past.last(verdict_reach(past.scheme))):
+    for final in reversed(past.finals[-verdict_reach(past.scheme) :]):
         if isinstance(final.counts, Release) or not final.counts.keys() >= set(names):
             break
         known.append(final)

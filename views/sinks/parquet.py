@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet
 
 from servers.private_files import sync_directory
-from views.sinks.sink import Made
-from views.sinks.tables import TableSink, tables_of
+from views.sinks.sink import Made, TableSink, tables_of
 
 
 class ParquetSink(TableSink):

@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from protocols.errors import SettingsError
 from servers.settings import has_password
-from views.sinks.sql import SqlSink
-from views.sinks.tables import TIME
+from views.sinks.sql import TIME, SqlSink
 
 TYPES = {
     pa.int64(): "BIGINT",
@@ -45,14 +44,12 @@ class PostgresqlSink(SqlSink):
             raise SettingsError(
                 "the driver of PostgreSQL is not installed", "run `pip install 'hearsay[postgresql]'`"
             ) from None
-        self.errors = (psycopg.Error,)
+        self.errors, self._driver = (psycopg.Error,), psycopg
         super().__init__(address)
 
     def _connect(self) -> Any:
-        import psycopg
-
         limits = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": SILENCE_MS, "application_name": "hearsay"}
-        return psycopg.connect(self._place, autocommit=True, **limits)  # type: ignore[arg-type]
+        return self._driver.connect(self._place, autocommit=True, **limits)  # type: ignore[arg-type]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

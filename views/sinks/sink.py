@@ -1,18 +1,26 @@
 """A sink: where results go. It is two methods, and one that says how far it is.
 
 The kinds of sinks that a command or a setting can name have one line each, and are loaded when they are used.
+
+All sinks with tables have in common which tables a result has, and through which period they are complete. A table's
+name ends with the version of its columns. So there are no migrations: a new version has new tables, for which
+`complete` begins anew, and the runner fills them from all finals.
 """
 
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from protocols.errors import SettingsError
+from analytics.mobility import Part
+from protocols.arrays import lazy_arrow as pa
+from protocols.errors import DeliveryError, SettingsError
 from protocols.survey import Survey
 from stream_app.finals import FinalKey
-from views.view import View
+from views.view import View, all_views
 
 
 class Made(NamedTuple):
@@ -81,3 +89,54 @@ def open_sink(address: str) -> Sink:
     """Open the sink at an address. Raises DeliveryError if it cannot be reached or written."""
     opened: Sink = resolve_name(check_address(address).opens)(address)
     return opened
+
+
+class TableSink(Sink, ABC):
+    """A sink for the tables of results. Views without tables, such as the live status, are not for it.
+
+    `edition` names the views and versions that it is complete with. Opening it shows that it can be written. `place`
+    names it in errors; those that may come of it are `errors`.
+    """
+
+    errors: tuple[type[Exception], ...]
+    hint: str
+
+    def __init__(self, place: str) -> None:
+        self._place = place
+        with_tables = [view for view in all_views() if view.tables is not None]
+        self.edition = " ".join(sorted(view.name + view.table_suffix for view in with_tables))
+        self._waiting: list[Made] = []
+
+    def add(self, made: Made) -> None:
+        if made.view.tables is not None and made.key.period is not None:
+            self._waiting.append(made)
+
+    def flush(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        through: dict[str, int] = {}
+        for made in waiting:
+            through[made.key.survey] = max(through.get(made.key.survey, -1), made.key.period or 0)
+        if waiting:
+            self._write(waiting, through)
+
+    @abstractmethod
+    def _write(self, waiting: Sequence[Made], through: Mapping[str, int]) -> None:
+        """Replace the rows of these results; when they are durable, `complete` says that they are there."""
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except self.errors as error:
+            said = " ".join(str(error).split())
+            raise DeliveryError(f"results cannot be written to {self._place}: {said}", self.hint) from error
+
+
+def tables_of(made: Made) -> Iterator[tuple[str, Iterator[Part]]]:
+    """The tables of a result, by their full names; the first columns are `survey` and `period`."""
+    assert made.view.tables is not None
+    about = {"survey": pa.scalar(made.key.survey), "period": pa.scalar(made.key.period, pa.int64())}
+    for name, parts in made.view.tables(made.result, made.survey).items():
+        full = name if name == made.view.name else f"{made.view.name}_{name}"
+        led = (Part(part.rows, about | dict(part.columns)) for part in parts)
+        yield full + made.view.table_suffix, led

@@ -14,9 +14,9 @@ import pyarrow as pa
 
 from analytics.mobility import Part
 from protocols.errors import DeliveryError
-from views.sinks.sink import Made
-from views.sinks.tables import TableSink, tables_of
+from views.sinks.sink import Made, TableSink, tables_of
 
+TIME = pa.timestamp("us", tz="UTC")
 _REACHED = "reached_v1 (survey TEXT NOT NULL, views TEXT NOT NULL, period BIGINT NOT NULL, PRIMARY KEY (survey, views))"
 
 
@@ -54,7 +54,9 @@ class SqlSink(TableSink):
                 for name, parts in tables_of(made):
                     for number, part in enumerate(parts):
                         if number == 0:
-                            self._empty(name, part, made)
+                            self._create(name, part.schema)
+                            where = made.key.survey, made.key.period
+                            self._run(f'DELETE FROM "{name}" WHERE survey = ? AND period = ?', *where)
                         if part.rows:
                             self._insert(name, part)
             for survey, period in through.items():
@@ -66,14 +68,10 @@ class SqlSink(TableSink):
                     period,
                 )
 
-    def _empty(self, name: str, part: Part, made: Made) -> None:
-        """Make a table without rows of a result."""
-        if name not in self._known:
-            self._create(name, part.schema)
-        self._run(f'DELETE FROM "{name}" WHERE survey = ? AND period = ?', made.key.survey, made.key.period)
-
     def _create(self, name: str, schema: pa.Schema) -> None:
         """Make a table unless it exists; it must have these columns."""
+        if name in self._known:
+            return
         columns = ", ".join(f'"{field.name}" {self.types[field.type]}' for field in schema)
         self._run(f'CREATE TABLE IF NOT EXISTS "{name}" ({columns})')
         self._run(f'CREATE INDEX IF NOT EXISTS "{name}_by_period" ON "{name}" (survey, period)')

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from protocols.errors import DeliveryError
 from servers.private_files import open_private, private_directory
-from views.sinks.sql import SqlSink
-from views.sinks.tables import TIME
+from views.sinks.sql import TIME, SqlSink
 
 TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
 WAIT_SECONDS = 10.0
