@@ -32,17 +32,17 @@ def words(roles: Iterable[str]) -> dict[str, str]:
 
 def survey_event(
     survey: Survey,
+    notes: tuple[str, ...] = (),
     *,
     shapes: Mapping[str, Any] | None = None,
     baseline: tuple[int, int] | None = None,
-    notes: tuple[str, ...] = (),
     loss_accepted: bool = False,
 ) -> Event:
     """The event of a survey.
 
-    `shapes` are the areas' shapes (`pages.shapes`), `baseline` the first and last period that a page compares with
-    before somebody chooses others, and `notes` what the reports say about how to read them. `loss_accepted`: memos were
-    lost once, so the guarantees are those without the cap.
+    `notes` are what the reports say about how to read them, `shapes` the areas' shapes (`pages.shapes`), and `baseline`
+    the first and last period that a page compares with before somebody chooses others. `loss_accepted`: memos were lost
+    once, so the guarantees are those without the cap.
     """
     scheme, named = Scheme(survey), words(attribute.role for attribute in survey.attributes)
     record: Record = {

@@ -30,7 +30,7 @@ def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
     """
     try:
         features = json.loads(text)["features"]
-        named = [(_name(feature), _geometry(feature["geometry"]), _people(feature)) for feature in features]
+        named = [_read(feature) for feature in features]
     except (ValueError, LookupError, TypeError, RecursionError) as error:
         raise SurveyError(f"{source} cannot be read as areas: {type(error).__name__}: {error}", HINT) from None
     names = {name for name, *_ in named}
@@ -89,14 +89,15 @@ def grid_shapes(survey: Survey) -> dict[str, Any] | None:
     return {"type": "FeatureCollection", "attribute": found.name, "features": features}
 
 
-def _name(feature: Any) -> str:
-    return str((feature.get("properties") or {}).get("name", feature.get("id", "")))
-
-
-def _people(feature: Any) -> dict[str, float]:
-    """How many people are expected there, if the file says so."""
-    people = (feature.get("properties") or {}).get("people")
-    return {} if people is None else {"people": max(0.0, _number(people))}
+def _read(feature: Any) -> tuple[str, dict[str, Any], dict[str, float]]:
+    """A name, a shape, and how many people are expected there, if the file says so."""
+    said, geometry = feature.get("properties") or {}, feature["geometry"]
+    kind, people = geometry["type"], said.get("people")
+    if kind not in _DEPTHS:
+        raise ValueError(f"a shape is a {kind}")
+    shape = {"type": kind, "coordinates": _points(geometry["coordinates"], _DEPTHS[kind])}
+    expected = {} if people is None else {"people": max(0.0, _number(people))}
+    return str(said.get("name", feature.get("id", ""))), shape, expected
 
 
 def _outline(part: Any) -> Iterator[tuple[float, float]]:
@@ -105,13 +106,6 @@ def _outline(part: Any) -> Iterator[tuple[float, float]]:
             yield from _outline(inner)
     else:
         yield part[0], part[1]
-
-
-def _geometry(geometry: Any) -> dict[str, Any]:
-    kind = geometry["type"]
-    if kind not in _DEPTHS:
-        raise ValueError(f"a shape is a {kind}")
-    return {"type": kind, "coordinates": _points(geometry["coordinates"], _DEPTHS[kind])}
 
 
 def _points(part: Any, depth: int) -> list[Any]:

@@ -73,7 +73,7 @@ class Published:
         settings = load().at(self._kafka).kafka
         return TopicFollower(settings, Topics(settings.prefix))
 
-    def describe(self, survey: Survey, *, notes: tuple[str, ...]) -> Event:
+    def describe(self, survey: Survey, notes: tuple[str, ...]) -> Event:
         """The event of a survey."""
         return describe(survey, notes, self._root, self._areas)
 

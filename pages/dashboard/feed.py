@@ -120,7 +120,8 @@ class Feed:
     def documents(self, after: int, survey: str | None) -> tuple[int, list[Document]]:
         """The documents of a page that changed after a number of changes, and the number now."""
         newer = takewhile(lambda numbered: numbered[0] > after, reversed(self._documents.values()))
-        listed = [document for _, document in newer if _is_for(document, survey)]
+        wanted = (None, survey)
+        listed = [one for _, one in newer if (one.overview if survey is None else one.survey in wanted)]
         return self._changes, listed[::-1]
 
     def _wake(self) -> None:
@@ -130,10 +131,6 @@ class Feed:
 
 def _from(offset: int, place: dict[str, Result]) -> list[Result]:
     return [*takewhile(lambda result: result.offset >= offset, reversed(place.values()))][::-1]
-
-
-def _is_for(document: Document, survey: str | None) -> bool:
-    return document.overview if survey is None else document.survey in (None, survey)
 
 
 class Part(NamedTuple):

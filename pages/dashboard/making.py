@@ -5,8 +5,6 @@ A final is shown by its mobility report, which has all that its histogram has fo
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from datetime import datetime
-from typing import Protocol
 
 import structlog
 from pydantic import BaseModel
@@ -85,25 +83,11 @@ def _keep(recent: dict[int, Record], record: Record) -> None:
 
 
 def _period(found: Histogram) -> Record:
-    return {
-        "period": found.period,
-        "begin": _text(found.begin),
-        "end": _text(found.end),
-        "n": None if found.suppressed else found.n,
-        "suppressed": found.suppressed,
-    }
+    return found.model_dump(mode="json", include={"period", "begin", "end", "n", "suppressed"})
 
 
-def _text(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
-
-
-class Describe(Protocol):
-    """Makes the event of a survey. `notes` are what its newest report says about how to read it."""
-
-    def __call__(self, survey: Survey, /, *, notes: tuple[str, ...]) -> Event: ...
-
-
+Describe = Callable[[Survey, tuple[str, ...]], Event]
+"""Makes the event of a survey, from it and from what its newest report says about how to read it."""
 Adjust = Callable[[MobilityReport], MobilityReport]
 """Adds what is known elsewhere to a report, such as losses."""
 
@@ -178,7 +162,7 @@ class Making:
             survey = self._surveys[id]
             self._status(id).title = survey.title
             try:
-                made = self._describe(survey, notes=self._notes.get(id, ()))
+                made = self._describe(survey, self._notes.get(id, ()))
             except Exception as error:
                 self._note_unread(f"survey {id}", error)
             else:

@@ -11,7 +11,7 @@ import structlog
 
 from gateway.http import Answer, Request, Response
 from pages.dashboard.access import Access
-from pages.dashboard.shell import HEADERS, HTML, TEXT, assets, overview_page, survey_page, token_page
+from pages.dashboard.shell import HEADERS, HTML, TEXT, assets, survey_page, token_page
 from pages.dashboard.source import Source
 from pages.dashboard.streaming import stream
 from protocols.errors import HearsayError
@@ -112,8 +112,7 @@ class Dashboard:
         survey = _asked(request).get("survey")
         if survey is not None and not self._source.feed.knows(survey):
             return Response(404, b"no survey of this name is published here\n", TEXT)
-        text = overview_page() if survey is None else survey_page(survey)
-        return Response(200, text.encode(), HTML, (NO_CACHE,))
+        return Response(200, survey_page(survey).encode(), HTML, (NO_CACHE,))
 
     def _ready(self) -> Response:
         """Whether all that was published before the start has been read."""

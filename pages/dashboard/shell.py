@@ -50,23 +50,16 @@ def assets() -> dict[str, Asset]:
     return found
 
 
-def survey_page(survey: str) -> str:
-    """The page of one survey."""
-    vendored = [name.rpartition("/")[2] for name in VENDORED]
-    return _page(survey, [*vendored, "page.js", "survey.js"])
-
-
-def overview_page() -> str:
-    """The page of all surveys."""
-    return _page(OVERVIEW, ["overview.js"])
+def survey_page(survey: str | None) -> str:
+    """The page of one survey; None: of all."""
+    scripts = ["overview.js"]
+    if survey is not None:
+        scripts = [*(name.rpartition("/")[2] for name in VENDORED), "page.js", "survey.js"]
+    tags = "\n".join(f'<script src="assets/{name}"></script>' for name in scripts)
+    return shell(OVERVIEW if survey is None else survey, _LINK, "", tags)
 
 
 def token_page(said: str = "", status: int = 401) -> Response:
     """The page that asks for the token, as an answer."""
     page = filled("live/token.html", {"link": _LINK, "said": escape(said)})
     return Response(status, page.encode(), HTML)
-
-
-def _page(title: str, scripts: list[str]) -> str:
-    tags = "\n".join(f'<script src="assets/{name}"></script>' for name in scripts)
-    return shell(title, _LINK, "", tags)
