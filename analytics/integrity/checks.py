@@ -29,12 +29,12 @@ from analytics.estimation.votes import Voted, nearest
 from analytics.integrity.tails import (
     at_least,
     at_most,
+    bisected,
     half_square_moments,
     half_squares_tail,
     mean_limit,
     mean_tail,
     rare_counts,
-    smallest_true,
 )
 from protocols.arrays import Floats, Whole
 from protocols.mechanisms import Channel, PlanarChannel, SupportChannel
@@ -126,7 +126,7 @@ def negativity_check(answers: Answers, level: float) -> Check:
 
     p = of_counts(answers.supports.astype(np.float64))
     if where.any():
-        return Check(p, smallest_true(noticed))
+        return Check(p, bisected(noticed, 0.0, 1.0) if noticed(1.0) else None)
     lacking, least = np.where(others, shares, 1 - shares), np.where(others, low, 1 - high)
     return Check(p, _smallest(n, lacking, least, level / cells))
 

@@ -107,7 +107,7 @@ def _least(test: Callable[[float], bool]) -> float:
     low, high = 0.0, 1.0
     while high < 64 and not test(high):
         low, high = high, 2 * high
-    return _bisected(test, low, high)
+    return bisected(test, low, high)
 
 
 def half_squares_tail(totals: Floats | float, count: int) -> Floats:
@@ -142,16 +142,12 @@ def half_square_moments(means: Floats) -> tuple[Floats, Floats]:
     return square, np.maximum(fourth - square**2, 0)  # far from 0 the difference of two large numbers is rounded
 
 
-def smallest_true(test: Callable[[float], bool]) -> float | None:
-    """The smallest share at which a test is true, which stays true for larger ones; None if it is false even at 1.
+def bisected(test: Callable[[float], bool], low: float, high: float) -> float:
+    """The smallest number at which a test is true, which stays true for larger ones up to the highest.
 
-    >>> round(smallest_true(lambda share: share > 0.123), 6)
+    >>> round(bisected(lambda share: share > 0.123, 0.0, 1.0), 6)
     0.123
     """
-    return _bisected(test, 0.0, 1.0) if test(1.0) else None
-
-
-def _bisected(test: Callable[[float], bool], low: float, high: float) -> float:
     for _ in range(STEPS):
         middle = (low + high) / 2
         low, high = (low, middle) if test(middle) else (middle, high)

@@ -83,10 +83,6 @@ class CheckResult(ResultModel):
     adjusted: float
     smallest: float | None
 
-    @property
-    def alarms(self) -> bool:
-        return self.adjusted <= ALPHA
-
 
 class AttributeIntegrity(ResultModel):
     """Whether the counts of one attribute can have come from honest devices."""
@@ -108,7 +104,7 @@ class AttributeIntegrity(ResultModel):
     @property
     def alarms(self) -> tuple[CheckName, ...]:
         """The checks that are unusual."""
-        found = tuple(name for name, check in self.checks.items() if check.alarms)
+        found = tuple(name for name, check in self.checks.items() if check.adjusted <= ALPHA)
         return (*found, *(("flow",) if self.flow is not None and self.flow.broken else ()))
 
 

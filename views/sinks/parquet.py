@@ -10,6 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from secrets import token_hex
 
@@ -52,7 +53,8 @@ class ParquetSink(TableSink):
                 for name, parts in tables_of(made):
                     table = pa.concat_tables([part.table() for part in parts]).drop_columns(["survey"])
                     if len(table):
-                        _write(self._root / name / partition / f"{made.key.period}.parquet", _encoded(table))
+                        pyarrow.parquet.write_table(table, encoded := BytesIO(), compression="zstd")
+                        _write(self._root / name / partition / f"{made.key.period}.parquet", encoded.getvalue())
             complete = self.complete()
             for survey, period in through.items():
                 said = {"views": self.edition.split(), "period": max(period, complete.get(survey, -1))}
@@ -60,12 +62,6 @@ class ParquetSink(TableSink):
 
     def close(self) -> None:
         """Nothing is open between two calls."""
-
-
-def _encoded(table: pa.Table) -> bytes:
-    with pa.BufferOutputStream() as file:
-        pyarrow.parquet.write_table(table, file, compression="zstd")
-        return bytes(file.getvalue())
 
 
 def _write(path: Path, data: bytes) -> None:
