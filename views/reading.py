@@ -160,8 +160,13 @@ def _changed_final(view: View[Any], key: FinalKey) -> ResultsError:
 
 
 def _decode_key(view: View[Any], key: bytes) -> tuple[FinalKey, int | None]:
+    """The result that a record belongs to, and which of its pieces it is, if it is one."""
+    name, cut, number = key.partition(b"#")
     try:
-        return view.decode_key(key)
+        found = FinalKey.decode(name)
+        if (found.period is None) != view.topic.replaced:
+            raise ValueError
+        return found, int(number) if cut else None
     except ValueError:
         raise ResultsError(
             f"topic {view.name}: a record has the key {key!r} instead of {view.topic.key}", FOREIGN
