@@ -30,8 +30,7 @@ from producers.edge.directory import Progress
 from producers.edge.partition import PartitionEdge, Read, Record, decode
 from producers.edge.state import EdgeState, PartitionState, next_closed, together
 from producers.events.interpreting import Options
-from producers.sinks import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, ServerUnavailable, Stopped
 from protocols.survey import micros

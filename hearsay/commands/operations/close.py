@@ -34,7 +34,7 @@ def close(
     """
     from hearsay.reports.files import next_period
     from producers.kafka_sink import KafkaSink
-    from producers.source_clock import SourceClock
+    from producers.sinks import SourceClock
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, existing, published
     from views.reading import Results
