@@ -41,9 +41,6 @@ class Results:
     def __init__(self, store: Messages) -> None:
         self.store = store
 
-    def surveys(self) -> list[Survey]:
-        return self.store.surveys()
-
     def read(self, view: View[R], survey: str) -> list[R]:
         """The results of a survey of one kind, by period. One that lacks a piece is not there yet, or no longer."""
         values, pieces = self._holding(view, survey)
