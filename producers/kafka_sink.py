@@ -49,7 +49,6 @@ class KafkaSink:
             request_timeout_ms=int(min(DEADLINE_SECONDS, 30) * 1000),
             max_block_ms=int(OPEN_SECONDS * 1000),
             reconnect_backoff_max_ms=1000,
-            allow_auto_create_topics=False,
             metrics_enabled=False,
         )
         try:

@@ -8,7 +8,7 @@ period makes the same reports. It leaves out devices whose delivery was recorded
 collector refuses as a repeat. So a crash at any moment neither loses nor doubles a device.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import zip_longest
 
@@ -23,7 +23,6 @@ from protocols.arrays import Column, Devices, Places, Tokens, Whole
 from protocols.errors import DeliveryError, ScenarioError, Stopped
 from protocols.question import Question
 from protocols.respondent import UNKNOWN
-from protocols.survey import Attribute
 from protocols.wire import FRAME, Frame, encode_frame, partition_of
 
 ROWS_PER_FRAME = 4096
@@ -80,7 +79,13 @@ class Reporter:
 
         While the sink delivers one portion of frames, the next one is made.
         """
-        _require_known(truth, self.scheme.survey.attributes)
+        for attribute in self.scheme.survey.attributes:
+            places = truth.values[attribute.name]
+            if places.size and not UNKNOWN <= places.min() <= places.max() < attribute.k:
+                raise ScenarioError(
+                    f"a value of {attribute.name!r} in period {truth.period} is not one of 0 to {attribute.k - 1}",
+                    "give each value by its position in the survey's list",
+                )
         so_far, sent = Reported(truth.period, len(truth.devices)), None
         try:
             for portion in self._portions(truth):
@@ -169,16 +174,6 @@ class Reporter:
             return respondent.answer_once(question, devices, period, values)
         memos = self._memos.lookup(question, devices, respondent.cells(question, devices, values), period)
         return respondent.report(question, devices, period, memos)
-
-
-def _require_known(truth: Presences, attributes: Sequence[Attribute]) -> None:
-    for attribute in attributes:
-        places = truth.values[attribute.name]
-        if places.size and not UNKNOWN <= places.min() <= places.max() < attribute.k:
-            raise ScenarioError(
-                f"a value of {attribute.name!r} in period {truth.period} is not one of 0 to {attribute.k - 1}",
-                "give each value by its position in the survey's list",
-            )
 
 
 def _groups(rows: Places, group: Whole, count: int) -> list[Places]:

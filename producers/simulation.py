@@ -5,8 +5,7 @@ from collections.abc import Iterable
 from memo_store.survey_memos import SurveyMemos
 from producers.reporting import ProgressCallback, Reported, Reporter
 from producers.scenarios.base import Scenario
-from producers.sinks import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ScenarioError, Stopped
 from protocols.survey import Survey

@@ -1,4 +1,4 @@
-"""The interface of a sink; and capture now, send later: a sink of Arrow files, and sending them to another sink.
+"""The interface of a sink; clock records for surveys with `clock: source`; and capture now, send later: Arrow files.
 
     capture.json       the number of partitions the records are for, and their surveys
     00000000.arrow     the records of one flush: columns partition, content_type, value, in the order sent
@@ -18,9 +18,10 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from producers.stopping import Stop, never
-from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped
+from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, SettingsError, Stopped, SurveyError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
+from protocols.wire import CLOCK, Clock, encode_clock
 from servers.private_files import private_directory, read_limited, write_private
 
 CAPTURE, SENT, SUFFIX = "capture.json", "sent.json", ".arrow"
@@ -51,6 +52,48 @@ class Sink(Protocol):
     def close(self) -> None:
         """Close connections and files, without a flush."""
         ...
+
+
+def require_source_clock(survey: Survey) -> None:
+    """Refuse a survey whose periods neither a simulation nor a replay can close."""
+    if survey.clock != "source":
+        raise SurveyError(
+            f"survey {survey.id!r} has `clock: wall`: its periods are closed by real time, not by the time of a "
+            "simulation or a replay",
+            f"make a copy of the survey with another id, such as {survey.id}-sim, and `clock: source`",
+        )
+
+
+class SourceClock:
+    """Closes period p once the source's watermark is at the end of p plus grace.
+
+    The watermark is counted in periods: at t, period t begins. Advancing to the same t again changes nothing.
+    """
+
+    def __init__(self, survey: Survey, key: bytes, sink: Sink) -> None:
+        self._survey = survey
+        self._key = key
+        self._sink = sink
+        self._closed = -1
+
+    def advance(self, time: int) -> None:
+        """Close the periods whose grace has ended, if they are open."""
+        calendar = self._survey.calendar
+        self.finish(calendar.closed(calendar.begin(time), self._survey.grace))
+
+    def finish(self, last: int) -> None:
+        """Close all periods up to the last one, by a clock record to every partition: no reports follow."""
+        if last <= self._closed:
+            return
+        record = encode_clock(Clock(self._survey.id, last), self._key)
+        try:
+            for partition in range(self._sink.partitions):
+                self._sink.send(partition, CLOCK, record)
+            self._sink.flush()
+        except DeliveryError as error:
+            where = f"the end of period {last} of survey {self._survey.id!r}"
+            raise DeliveryError(f"{where}: {error.message}", error.hint) from error
+        self._closed = last
 
 
 class CapturedSurvey(BaseModel):

@@ -34,8 +34,8 @@ STOP_SECONDS = 10.0
 """How long the thread of a failed client may take to end: it may be waiting for a name server."""
 T = TypeVar("T")
 A = TypeVar("A", bound=KafkaAdminClient | KafkaProducer)
-DURABLE: dict[str, Any] = {"acks": "all", "enable_idempotence": True}
-"""Options of a producer whose records are confirmed by all replicas, each written once."""
+DURABLE: dict[str, Any] = {"acks": "all", "enable_idempotence": True, "allow_auto_create_topics": False}
+"""Options of a producer whose records are confirmed by all replicas, each written once, to topics that exist."""
 
 
 def opened(client: Callable[..., T], settings: KafkaSettings, seconds: float, **options: Any) -> T:

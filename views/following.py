@@ -44,7 +44,6 @@ class KafkaTopics(TopicsSink):
             **DURABLE,
             max_request_size=RECORD_BYTES,
             delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),
-            allow_auto_create_topics=False,
             metrics_enabled=False,
         )
 

@@ -41,9 +41,6 @@ class Results:
     def __init__(self, store: Messages) -> None:
         self.store = store
 
-    def surveys(self) -> list[Survey]:
-        return self.store.surveys()
-
     def read(self, view: View[R], survey: str) -> list[R]:
         """The results of a survey of one kind, by period. One that lacks a piece is not there yet, or no longer."""
         values, pieces = self._holding(view, survey)
@@ -160,8 +157,13 @@ def _changed_final(view: View[Any], key: FinalKey) -> ResultsError:
 
 
 def _decode_key(view: View[Any], key: bytes) -> tuple[FinalKey, int | None]:
+    """The result that a record belongs to, and which of its pieces it is, if it is one."""
+    name, cut, number = key.partition(b"#")
     try:
-        return view.decode_key(key)
+        found = FinalKey.decode(name)
+        if (found.period is None) != view.topic.replaced:
+            raise ValueError
+        return found, int(number) if cut else None
     except ValueError:
         raise ResultsError(
             f"topic {view.name}: a record has the key {key!r} instead of {view.topic.key}", FOREIGN

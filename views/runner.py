@@ -72,7 +72,10 @@ class Runner:
                 unflushed = 0
         for survey in changed:
             try:
-                self._make_open(self._of(survey))
+                own, found = self._of(survey), self._of(survey).open
+                for view in self._views:
+                    if view.topic.replaced and found is not None:
+                        self._give(own, view, FinalKey(survey), view.make(found))
             except Exception as error:
                 self._fail(survey, error)
         self._flush()
@@ -100,12 +103,6 @@ class Runner:
             self._give(survey, view, key, result)
         survey.through = past.period
         return True
-
-    def _make_open(self, survey: "SurveyFinals") -> None:
-        found = survey.open
-        for view in self._views:
-            if view.topic.replaced and found is not None:
-                self._give(survey, view, FinalKey(found.status.survey), view.make(found))
 
     def _give(self, survey: "SurveyFinals", view: View[Any], key: FinalKey, result: Any) -> None:
         if result is None:

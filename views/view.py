@@ -84,14 +84,6 @@ class View(Generic[R]):
         messages = [Output(self.name, b"%s#%d" % (name, at), piece, _headers(PIECE)) for at, piece in enumerate(pieces)]
         return [*messages, Output(self.name, name, whole, _headers(self.content_type))]
 
-    def decode_key(self, key: bytes) -> tuple[FinalKey, int | None]:
-        """The result that a record belongs to, and which of its pieces it is, if it is one."""
-        name, cut, number = key.partition(b"#")
-        found = FinalKey.decode(name)
-        if (found.period is None) != self.topic.replaced:
-            raise ValueError(f"a key is {self.topic.key}")
-        return found, int(number) if cut else None
-
 
 @cache
 def all_views() -> tuple[View[Any], ...]:

@@ -78,9 +78,9 @@ def replay(
     options = Options(
         ColumnMapping(person, time, columns, positions_of(position), metres, offset),
         ANY_ORDER if any_order else _parsed("--tolerance", parse_duration, tolerance),
-        {attribute: _one_of(Rule, "--choose", name) for attribute, name in _pairs("--choose", choose)},
+        {attribute: one_of(Rule, "--choose", name) for attribute, name in _pairs("--choose", choose)},
         None if named is None else _parsed("--zone", ZoneInfo, named, NO_ZONE.format(named)),
-        _one_of(Repeated, "--repeated", repeated),
+        one_of(Repeated, "--repeated", repeated),
         datetime.now(UTC) if until is None else moment_of("--until", until),
         FileFormat(delimiter, quotes, encoding),
         time_format or (),
@@ -205,7 +205,8 @@ def _parsed(option: str, parse: Callable[[str], Parsed], text: str, wrong: str =
         raise typer.BadParameter(f"{option}: {wrong or error}") from None
 
 
-def _one_of(choices: type[StrEnum], option: str, name: str) -> Any:
+def one_of(choices: type[StrEnum], option: str, name: str) -> Any:
+    """The choice that the text of an option names."""
     return _parsed(option, choices, name, f"{name!r} is not one of {', '.join(choices)}")
 
 

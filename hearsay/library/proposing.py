@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
@@ -91,14 +91,10 @@ def _range(texts: Counter[str]) -> dict[str, Any] | None:
     if len(numbers) <= 2 * rows:
         return None  # the ends would be single rows
     low, high = numbers[rows], numbers[-1 - rows]
-    step = next(step for step in _steps() if (high - low) / step < MOST_STEPS - 1)
+    steps = (part * 10**power for power in count() for part in (1, 2, 5))  # 1, 2, 5, 10, 20, 50, ...
+    step = next(step for step in steps if (high - low) / step < MOST_STEPS - 1)
     first, last = (int(end // step) * step for end in (low, high))
     return {"range": {"first": first, "last": max(last, first + step) + step - 1, "step": step}}
-
-
-def _steps() -> Iterator[int]:
-    """1, 2, 5, 10, 20, 50, ..."""
-    return (part * 10**power for power in count() for part in (1, 2, 5))
 
 
 def _name(column: str, taken: set[str]) -> str:

@@ -100,7 +100,7 @@ def kept_truth(data: Path, survey: str) -> dict[Window, WindowTruth]:
 
 def chosen(results: Results, survey: str | None) -> Survey:
     """The survey with this id, or the only one if no id is given."""
-    known = {found.id: found for found in sorted(results.surveys(), key=lambda found: found.id)}
+    known = {found.id: found for found in sorted(results.store.surveys(), key=lambda found: found.id)}
     if survey in known:
         return known[survey]
     listed = ", ".join(known) or "none"

@@ -52,7 +52,7 @@ class Published:
     def check(self) -> None:
         """Raise an error if the results cannot be read, or a survey is not among them."""
         with open_results(None, self._root, self._kafka) as (results, _):
-            results.surveys()
+            results.store.surveys()
             for survey in self._surveys:
                 chosen(results, survey)
 

@@ -14,8 +14,7 @@ from hearsay.data_directory import DataDirectory, left_as_it_was
 from hearsay.running.memo_storage import survey_memos
 from memo_store.period_keys import require_longer_than_grace
 from memo_store.survey_memos import SurveyMemos
-from producers.sinks import DirectorySink, Sink
-from producers.source_clock import require_source_clock
+from producers.sinks import DirectorySink, Sink, require_source_clock
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from protocols.survey import Survey

@@ -6,8 +6,13 @@ import sqlite3
 from rich.markup import escape
 
 from hearsay.terminal import console
-from hearsay.terminal.exits import BROKEN, REFUSED, STOPPED, TRY_AGAIN
 from protocols.errors import HearsayError, Stopped
+
+# Exit codes. 0: done. 2: wrong usage. The others:
+REFUSED = 1  # the message says why, the hint what to do
+BROKEN = 70  # unexpected: a bug, or a worker that cannot be sure that its counts are right
+TRY_AGAIN = 75  # a server is not available
+STOPPED = 130  # by the user
 
 MAY_NOT_WRITE = "choose a path where you may write"
 NO_DIRECTORY = "a file is where a directory is needed: choose another path"

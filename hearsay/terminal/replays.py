@@ -25,7 +25,7 @@ def show_inspection(found: Inspection, calendar: Calendar, as_json: bool) -> Non
     table = Table("", "count", "details", box=None, pad_edge=False)
     table.add_row("files", f"{found.files:,}")
     table.add_row("rows", f"{found.rows:,}")
-    table.add_row("periods", f"{len(found.people):,}", _spanned(calendar, found.people))
+    table.add_row("periods", f"{len(found.people):,}", _spanned(calendar, found.people) if found.people else "")
     if found.people:
         counts = sorted(found.people.values())
         middle = f"{counts[len(counts) // 2]:,}"
@@ -42,8 +42,6 @@ def show_inspection(found: Inspection, calendar: Calendar, as_json: bool) -> Non
 
 def _spanned(calendar: Calendar, people: Mapping[int, int]) -> str:
     """From when to when the periods are, and those between them without anybody."""
-    if not people:
-        return ""
     first, last = min(people), max(people)
     empty = [period for period in range(first, last + 1) if period not in people]
     named = ", ".join(when(calendar, period) for period in empty[:MOST_NAMED])

@@ -29,8 +29,7 @@ from producers.kafka_sink import KafkaSink
 from producers.reporting import Reported, Reporter
 from producers.scenarios import Presences, Scenario
 from producers.simulation import check_scenario
-from producers.sinks import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink, SourceClock
 from protocols.arrays import Values
 from protocols.errors import SettingsError
 from protocols.randomness import Keyring

@@ -9,7 +9,7 @@ import typer
 from rich.markup import escape
 
 from hearsay.terminal import console
-from hearsay.terminal.exits import BROKEN, REFUSED
+from hearsay.terminal.explaining import BROKEN, REFUSED
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -1,11 +1,10 @@
 """edge.yaml: which events an edge reads, what they mean, and how long it waits for them; and the edge it asks for."""
 
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import DirectoryEdge
@@ -16,14 +15,13 @@ from producers.files import ColumnMapping, FileFormat, Repeated
 from producers.files.json_events import json_object
 from producers.sinks import Sink
 from protocols.errors import SettingsError
-from protocols.survey import Survey, parse_duration
+from protocols.survey import Duration, Survey
 from protocols.survey_text import NotPlain, explain, read_yaml
 from servers.settings import KafkaSettings
 
 if TYPE_CHECKING:
     from producers.edge.topic import TopicEdge
 
-Duration = Annotated[timedelta, BeforeValidator(parse_duration)]
 OWN = ("person", "time", "offset")
 """The keys of `columns` that are no attributes."""
 

@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -29,8 +30,7 @@ from producers.edge.directory import Progress
 from producers.edge.partition import PartitionEdge, Read, Record, decode
 from producers.edge.state import EdgeState, PartitionState, next_closed, together
 from producers.events.interpreting import Options
-from producers.sinks import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop, never
 from protocols.errors import ReplayError, ServerUnavailable, Stopped
 from protocols.survey import micros
@@ -84,7 +84,15 @@ class TopicEdge:
         self._finished = -1  # the last period that this process has closed for all
         self._closed = -1  # the period through which all send, as the topic of progress says it
         self._others: dict[int, PartitionState] = {}  # how far each partition has come, as it says
-        self._lock = _locked(workspace)
+        try:
+            self._lock = lock_directory(private_directory(workspace))
+        except BlockingIOError:
+            raise ReplayError(
+                f"another process is the edge of {workspace}",
+                "give each process data of its own, with the same fleet.key",
+            ) from None
+        for left in workspace.glob("partition-*"):  # what a process that died has left open
+            shutil.rmtree(left)
         _create(events)
         opening = partial(opened, settings=events.kafka, seconds=OPEN_SECONDS)
         self._producer = opening(KafkaProducer, **DURABLE)
@@ -312,25 +320,10 @@ def _news(state: PartitionState) -> tuple[object, ...]:
     return state.ended, state.idle, state.open, state.cuts, state.totals
 
 
-def _locked(workspace: Path) -> int:
-    """The lock of a directory that is now this process's; what one that died has left open there is erased."""
-    try:
-        lock = lock_directory(private_directory(workspace))
-    except BlockingIOError:
-        raise ReplayError(
-            f"another process is the edge of {workspace}", "give each process data of its own, with the same fleet.key"
-        ) from None
-    for left in workspace.glob("partition-*"):
-        shutil.rmtree(left)
-    return lock
-
-
 def _create(events: EventsTopic) -> None:
     """Make the topic of progress where there is none. It is compacted: the last word on each partition is kept."""
     topic = NewTopic(events.progress, 1, -1, topic_configs={"cleanup.policy": "compact"})
     with connected(KafkaAdminClient, events.kafka, OPEN_SECONDS, right=f"Create topic {events.progress}") as admin:
         if events.progress not in admin.list_topics():
-            try:
+            with suppress(TopicAlreadyExistsError):
                 admin.create_topics([topic])
-            except TopicAlreadyExistsError:
-                return

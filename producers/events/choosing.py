@@ -49,6 +49,7 @@ class Chooser:
                 raise ReplayError(f"{name}: `every` value is for sets, and for nothing else", "leave --choose out")
         self.stays = Stays(attributes, positions)
         self._transitions: dict[str, Whole] = {}
+        """By origin and destination: the position of the transition, or UNKNOWN if it is not listed."""
         for attribute in attributes:
             if self.rules[attribute.name] is Rule.TRANSITION:
                 if attribute.role != "transition":
@@ -57,7 +58,11 @@ class Chooser:
                         "give it the role transition and values such as north>south, or choose first, last, most or "
                         "longest",
                     )
-                self._transitions[attribute.name] = _positions_of_pairs(attribute)
+                pairs, names = origins_and_destinations(attribute)
+                table = np.full((len(names), len(names)), UNKNOWN, dtype=np.int64)
+                for position, (origin, destination) in enumerate(pairs):
+                    table[names.index(origin), names.index(destination)] = position
+                self._transitions[attribute.name] = table
 
     def choose(self, events: Events) -> tuple[Devices, dict[str, Whole], Whole]:
         """All events of some devices in a period become their values.
@@ -70,15 +75,6 @@ class Chooser:
         devices, values = choose(events, self.rules, self._transitions)
         self.stays.fill(devices, values)
         return devices, values, again
-
-
-def _positions_of_pairs(attribute: Attribute) -> Whole:
-    """By origin and destination: the position of the transition, or UNKNOWN if it is not listed."""
-    pairs, names = origins_and_destinations(attribute)
-    table = np.full((len(names), len(names)), UNKNOWN, dtype=np.int64)
-    for position, (origin, destination) in enumerate(pairs):
-        table[names.index(origin), names.index(destination)] = position
-    return table
 
 
 def event_type(attributes: int) -> np.dtype[np.void]:

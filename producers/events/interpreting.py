@@ -108,7 +108,7 @@ class Interpreter:
     """
 
     def __init__(self, survey: Survey, options: Options) -> None:
-        for attribute in (*options.columns.attributes, *options.rules):
+        for attribute in (*options.columns.attributes, *options.rules, *options.columns.positions):
             if survey.index(attribute) >= len(survey.attributes):  # refuses an attribute that the survey does not have
                 raise ReplayError(
                     f"{attribute} is a cross, and has no column of its own", "name the columns of its two attributes"
@@ -116,8 +116,6 @@ class Interpreter:
         self.survey = survey
         self.options = options
         self.attributes = len(survey.attributes)
-        for attribute in options.columns.positions:
-            survey.index(attribute)
         attributes = {
             a.name: options.columns.attributes.get(a.name, a.name)
             for a in survey.attributes

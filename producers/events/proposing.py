@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from producers.events.interpreting import Options
 from producers.files import ColumnMapping, places
-from producers.files.text_files import SAMPLE, TextFile, is_decodable
+from producers.files.text_files import SAMPLE, TextFile
 from producers.files.times import BAD, moments
 from protocols.errors import ReplayError
 from protocols.respondent import UNKNOWN
@@ -88,10 +88,13 @@ def require_columns(path: Path, survey: Survey, columns: ColumnMapping, options:
 
 def encoding_of(path: Path, named: str) -> str:
     """The encoding that was named if the file's beginning is in it, otherwise the likeliest one."""
-    if is_decodable(path, named):
+    try:
+        with TextFile(path, named, "strict") as text:
+            text.read(SAMPLE)
         return named
-    with path.open("rb") as file:
-        return UTF_16 if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+    except UnicodeDecodeError:
+        with path.open("rb") as file:
+            return UTF_16 if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
 
 
 def _formats(texts: pa.Array) -> list[str] | None:

@@ -16,8 +16,7 @@ from producers.events.quality import Fault, Quality
 from producers.events.spool import Held, Spool
 from producers.reporting import Reporter
 from producers.scenarios.base import Presences
-from producers.sinks import Sink
-from producers.source_clock import SourceClock
+from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop
 from protocols.arrays import Whole
 from protocols.respondent import UNKNOWN

@@ -23,8 +23,8 @@ class TextFile(io.TextIOWrapper):
     >>> path = Path(tempfile.mkdtemp()) / "events.csv"
     >>> _ = path.write_bytes(b"caf\xe9")
     >>> with TextFile(path) as as_utf8, TextFile(path, "latin-1") as as_latin:
-    ...     as_utf8.read(), as_latin.read(), is_decodable(path, "utf-8")
-    ('caf\\xe9', 'café', False)
+    ...     as_utf8.read(), as_latin.read()
+    ('caf\\xe9', 'café')
     """
 
     def __init__(self, path: Path, encoding: str = "utf-8", errors: str = "backslashreplace") -> None:
@@ -49,16 +49,6 @@ class Utf8(io.RawIOBase):
 
     def read(self, size: int = -1, /) -> bytes:
         return self._text.read(size // 4).encode(errors="replace")  # at most 4 bytes for each character
-
-
-def is_decodable(path: Path, encoding: str) -> bool:
-    """Whether the beginning of a text file is in its encoding."""
-    try:
-        with TextFile(path, encoding, "strict") as file:
-            file.read(SAMPLE)
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def check_encoding(name: str) -> str:

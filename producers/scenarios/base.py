@@ -12,7 +12,7 @@ reports).
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from importlib import import_module
+from pkgutil import resolve_name
 from typing import Any, Protocol
 
 import numpy as np
@@ -102,7 +102,6 @@ def scenario(
     """
     if name not in SCENARIOS:
         raise ScenarioError(f"there is no scenario {name!r}", f"known scenarios: {', '.join(SCENARIOS)}")
-    module, _, class_name = SCENARIOS[name].partition(":")
-    build: Callable[..., Scenario] = getattr(import_module(module), class_name)
+    build: Callable[..., Scenario] = resolve_name(SCENARIOS[name])
     given = {"devices": devices, "periods": periods} | options
     return build(seed=seed, **{option: value for option, value in given.items() if value is not None})

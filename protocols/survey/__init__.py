@@ -6,7 +6,7 @@ from protocols.survey.crosses import TIMES, Cross
 from protocols.survey.grid import Grid
 from protocols.survey.html import html_table
 from protocols.survey.model import Solution, Survey
-from protocols.survey.names import Strict, Told, format_duration, parse_duration
+from protocols.survey.names import Duration, Strict, Told, format_duration, parse_duration
 from protocols.survey.roles import dwell_times, origin_and_destination
 from protocols.survey.sets import NOTHING, count_values, table_of_sets, with_paddings
 from protocols.survey.thresholds import Thresholds

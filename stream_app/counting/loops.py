@@ -15,7 +15,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from protocols.arrays import Mask, Words
-from protocols.arrays.compiling import address_of, compiled
+from protocols.arrays.compiling import compiled
 from stream_app.counting.tokens import SLOTS_PER_LINE
 
 HALF, ONE, EMPTY = np.uint64(32), np.uint64(1), np.uint64(0)
@@ -23,6 +23,7 @@ LINE = np.uint64(SLOTS_PER_LINE)
 BATCH = 1024
 AHEAD = np.uint64(32)
 
+array_of: Any = cgutils.create_struct_proxy
 declared: Any = cgutils.get_or_insert_function
 
 
@@ -45,7 +46,8 @@ def _prefetch(typing: Any, slots: Any, slot: Any) -> Any:
     """Start to load the line of a slot into the cache, without waiting for it. numba has no such call, but LLVM has."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        address, number = address_of(context, builder, signature, arguments, 8), ir.IntType(32)
+        array, number = array_of(signature.args[0])(context, builder, arguments[0]), ir.IntType(32)
+        address = builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(8).as_pointer())
         kind = ir.FunctionType(ir.VoidType(), [address.type, number, number, number])
         function = declared(builder.module, kind, "llvm.prefetch.p0i8")
         builder.call(function, [address, number(1), number(3), number(1)])  # to write, to keep, data

@@ -22,8 +22,7 @@ from hearsay.commands.operations import topics
 from hearsay.survey_files import example_text
 from hearsay.terminal import console
 from hearsay.terminal.console import SafeConsole
-from hearsay.terminal.exits import REFUSED
-from hearsay.terminal.explaining import explain
+from hearsay.terminal.explaining import REFUSED, explain
 from protocols.errors import SurveyError
 from protocols.wire import REPORT
 from servers.logs import configure_logs

@@ -19,7 +19,7 @@ import numpy as np
 
 from analytics.integrity import ALPHA as INTEGRITY_ALPHA
 from analytics.integrity import integrity_of
-from hearsay.terminal.exits import BROKEN as REFUTED
+from hearsay.terminal.explaining import BROKEN as REFUTED
 from protocols.question import Question
 from tests.analytics.test_integrity import CASES, honest, small_p_values, zipf
 from tests.clients.libraries import LIBRARIES

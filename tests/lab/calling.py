@@ -8,7 +8,7 @@ from typing import Any
 from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
-from hearsay.terminal.exits import BROKEN
+from hearsay.terminal.explaining import BROKEN
 from lab.audit.report import AuditReport
 
 LEVEL = 1e-4

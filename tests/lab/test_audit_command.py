@@ -11,7 +11,7 @@ import pytest
 
 from hearsay.survey_files import example_text
 from hearsay.terminal.console import Lines
-from hearsay.terminal.exits import BROKEN, REFUSED
+from hearsay.terminal.explaining import BROKEN, REFUSED
 from lab.attacks.coins import experiments
 from lab.audit.report import ATTACKS, AuditReport, Figure, plain, schema, worst
 from protocols.errors import HearsayError

@@ -98,11 +98,14 @@ def _histogram(scheme: Scheme, final: Final) -> Histogram:
 
 
 def reach(scheme: Scheme) -> int:
+    """How many finals matter for the forecast after the last of them: two fits may lie so far apart."""
     if scheme.survey.forecast is None:
         return 1
-    from views.forecasts.forecaster import reach
+    from analytics.forecasting import Structure
+    from views.forecasts.forecaster import FEWEST_BETWEEN, LATER_EVERY, history_length
 
-    return reach(scheme)
+    structure = Structure.of(scheme.survey.forecast.seasons)
+    return 1 + LATER_EVERY * max(FEWEST_BETWEEN, structure.longest) + history_length(structure)
 
 
 def forecast_parts(result: ForecastResult, survey: Survey) -> Iterator[Part]:

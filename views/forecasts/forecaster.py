@@ -22,13 +22,6 @@ FEWEST_HISTORY, MOST_HISTORY, HISTORY_CYCLES = 400, 3000, 8
 FEWEST_BETWEEN, OFTEN_AT_FIRST, LATER_EVERY = 50, 3, 4
 
 
-def reach(scheme: Scheme) -> int:
-    """How many finals matter for the forecast after the last of them: two fits may lie so far apart."""
-    assert scheme.survey.forecast is not None
-    structure = Structure.of(scheme.survey.forecast.seasons)
-    return 1 + LATER_EVERY * max(FEWEST_BETWEEN, structure.longest) + history_length(structure)
-
-
 def refit_after(period: int, structure: Structure) -> bool:
     """Whether parameters are fitted again after this period: after each longest season at first, then every fourth.
 

@@ -31,12 +31,9 @@ class Cell(NamedTuple):
         return f"{self.attribute}={self.value}" if self.attribute else self.value
 
 
-VISITORS = Cell("", "visitors")
-
-
 def cells(scheme: Scheme) -> tuple[Cell, ...]:
     """The visitors, and every value and group of every attribute; of places only the groups."""
-    found = [VISITORS]
+    found = [Cell("", "visitors")]
     for question in scheme.questions:
         if not question.attribute.placed:
             found += [Cell(question.name, value) for value in question.items.values]

@@ -6,7 +6,7 @@ the next 192 periods already run beside those of the present ones, so that no pe
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from datetime import datetime
 from itertools import compress
 from math import sqrt
@@ -113,21 +113,22 @@ class _Filters:
         """The nowcasts of the newest period, whose answers these are."""
         every = self._filters.now(self._memo)
         for question, kind, names, members, own in self._series:
-            answers, numbers = _published(self._scheme, question, known), dict[str, Any]()
+            answers, numbers = _published(self._scheme, question, known), dict[str, Any](names=names)
             if answers is not None:
                 alone = answers.shown if members is None else shortened(answers.of_groups(members))
                 now, surprise = shortened(every[own]), self._surprise[own]
                 columns = (alone.value, now.value, now.error, now.low, now.high, surprise.round(6))
-                numbers = dict(zip(_NUMBERS, columns, strict=True))
-                numbers["unexpected"] = list(compress(names, surprise < UNEXPECTED))
-            asked: dict[str, Any] = {"attribute": question.name, "periods": self._periods[question.name]}
+                numbers |= zip(_NUMBERS, columns, strict=True)
+                numbers["unexpected"] = surprise < UNEXPECTED
+            parts: list[tuple[Kind, slice]] = [(kind, slice(None))]
             if kind == "values" and question.several > 1:
-                end = question.items.k
-                yield NowcastTable(kind=kind, names=names[:end], **asked, **_cut(numbers, names[:end], slice(end)))
-                if question.numeric:
-                    continue
-                numbers, kind, names = _cut(numbers, names[end:], slice(end, None)), "sizes", names[end:]
-            yield NowcastTable(kind=kind, names=names, **asked, **numbers)
+                parts = [(kind, slice(question.items.k)), ("sizes", slice(question.items.k, None))]
+            for part, some in parts[: 1 if question.numeric else None]:
+                own_numbers = {column: found[some] for column, found in numbers.items()}
+                own_numbers["unexpected"] = list(compress(names[some], own_numbers.get("unexpected", ())))
+                yield NowcastTable(
+                    kind=part, attribute=question.name, periods=self._periods[question.name], **own_numbers
+                )
 
 
 def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...], Mask | None, slice]]:
@@ -141,12 +142,6 @@ def _all_series(scheme: Scheme) -> Iterator[tuple[Question, Kind, tuple[str, ...
         for kind, names, members in () if asked.placed else parts:
             yield question, kind, names, members, slice(begin, begin + len(names))
             begin += len(names)
-
-
-def _cut(numbers: Mapping[str, Any], names: Sequence[str], some: slice) -> dict[str, Any]:
-    """The numbers of some names."""
-    cut = {column: part[some] for column, part in numbers.items() if column != "unexpected"}
-    return cut | {"unexpected": [name for name in numbers.get("unexpected", ()) if name in names]}
 
 
 def _published(scheme: Scheme, question: Question, known: PeriodAnswers) -> Answers | None:

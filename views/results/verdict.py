@@ -10,7 +10,6 @@ from functools import lru_cache
 import numpy as np
 
 from analytics.integrity import Answers, Closed, Flow, Integrity, flow_of, integrity_of
-from protocols.arrays import Whole
 from protocols.privacy import width_laws
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -98,13 +97,9 @@ def _closed(final: Final, names: Iterable[str], hidden: int, earlier: Iterable[i
     """
     assert not isinstance(final.counts, Release)
     found = [final.counts[name] for name in names]
-    gaps = [_single_gaps(part.gaps.astype(np.int64)) if final.ranges else part.gaps for part in found]
+    gaps = [part.gaps.astype(np.int64) for part in found]
+    if final.ranges:  # a range of several gaps refers to no period
+        gaps = [np.where(np.append(firsts[1:], UNKNOWN) == firsts + 1, firsts, UNKNOWN) for firsts in gaps]
     late = {period: final.missing.late.get(period, 0) + hidden for period in earlier} if hidden else final.missing.late
     n = np.concatenate([part.n for part in found])
     return Closed(np.concatenate(gaps), n, final.missing.refused + hidden, late)
-
-
-def _single_gaps(firsts: Whole) -> Whole:
-    """The first gaps of ranges, and for a range of several gaps a gap that refers to no period."""
-    ends = np.append(firsts[1:], UNKNOWN)
-    return np.where(ends == firsts + 1, firsts, UNKNOWN)

@@ -51,22 +51,18 @@ class Sink(Protocol):
 
 
 class SinkKind(NamedTuple):
-    """A kind of sink. Its address begins with its name and a colon; `opens` is a function of an address."""
+    """A kind of sink. An address begins as its own does, up to the colon; `opens` is a function of an address."""
 
-    name: str
     address: str  # for people
     about: str
     opens: str  # module:object
 
 
 SINKS = (
-    SinkKind("sqlite", "sqlite:PATH", "tables of an SQLite file", "views.sinks.sqlite:SqliteSink"),
-    SinkKind("parquet", "parquet:DIR", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
+    SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sqlite:SqliteSink"),
+    SinkKind("parquet:DIR", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
     SinkKind(
-        "postgresql",
-        "postgresql://USER@HOST/DATABASE",
-        "tables of a PostgreSQL database",
-        "views.sinks.postgresql:PostgresqlSink",
+        "postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.postgresql:PostgresqlSink"
     ),
 )
 
@@ -74,11 +70,11 @@ SINKS = (
 def check_address(address: str) -> SinkKind:
     """The kind of sink that an address is of; an error if there is none.
 
-    >>> check_address("sqlite:results.sqlite").name
-    'sqlite'
+    >>> check_address("sqlite:results.sqlite").address
+    'sqlite:PATH'
     """
     name, colon, rest = address.partition(":")
-    found = next((kind for kind in SINKS if kind.name == name), None)
+    found = next((kind for kind in SINKS if kind.address.startswith(f"{name}:")), None)
     if found is None or not colon or not rest:
         known = ", ".join(kind.address for kind in SINKS)
         raise SettingsError(f"{name!r} is no sink", f"a sink is one of {known}")

@@ -1,11 +1,10 @@
 """Results as tables of an SQLite file, which anybody can open: `results/hearsay.sqlite` of a data directory."""
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 
@@ -16,6 +15,7 @@ from views.sinks.sql import TIME, SqlSink
 TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
 WAIT_SECONDS = 10.0
 """How long to wait for another program that is writing to the file."""
+sqlite3.register_adapter(datetime, "{:%F %T}".format)  # nothing else in a process gives times to SQLite
 
 
 class SqliteSink(SqlSink):
@@ -46,18 +46,6 @@ class SqliteSink(SqlSink):
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
+        with self._db:  # commits, or rolls back
+            self._db.execute("BEGIN IMMEDIATE")
             yield
-            self._db.execute("COMMIT")
-        finally:
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
-
-    def _entries(self, column: pa.Array) -> Iterable[Any]:
-        if column.type == pa.float64():
-            return list(column.to_numpy(zero_copy_only=False).tolist())  # NaN becomes NULL
-        return super()._entries(column) if column.type == TIME else list(column.to_pylist())
-
-    def _entry(self, entry: Any) -> Any:
-        return f"{entry:%F %T}" if isinstance(entry, datetime) else entry

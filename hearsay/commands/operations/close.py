@@ -34,7 +34,7 @@ def close(
     """
     from hearsay.reports.files import next_period
     from producers.kafka_sink import KafkaSink
-    from protocols.wire import CLOCK, Clock, encode_clock
+    from producers.sinks import SourceClock
     from servers.settings import load
     from stream_app.kafka import KafkaMessages, existing, published
     from views.reading import Results
@@ -58,9 +58,7 @@ def close(
         question = f"Close periods {closed + 1} to {through} of {survey} for good? Reports that come later are refused"
         typer.confirm(question, abort=True)
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
-        for partition in range(sink.partitions):
-            sink.send(partition, CLOCK, encode_clock(Clock(survey, through), key))
-        sink.flush()
+        SourceClock(known[survey], key, sink).finish(through)
     if as_json:
         facts = {"survey": survey, "through": through, "closed_before": closed, "partitions": topics.partitions}
         console.print_json(facts)

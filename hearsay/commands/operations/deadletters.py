@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
+from hearsay.commands.replay import one_of
 from hearsay.terminal import console
 from producers.stopping import Stop, ctrl_c_asks
 from protocols.errors import SettingsError, Stopped, SurveyError, counted
@@ -74,9 +75,10 @@ def list_(
 
     Example: hearsay deadletters list
     """
+    from protocols.wire import Reason
     from servers.settings import load
 
-    chosen = None if reason is None else _reason(reason)
+    chosen = None if reason is None else one_of(Reason, "--reason", reason)
     with console.progress("reading dead letters") as step:
         groups = _summarise(load().at(kafka).kafka, chosen, survey, step)
     if as_json:
@@ -111,9 +113,10 @@ def resubmit(
 
     Example: hearsay deadletters resubmit --reason unknown-survey
     """
+    from protocols.wire import Reason
     from servers.settings import load
 
-    chosen = _reason(reason)
+    chosen = one_of(Reason, "--reason", reason)
     if chosen not in PASSING:
         raise SettingsError(
             f"records that were refused as {chosen} would be refused again",
@@ -225,12 +228,3 @@ def _show(done: Resubmission, reason: Reason) -> None:
         console.out.print(f"There is nothing to send again as {reason}.{before}")
     for why, rows in done.kept.items():
         console.out.print(f"Not sent: {counted(rows, 'report')}, because {STILL[why]}.")
-
-
-def _reason(text: str) -> Reason:
-    from protocols.wire import Reason
-
-    try:
-        return Reason(text)
-    except ValueError:
-        raise typer.BadParameter(f"--reason: {text!r} is not one of {', '.join(Reason)}") from None

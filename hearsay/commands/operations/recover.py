@@ -46,10 +46,10 @@ def recover(
     settings = load().at(kafka).kafka
     topics = existing(settings)
     with console.progress("comparing the state with the logs"):
-        stuck = [one for one in stuck_partitions(settings, topics) if not partition or one.partition in partition]
-        quarantined = [
-            one for one in quarantined_surveys(settings, topics) if not partition or one.partition in partition
-        ]
+        stuck, quarantined = stuck_partitions(settings, topics), quarantined_surveys(settings, topics)
+    if partition:
+        stuck = [one for one in stuck if one.partition in partition]
+        quarantined = [one for one in quarantined if one.partition in partition]
     resumed = [one for one in quarantined if one.survey in (survey or ())]
     unknown = set(survey or ()) - {one.survey for one in quarantined}
     if unknown:

@@ -17,6 +17,7 @@ import structlog
 from faust.types import TP
 
 from protocols.errors import HearsayError
+from stream_app.faust_app.broker.log_watch import READ_MORE
 from stream_app.faust_app.broker.tables import StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
@@ -85,7 +86,6 @@ class Pace:
 
 SURVEY_HINT = "its records are passed over; read in docs/runbooks/HearsaySurveyQuarantined.md what to do"
 POSITION_HINT = "read in docs/runbooks/HearsayPositionRefused.md what to do"
-READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 
 log = structlog.get_logger(__name__)
 

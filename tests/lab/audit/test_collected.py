@@ -11,7 +11,7 @@ import pytest
 
 from hearsay.library.answering import Fleet
 from hearsay.reports.files import open_results
-from hearsay.terminal.exits import REFUSED
+from hearsay.terminal.explaining import REFUSED
 from lab.audit.report import AuditReport
 from producers.scenarios import SCENARIOS, scenario
 from protocols.scheme import Scheme
