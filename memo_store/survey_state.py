@@ -22,7 +22,7 @@ from memo_store.tables.memos import HELD_BYTES, HeldMemos
 from memo_store.tables.period_commits import PeriodCommits, close_commits, period_closed
 from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
-from protocols.scheme import Scheme
+from protocols.respondent import Respondent
 from protocols.survey import MICROSECOND, micros
 
 
@@ -42,25 +42,27 @@ MOST_LOSSES = 3
 
 
 class SurveyState:
-    """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
+    """One survey's state in the store."""
 
     def __init__(
         self,
         link: Link,
-        scheme: Scheme,
-        sealer: Sealer,
+        respondent: Respondent,
         now: Callable[[], datetime],
-        seen: Seen = (),
-        forget_after: timedelta | None = None,
+        seen: Seen,
+        forget_after: timedelta | None,
     ) -> None:
         """`seen` is what an earlier process has seen of the store."""
         self.link = link
-        self.scheme = scheme
-        self.sealer = sealer
+        self.scheme = scheme = respondent.scheme
+        self.sealer = sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
         self.epochs = Epochs(link, seen)
         self.record = self._register(None)
         name, new = presence_table(sealer), not seen and self.epochs.confirmed
         self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
+        self.respondent = respondent
+        if forget_after is not None:
+            self.respondent = Respondent(scheme, respondent.keyring, self.keys.ring)
         self.tables = {a.name: AttributeTables.of(sealer, self.record, a) for a in self.record.attributes}
         self._now = now
         self._watermark, self._open, self._lost_in = (_key(name, what) for what in ("state", "open", "lost"))
@@ -77,7 +79,7 @@ class SurveyState:
 
     @property
     def seen(self) -> Seen:
-        """What a later process needs to notice a loss in between, or the one that this process has not recorded yet."""
+        """What a later process needs (`MemoStore.survey`) to notice a loss in between, or one not recorded here yet."""
         return self._seen_before if self._lost else self.epochs.seen
 
     def placed(self, devices: Devices) -> Placed:
@@ -87,8 +89,11 @@ class SurveyState:
         return self._placed[1]
 
     @property
-    def losses(self) -> tuple[int, ...]:
-        """The periods in which presence was lost, ascending: what was recorded before each of them is unknown."""
+    def presence_losses(self) -> tuple[int, ...]:
+        """The periods from which on earlier presence is unknown, ascending: a device last seen before looks new.
+
+        A window that contains such a period and an earlier one may count a device twice.
+        """
         return tuple(sorted(self._losses - {0}))
 
     def advance(self, period: int, closing: int = -1) -> int:
@@ -112,9 +117,10 @@ class SurveyState:
         return int(last_closed)
 
     def finish(self, period: int) -> None:
-        """Forget the keys of periods that ended longer ago than `forget_after`, as seen from the end of this one.
+        """Say that periods up to this one are reported: forget the keys of those that ended long enough before.
 
-        They are closed first, because the commits of an open period show true values to whoever has the fleet's key.
+        That is `forget_after` before the end of this one. They are closed first, because the commits of an open period
+        show true values to whoever has the fleet's key.
         """
         if self.keys.forget_after is not None:
             calendar = self.scheme.survey.calendar
