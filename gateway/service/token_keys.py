@@ -22,7 +22,7 @@ from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Lookup, ReportHeader
-from servers.private_files import open_private, private_directory, read_limited, sync_directory
+from servers.private_files import append_private, open_private, private_directory, read_limited, sync_directory
 
 STATE_BYTES = 64 << 20
 log = structlog.get_logger(__name__)
@@ -64,10 +64,7 @@ class StateFile:
             yield
 
     def _replace(self, state: KeyState, exists: bool) -> None:
-        with open_private(self._new, "wb") as file:
-            file.write(state.model_dump_json().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_private(self._new, state.model_dump_json() + "\n")
         if exists:
             os.link(self.path, self._old)
             sync_directory(self.path.parent)

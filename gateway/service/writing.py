@@ -49,10 +49,6 @@ class Log(Protocol):
         """What is to be done from time to time, whether or not there is something to write."""
         ...
 
-    def closed_through(self, survey: str) -> int:
-        """The last period of a survey that is known to be closed; -1 if none is."""
-        ...
-
     async def close(self) -> None: ...
 
 

@@ -50,7 +50,7 @@ class KafkaLog:
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self.partitions = topics.partitions
-        self.times = Times()
+        self.times = Times()  # workers close periods, and the gateway does not ask them: it goes by its own clock
         self._kafka = kafka
         self._topic = topics.reports
         self._producer: AIOKafkaProducer | None = None
@@ -99,10 +99,6 @@ class KafkaLog:
             self._producer = self._failed.pop()
         except (KafkaError, OSError) as error:
             log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=type(error).__name__)
-
-    def closed_through(self, survey: str) -> int:
-        """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
-        return -1
 
     async def close(self) -> None:
         if self._producer is not None:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 
 import structlog
 
-from gateway.http import Answer, Request, Response
+from gateway.http import Answer, Application, Request, Response
 from pages.dashboard.access import Access
 from pages.dashboard.shell import HEADERS, HTML, TEXT, assets, survey_page, token_page
 from pages.dashboard.source import Source
@@ -47,7 +47,7 @@ Download = Callable[[Wanted], bytes]
 """Makes a download. Raises HearsayError if there is no such thing."""
 
 
-class Dashboard:
+class Dashboard(Application):
     """The application. With a `token`, whoever has it may look.
 
     If not `at_once`, the source starts with the first request: it reads all that was ever published.
@@ -104,9 +104,6 @@ class Dashboard:
             task.add_done_callback(self._tasks.discard)
         else:
             reply(self._page(request) if path == "/" else stream(request, _asked(request), self._source.feed))
-
-    def refused(self, response: Response) -> None:
-        """Who looks is not counted."""
 
     def _page(self, request: Request) -> Response:
         survey = _asked(request).get("survey")

@@ -118,9 +118,6 @@ class KeepingLog:
     async def tend(self) -> None:
         pass
 
-    def closed_through(self, survey: str) -> int:
-        return -1
-
     async def close(self) -> None:
         pass
 
