@@ -53,7 +53,7 @@ class AttributeEntries:
         A memo is created from the cell that has its tag. If no cell has it, two devices share a name of 8 bytes and the
         commit is the other one's: this device reports its own cell.
         """
-        layout, held = self._question.mechanism.encoding.memo, self._state.held(self._question.name)
+        layout, held = self._question.mechanism.encoding.memo, self._state.held[self._question.name]
         known, memos = held.find(devices, tags)
         if known.any():
             self._state.epochs.verify()  # a store that has lost them must get them back

@@ -8,10 +8,8 @@ from typing import Any
 from memo_store.connection.epochs import LOSS_NOTE, STORE_ID, Epochs, Seen, epoch_keys
 from memo_store.connection.link import Client, Link, warn_unless_durable
 from memo_store.ledger import StoreStats, read_stats
-from memo_store.registry import SurveyRecord, registered
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import StoreError
-from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 
 
@@ -58,10 +56,6 @@ class MemoStore(Link, AbstractContextManager["MemoStore"]):
         and the store's history is not confirmed. Under a new secret, values that have memos get second ones.
         """
         return SurveyMemos(self, respondent, self._now, seen, forget_after)
-
-    def surveys(self, keyring: Keyring) -> list[SurveyRecord]:
-        """The surveys that devices of a keyring have answered."""
-        return registered(self, keyring)
 
     def stats(self) -> StoreStats:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""

@@ -12,7 +12,7 @@ import numpy as np
 from memo_store.entries import AttributeEntries
 from memo_store.presence import DevicePresence, FleetPresence
 from memo_store.survey_state import SurveyState
-from protocols.arrays import Column, Devices, Values, Words
+from protocols.arrays import Column, Devices, Values
 from protocols.question import Question
 
 
@@ -46,11 +46,8 @@ class SurveyMemos(SurveyState):
         placed = self.placed(devices)
         pads = self.sealer.commit_pads(question.name, devices[placed.order], period)
         sealed = (values.astype(np.uint64)[placed.order] ^ pads)[placed.first]
-
-        def work() -> Words:
-            commits = self.commits(self.tables[question.name].commits, period)
-            return commits.committing(placed.names, sealed)
-
-        committed = placed.restored(self.guarded(period, work) ^ pads)
+        table = self.tables[question.name].commits
+        counting = self.guarded(period, lambda: self.commits(table, period).committing(placed.names, sealed))
+        committed = placed.restored(counting ^ pads)
         # If two devices share a name of 8 bytes, the other one's commit unseals to no value: it keeps its own.
         return np.where(committed < question.k, committed.astype(np.int64), values)

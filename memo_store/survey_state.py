@@ -69,7 +69,7 @@ class SurveyState:
         self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost_in)))
         self._newest = 0
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
-        self._held: dict[str, HeldMemos] = {}
+        self._hold_nothing()
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
         self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
@@ -141,13 +141,6 @@ class SurveyState:
             self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
         return self._commits[table, period]
 
-    def held(self, attribute: str) -> HeldMemos:
-        """The memos of an attribute that this process has looked up, since the store lost data if it did."""
-        if attribute not in self._held:
-            width = self.tables[attribute].memos.memo_bytes
-            self._held[attribute] = HeldMemos(width, HELD_BYTES // len(self.tables))
-        return self._held[attribute]
-
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
         for _ in range(MOST_LOSSES):
@@ -184,9 +177,14 @@ class SurveyState:
         for (_, committed_in), commits in self._commits.items():
             self.advance(committed_in)
             commits.restore()
-        self._held = {}  # or the emptied store would not get them back, and its ledger would know nothing of them
+        self._hold_nothing()  # or the emptied store would not get them back, and its ledger would know nothing of them
         self._lost = False
         self.recoveries += 1
+
+    def _hold_nothing(self) -> None:
+        """Of each attribute, the memos that this process has looked up, since the store lost data if it did."""
+        room = HELD_BYTES // max(len(self.tables), 1)
+        self.held = {name: HeldMemos(tables.memos.memo_bytes, room) for name, tables in self.tables.items()}
 
     def _register(self, before: SurveyRecord | None) -> SurveyRecord:
         survey = self.scheme.survey

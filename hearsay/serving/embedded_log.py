@@ -191,7 +191,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
     keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None
-    results = Published(schemes, directory, None).dashboard(at_once=False)
+    results = Published(schemes, directory, None).dashboard()
     names = ", ".join(schemes)
 
     def started(address: str) -> None:
@@ -203,7 +203,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
         next_port = exposure.port and exposure.port + 1
-        async with listening(results, DASHBOARD_HOST, next_port, viewing, or_any=True) as address:
+        async with listening(results, DASHBOARD_HOST, next_port, viewing, beside=True) as address:
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 

@@ -5,7 +5,6 @@ Nothing is exposed by accident.
 
 import asyncio
 import signal
-import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -82,11 +81,6 @@ class Exposure:
                 f"bearer tokens would travel in the clear to {self.host}",
                 "give --tls-certificate and --tls-key, or --behind-proxy if a proxy in front ends TLS",
             )
-
-    def tls(self) -> ssl.SSLContext | None:
-        if self.tls_certificate is None or self.tls_key is None:
-            return None
-        return tls_context(self.tls_certificate, self.tls_key, self.client_authority)
 
     def senders(self, keys: TokenKeys | None) -> Senders:
         return Senders(
@@ -178,7 +172,9 @@ async def run(
         pages=pages or {},
     )
     names = frozenset(map(str.lower, exposure.names))
-    listener = Listener(application, Limits(connections), exposure.tls(), names)
+    certificate, key = exposure.tls_certificate, exposure.tls_key
+    tls = None if certificate is None or key is None else tls_context(certificate, key, exposure.client_authority)
+    listener = Listener(application, Limits(connections), tls, names)
     metrics.watch("waiting_reports", lambda: writer.shown_waiting)
     metrics.watch("held_bytes", lambda: listener.held_bytes)
     metrics.watch("connections", lambda: listener.connections)
