@@ -65,7 +65,7 @@ class Gateway(Application):
         return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
 
     def refused(self, response: Response) -> None:
-        self.writer.metrics.refuse(json.loads(response.body)["reason"])
+        self.writer.metrics.refused.labels(json.loads(response.body)["reason"]).inc()
 
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):

@@ -57,11 +57,6 @@ class Exposure:
     def credentials(self) -> bool:
         return self.tokens is not None or self.client_authority is not None
 
-    @property
-    def address(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'http' if self.tls_certificate is None else 'https'}://{host}"
-
     def check(self) -> None:
         """Refuse what would let everybody in, or let credentials travel in the clear."""
         if not self.loopback and not self.credentials:
@@ -187,7 +182,8 @@ async def run(
         listeners.append(web)
         log.info("health and metrics are served", port=at)
     port = await listener.start(exposure.host, exposure.port)
-    started(f"{exposure.address}:{port}")
+    host = f"[{exposure.host}]" if ":" in exposure.host else exposure.host
+    started(f"{'http' if tls is None else 'https'}://{host}:{port}")
     running = [stop.wait(), writer.ended.wait(), beside(), *([] if keys is None else [_tend(keys)])]
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(one) for one in running]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
