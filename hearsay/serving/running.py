@@ -174,7 +174,6 @@ async def run(
     metrics.watch("held_bytes", lambda: listener.held_bytes)
     metrics.watch("connections", lambda: listener.connections)
     metrics.watch("ready", application.ready)
-    writer.start()
     listeners = [listener]
     if exposure.web_port is not None:
         web = Listener(Watching({**application.health, **metrics_page(metrics.registry)}), WATCHERS, names=names)

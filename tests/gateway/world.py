@@ -183,7 +183,6 @@ def serving(
             known, writer, senders or Senders(), lambda: True, origins=frozenset(origins), pages=pages or {}
         )
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
-        writer.start()
         port = await listener.start("127.0.0.1", 0)
         started.append(Served(port, gateway, listener, writer))
         up.set()
