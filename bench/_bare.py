@@ -5,13 +5,13 @@ import sys
 
 import uvloop
 
-from gateway.http import Answer, Limits, Listener, Request, Response
+from gateway.http import Answer, Application, Limits, Listener, Request, Response
 from protocols.wire import read_json
 
 TAKEN = Response(201, b'{"status":"taken"}')
 
 
-class Bare:
+class Bare(Application):
     def admit(self, request: Request) -> Response | int:
         return 4 << 20
 
@@ -19,9 +19,6 @@ class Bare:
         if request.method == "POST":
             read_json(request.body)
         answer(TAKEN)
-
-    def refused(self, response: Response) -> None:
-        pass
 
 
 async def main(port: int) -> None:

@@ -16,15 +16,13 @@ from memo_store.survey_state import SurveyState
 from memo_store.tables.memos import Entries
 from protocols.arrays import Bytes, Column, Devices, Values, Words
 from protocols.question import Question
-from protocols.respondent import Respondent
 
 
 class AttributeEntries:
     """The entries of one attribute's records."""
 
-    def __init__(self, state: SurveyState, respondent: Respondent, question: Question) -> None:
+    def __init__(self, state: SurveyState, question: Question) -> None:
         self._state = state
-        self._respondent = respondent
         self._question = question
         self._tables = state.tables[question.name]
 
@@ -35,7 +33,7 @@ class AttributeEntries:
         """
         commits = self._state.commits(self._tables.commits, period)
         pads = self._state.sealer.commit_pads(self._question.name, devices, period)
-        committed, words = commits.known(placed.names)
+        committed, words = commits.find(placed.names)
         tags = np.where(committed, words ^ pads, self._tags(devices, cells))
         used = self._tables.used
         if used is not None:
@@ -43,7 +41,7 @@ class AttributeEntries:
             found, tags[rest], _ = used.find(self._state.link, placed.part(rest), tags[rest])
             rest = rest[~found]
             if len(rest) and commits.read_on(placed.names[rest]):
-                rest = rest[~commits.known(placed.names[rest])[0]]
+                rest = rest[~commits.find(placed.names[rest])[0]]
             new, nothing = tags[rest], np.empty((len(rest), 0), dtype=np.uint8)
             tags[rest] = used.create(self._state.epochs, placed.part(rest), lambda rows: (new[rows], nothing[rows]))[0]
         counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
@@ -55,7 +53,7 @@ class AttributeEntries:
         A memo is created from the cell that has its tag. If no cell has it, two devices share a name of 8 bytes and the
         commit is the other one's: this device reports its own cell.
         """
-        layout, held = self._question.mechanism.encoding.memo, self._state.held(self._question.name)
+        layout, held = self._question.mechanism.encoding.memo, self._state.held[self._question.name]
         known, memos = held.find(devices, tags)
         if known.any():
             self._state.epochs.verify()  # a store that has lost them must get them back
@@ -77,7 +75,7 @@ class AttributeEntries:
             own = devices[missing[rows]]
             of_tags = self._cells_of(own, tags[missing[rows]], cells[missing[rows]])
             proposed = self._tags(own, of_tags)
-            plain = layout.to_bytes(self._respondent.memoise(self._question, own, of_tags))
+            plain = layout.to_bytes(self._state.respondent.memoise(self._question, own, of_tags))
             return proposed, plain ^ self._pads(own, proposed)
 
         tags[missing], sealed[missing] = memos.create(self._state.epochs, placed.part(missing), make)

@@ -10,7 +10,6 @@ from itertools import chain
 import numpy as np
 from numpy.typing import NDArray
 
-from memo_store.connection.epochs import has_lost_data, history_confirmed
 from memo_store.connection.layout import SHARDS, shard_key
 from memo_store.connection.link import Durability, Link, durability
 from memo_store.presence import PRESENCE, last_periods, read_tally
@@ -99,8 +98,8 @@ class StoreStats:
 Tables = list[tuple[str, TableRecord]]  # each with its name
 
 
-def read_stats(link: Link) -> StoreStats:
-    records, lost = {record.id: record for record in registered(link)}, has_lost_data(link)
+def read_stats(link: Link, confirmed: bool, lost: bool) -> StoreStats:
+    records = {record.id: record for record in registered(link)}
     surveys, memos = dict[str, Tables](), dict[str, Tables]()  # by fleet
     known: dict[bytes, bytes] = link.ask("HGETALL", TABLES)
     for row, text in sorted(known.items()):
@@ -112,7 +111,7 @@ def read_stats(link: Link) -> StoreStats:
         questions=tuple(_question(link, records, fleet, tables, lost) for fleet, tables in memos.items()),
         memory=sum(info["used_memory"] for info in link.ask_each("INFO", "memory")),
         keys=sum(link.ask_each("DBSIZE")),
-        history_confirmed=history_confirmed(link),
+        history_confirmed=confirmed,
         has_lost_data=lost,
         durability=durability(link),
     )

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.epochs import Call
-from memo_store.connection.layout import CHUNK, PSEUDONYM, Placed, read_fields, shard_key
+from memo_store.connection.layout import CHUNK, PSEUDONYM, Placed, read_fields, shard_key, shard_slices
 from memo_store.connection.link import Link
 from memo_store.registry import fleet_table, presence_table
 from memo_store.survey_state import SurveyState
@@ -76,7 +76,7 @@ class DevicePresence:
         return np.frombuffer(b"".join(record or ABSENT for record in chain.from_iterable(answers)), dtype=PRESENCE)
 
     def _deliver(self, placed: Placed, period: int) -> None:
-        fields = [(shard, placed.pseudonyms[rows].tobytes()) for shard, rows in placed.shards()]
+        fields = [(shard, placed.pseudonyms[rows].tobytes()) for shard, rows in shard_slices(placed.names)]
         self._state.epochs.run(
             [Call("deliver", shard, shard_key(shard, self._table), (own, PSEUDONYM, period)) for shard, own in fields]
         )

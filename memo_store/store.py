@@ -1,22 +1,19 @@
 """The memo store: a Redis, and the surveys in it."""
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Any
 
-from memo_store.connection.epochs import STORE_ID, Epochs, Seen, has_lost_data, history_confirmed
+from memo_store.connection.epochs import LOSS_NOTE, STORE_ID, Epochs, Seen, epoch_keys
 from memo_store.connection.link import Client, Link, warn_unless_durable
 from memo_store.ledger import StoreStats, read_stats
-from memo_store.registry import SurveyRecord, registered
-from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
-from memo_store.survey_state import SurveyState
 from protocols.errors import StoreError
-from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 
 
-class MemoStore:
+class MemoStore(Link, AbstractContextManager["MemoStore"]):
     """Memos that never change, and what each device has spent, on Redis.
 
     `target` is a URL (redis://, rediss://, unix://) or a client of redis-py. `options`, such as `username` and
@@ -32,26 +29,21 @@ class MemoStore:
         lasting: bool = True,
         **options: Any,
     ) -> None:
-        self._link = Link(target, **options)
+        super().__init__(target, **options)
         self._now = now
         if lasting:
-            warn_unless_durable(self._link)
-
-    @property
-    def where(self) -> str:
-        """The address of the Redis, without secrets."""
-        return self._link.where
+            warn_unless_durable(self)
 
     @property
     def id(self) -> str | None:
         """The store's id, drawn at its first use; None if it is new, or was emptied."""
-        found: bytes | None = self._link.ask("GET", STORE_ID)
+        found: bytes | None = self.ask("GET", STORE_ID)
         return None if found is None else found.decode()
 
     @property
     def history_confirmed(self) -> bool:
-        """Whether an operator has confirmed that the history is complete."""
-        return history_confirmed(self._link)
+        """Whether an operator has confirmed that every shard's history is complete."""
+        return all(self.run([("HGET", key, "confirmed") for key in epoch_keys()]))
 
     def survey(self, respondent: Respondent, seen: Seen = (), forget_after: timedelta | None = None) -> SurveyMemos:
         """The memos of one survey's devices.
@@ -63,32 +55,23 @@ class MemoStore:
         Raises FingerprintChanged if the survey's id was used with other terms, and HistoryLost if the survey has a cap
         and the store's history is not confirmed. Under a new secret, values that have memos get second ones.
         """
-        scheme = respondent.scheme
-        sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
-        state = SurveyState(self._link, scheme, sealer, self._now, seen, forget_after)
-        if forget_after is not None:
-            respondent = Respondent(scheme, respondent.keyring, state.keys.ring)
-        return SurveyMemos(state, respondent)
-
-    def surveys(self, keyring: Keyring) -> list[SurveyRecord]:
-        """The surveys that devices of a keyring have answered."""
-        return registered(self._link, keyring)
+        return SurveyMemos(self, respondent, self._now, seen, forget_after)
 
     def stats(self) -> StoreStats:
         """How much was spent, by how many devices, and how large the store is. Needs no key."""
-        return read_stats(self._link)
+        return read_stats(self, self.history_confirmed, self.has_lost_data)
 
     @property
     def has_lost_data(self) -> bool:
         """Whether the store is known to have lost data at any time. Then no cap bounds what its devices memoised."""
-        return has_lost_data(self._link)
+        return self.ask("GET", LOSS_NOTE) is not None
 
     def accept_loss(self) -> None:
         """Start a new history: the operator accepts that the store has lost what devices memoised.
 
         Capped surveys are then served, and devices may memoise up to their caps once more.
         """
-        Epochs(self._link).start_history()
+        Epochs(self).start_history()
 
     def confirm_history(self) -> None:
         """Let capped surveys be served: the operator declares that the store has lost nothing, because it is new."""
@@ -96,13 +79,7 @@ class MemoStore:
             raise StoreError(
                 f"the memo store at {self.where} has lost data", "accept the loss: leave out --nothing-lost"
             )
-        Epochs(self._link).confirm_history()
-
-    def close(self) -> None:
-        self._link.close()
-
-    def __enter__(self) -> Self:
-        return self
+        Epochs(self).confirm_history()
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -22,7 +22,7 @@ from memo_store.tables.memos import HELD_BYTES, HeldMemos
 from memo_store.tables.period_commits import PeriodCommits, close_commits, period_closed
 from protocols.arrays import Devices
 from protocols.errors import HistoryLost, StoreUnavailable
-from protocols.scheme import Scheme
+from protocols.respondent import Respondent
 from protocols.survey import MICROSECOND, micros
 
 
@@ -42,32 +42,34 @@ MOST_LOSSES = 3
 
 
 class SurveyState:
-    """One survey's state in the store. Not thread-safe; any number of processes may share a store."""
+    """One survey's state in the store."""
 
     def __init__(
         self,
         link: Link,
-        scheme: Scheme,
-        sealer: Sealer,
+        respondent: Respondent,
         now: Callable[[], datetime],
-        seen: Seen = (),
-        forget_after: timedelta | None = None,
+        seen: Seen,
+        forget_after: timedelta | None,
     ) -> None:
         """`seen` is what an earlier process has seen of the store."""
         self.link = link
-        self.scheme = scheme
-        self.sealer = sealer
+        self.scheme = scheme = respondent.scheme
+        self.sealer = sealer = Sealer(respondent.keyring, scheme.survey.id, scheme.fingerprint)
         self.epochs = Epochs(link, seen)
         self.record = self._register(None)
         name, new = presence_table(sealer), not seen and self.epochs.confirmed
         self.keys = PeriodKeys(link, scheme.survey, sealer, _key(name, "state"), forget_after, new)
+        self.respondent = respondent
+        if forget_after is not None:
+            self.respondent = Respondent(scheme, respondent.keyring, self.keys.ring)
         self.tables = {a.name: AttributeTables.of(sealer, self.record, a) for a in self.record.attributes}
         self._now = now
         self._watermark, self._open, self._lost_in = (_key(name, what) for what in ("state", "open", "lost"))
         self._losses: set[int] = set(map(int, link.ask("SMEMBERS", self._lost_in)))
         self._newest = 0
         self._commits: dict[tuple[str, int], PeriodCommits] = {}
-        self._held: dict[str, HeldMemos] = {}
+        self._hold_nothing()
         self._seen_before = seen
         nobody = np.empty(0, dtype=np.uint64)
         self._placed = nobody, Placed.of(sealer.pseudonyms(nobody))
@@ -77,7 +79,7 @@ class SurveyState:
 
     @property
     def seen(self) -> Seen:
-        """What a later process needs to notice a loss in between, or the one that this process has not recorded yet."""
+        """What a later process needs (`MemoStore.survey`) to notice a loss in between, or one not recorded here yet."""
         return self._seen_before if self._lost else self.epochs.seen
 
     def placed(self, devices: Devices) -> Placed:
@@ -87,8 +89,11 @@ class SurveyState:
         return self._placed[1]
 
     @property
-    def losses(self) -> tuple[int, ...]:
-        """The periods in which presence was lost, ascending: what was recorded before each of them is unknown."""
+    def presence_losses(self) -> tuple[int, ...]:
+        """The periods from which on earlier presence is unknown, ascending: a device last seen before looks new.
+
+        A window that contains such a period and an earlier one may count a device twice.
+        """
         return tuple(sorted(self._losses - {0}))
 
     def advance(self, period: int, closing: int = -1) -> int:
@@ -112,9 +117,10 @@ class SurveyState:
         return int(last_closed)
 
     def finish(self, period: int) -> None:
-        """Forget the keys of periods that ended longer ago than `forget_after`, as seen from the end of this one.
+        """Say that periods up to this one are reported: forget the keys of those that ended long enough before.
 
-        They are closed first, because the commits of an open period show true values to whoever has the fleet's key.
+        That is `forget_after` before the end of this one. They are closed first, because the commits of an open period
+        show true values to whoever has the fleet's key.
         """
         if self.keys.forget_after is not None:
             calendar = self.scheme.survey.calendar
@@ -134,13 +140,6 @@ class SurveyState:
         if (table, period) not in self._commits:
             self._commits[table, period] = PeriodCommits(self.epochs, self.scheme.survey.id, table, period)
         return self._commits[table, period]
-
-    def held(self, attribute: str) -> HeldMemos:
-        """The memos of an attribute that this process has looked up, since the store lost data if it did."""
-        if attribute not in self._held:
-            width = self.tables[attribute].memos.memo_bytes
-            self._held[attribute] = HeldMemos(width, HELD_BYTES // len(self.tables))
-        return self._held[attribute]
 
     def guarded(self, period: int, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Do the work. If the store has lost data, recover and do it again, unless the survey may not go on."""
@@ -178,9 +177,14 @@ class SurveyState:
         for (_, committed_in), commits in self._commits.items():
             self.advance(committed_in)
             commits.restore()
-        self._held = {}  # or the emptied store would not get them back, and its ledger would know nothing of them
+        self._hold_nothing()  # or the emptied store would not get them back, and its ledger would know nothing of them
         self._lost = False
         self.recoveries += 1
+
+    def _hold_nothing(self) -> None:
+        """Of each attribute, the memos that this process has looked up, since the store lost data if it did."""
+        room = HELD_BYTES // max(len(self.tables), 1)
+        self.held = {name: HeldMemos(tables.memos.memo_bytes, room) for name, tables in self.tables.items()}
 
     def _register(self, before: SurveyRecord | None) -> SurveyRecord:
         survey = self.scheme.survey

@@ -7,7 +7,6 @@ The gateway's clock may differ from that of the process that closes periods. So 
 the period, and a report is confirmed only if it was in the log by then.
 """
 
-from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from protocols.scheme import Scheme
@@ -48,6 +47,10 @@ def open_periods(survey: Survey, now: float) -> range:
 class Times:
     """By what time the periods of surveys end: the clock's. A log that closes them itself may know better."""
 
+    def closed_through(self, survey: str) -> int:
+        """The last period of a survey that is known to be closed; -1 if none is, as where others close them."""
+        return -1
+
     def note(self, survey: Survey, period: int) -> None:
         """A report of a period has come, whether or not it is taken."""
 
@@ -59,13 +62,12 @@ class Times:
 class Door:
     """Judges reports for the surveys that `lookup` has.
 
-    `closed` gives the last period of a survey that is known to be closed, -1 if none is. Surveys with `clock: source`
-    are open for every period that is not: only their source knows their time.
+    Surveys with `clock: source` are open for every period that is not known to be closed: only their source knows
+    their time.
     """
 
-    def __init__(self, lookup: Lookup, closed: Callable[[str], int], times: Times) -> None:
+    def __init__(self, lookup: Lookup, times: Times) -> None:
         self.lookup = lookup
-        self._closed = closed
         self._times = times
         self._open: dict[ReportHeader, tuple[Scheme, float, float]] = {}
 
@@ -88,12 +90,11 @@ class Door:
     def _is_open(self, header: ReportHeader, now: float) -> bool:
         """Whether reports with this header were taken before, and still are: many have the same."""
         scheme, begin, end = self._open.get(header, _NEVER)
-        return (
-            begin <= now < end and scheme is self.lookup(header.survey) and header.period > self._closed(header.survey)
-        )
+        closed = self._times.closed_through(header.survey)
+        return begin <= now < end and scheme is self.lookup(header.survey) and header.period > closed
 
     def _time_fault(self, survey: Survey, period: int, rows: int, now: float) -> Reject | None:
-        closed = self._closed(survey.id)
+        closed = self._times.closed_through(survey.id)
         if survey.clock != "wall":
             return time_fault(survey.id, period, rows, closed, period - closed)
         self._times.note(survey, period)

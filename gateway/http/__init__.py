@@ -2,4 +2,4 @@
 
 from gateway.http.connection import Limits
 from gateway.http.listening import Listener, most_connections, tls_context
-from gateway.http.messages import Answer, Request, Response, Write
+from gateway.http.messages import Answer, Application, Request, Response, Write

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from ipaddress import ip_address
-from typing import Any, Protocol
+from typing import Any
 
 JSON = "application/json"
 ALWAYS = b"x-content-type-options: nosniff\r\n"
@@ -78,20 +78,19 @@ def refusal(status: int, reason: str, detail: str, *headers: tuple[str, str]) ->
 Answer = Callable[[Response], None]
 
 
-class Application(Protocol):
+class Application:
     """What answers requests. Both methods are called in the event loop's thread, and must not wait."""
 
     def admit(self, request: Request) -> Response | int:
         """Judge a request by its head: a response that refuses it, or how many bytes its body may have."""
-        ...
+        raise NotImplementedError
 
     def handle(self, request: Request, answer: Answer) -> None:
         """Answer an admitted request, now or later, exactly once."""
-        ...
+        raise NotImplementedError
 
     def refused(self, response: Response) -> None:
-        """Note that a request was refused before it was handled, or is to be sent again."""
-        ...
+        """Note that a request was refused before it was handled, or is to be sent again: by default not at all."""
 
 
 def is_sound(version: str, headers: dict[bytes, bytes]) -> bool:

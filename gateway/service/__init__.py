@@ -3,6 +3,6 @@
 from gateway.service.holding import Holder
 from gateway.service.metrics import WATCHED, Metrics
 from gateway.service.routes import Gateway, Page, Watching, health_pages, metrics_page
-from gateway.service.senders import DEVICE_RATE, EDGE_RATE, Senders
+from gateway.service.senders import Senders
 from gateway.service.token_keys import ChainedKeys, StateFile, TokenKeys, read_state
 from gateway.service.writing import Log, Writer

@@ -33,7 +33,7 @@ class Metrics:
             ["survey", "outcome"],
             registry=self.registry,
         )
-        self._refused = Counter(
+        self.refused = Counter(
             "hearsay_gateway_refused_requests",
             "Requests refused as a whole, or to be sent again",
             ["reason"],
@@ -54,6 +54,3 @@ class Metrics:
         """Count reports; of surveys that are not known, all together."""
         if scheme is None or scheme.presence is None:
             self._reports.labels("" if scheme is None else scheme.survey.id, outcome).inc(reports)
-
-    def refuse(self, reason: str) -> None:
-        self._refused.labels(reason).inc()

@@ -65,7 +65,7 @@ class Reports:
         else:
             ticket = Ticket(len(records), lambda results: answer(many(results) if several else single(results[0])))
             for place, record in enumerate(records):
-                row = self._judged(record if isinstance(record, ReportRow) else self._read(record))
+                row = self._judged(record)
                 if isinstance(row, Reject):
                     self._count(row)
                     ticket.settle(place, [row])
@@ -125,19 +125,18 @@ class Reports:
         assert isinstance(frame, Frame)
         self._add_frame(frame, credential, Ticket(len(frame), lambda results: answer(rows(results))), answer)
 
-    def _read(self, record: Any) -> ReportRow | Reject:
-        """A report from JSON, read strictly; its form is remembered for the next ones."""
-        if not isinstance(record, dict):
-            return Reject(Reason.UNDECODABLE, "not a report: not a JSON object")
-        row = row_of(record, self.door.lookup)
-        scheme = None if isinstance(row, Reject) else self.door.lookup(row.header.survey)
-        if isinstance(row, ReportRow) and scheme is not None:
+    def _judged(self, record: Any) -> ReportRow | Reject:
+        """A report of a known form, or from JSON, read strictly: then its form is remembered for the next ones."""
+        row = record
+        if not isinstance(row, ReportRow):
+            if not isinstance(record, dict):
+                return Reject(Reason.UNDECODABLE, "not a report: not a JSON object")
+            row = row_of(record, self.door.lookup)
+            if isinstance(row, Reject):
+                return row
+            scheme = self.door.lookup(row.header.survey)
+            assert scheme is not None, "it was just read by it"
             self.forms.learn(row, scheme)
-        return row
-
-    def _judged(self, row: ReportRow | Reject) -> ReportRow | Reject:
-        if isinstance(row, Reject):
-            return row
         fault = self.door.fault(row, self.writer.now())
         if fault is None and row.token == bytes(8):
             fault = row_reject(Reason.BAD_TOKEN, row.header.survey)

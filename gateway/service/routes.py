@@ -11,7 +11,7 @@ from importlib.resources import files
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
 
 from gateway.door.judging import Door
-from gateway.http.messages import Answer, Request, Response, refusal
+from gateway.http.messages import Answer, Application, Request, Response, refusal
 from gateway.service.reports import NDJSON, Reports
 from gateway.service.senders import Senders
 from gateway.service.writing import Writer
@@ -33,7 +33,7 @@ Page = Callable[[], Response]
 
 
 @dataclass
-class Gateway:
+class Gateway(Application):
     """The application. `surveys` are those that are published, by id, as they are now.
 
     `pages` are further paths that are only read, and made anew for every request.
@@ -49,7 +49,7 @@ class Gateway:
     pages: Mapping[str, Page] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        door = Door(self.surveys.get, self.writer.log.closed_through, self.writer.log.times)
+        door = Door(self.surveys.get, self.writer.log.times)
         self._reports = Reports(door, self.writer, self.senders.keys)
         described = json.loads((files(__package__) / "openapi.json").read_bytes())
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
@@ -65,7 +65,7 @@ class Gateway:
         return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
 
     def refused(self, response: Response) -> None:
-        self.writer.metrics.refuse(json.loads(response.body)["reason"])
+        self.writer.metrics.refused.labels(json.loads(response.body)["reason"]).inc()
 
     def _admit(self, request: Request) -> Response | int:
         if request.method in ("GET", "HEAD", "OPTIONS"):
@@ -171,7 +171,7 @@ def metrics_page(registry: CollectorRegistry) -> dict[str, Page]:
     return {"/metrics": lambda: Response(200, generate_latest(registry), CONTENT_TYPE_LATEST)}
 
 
-class Watching:
+class Watching(Application):
     """An application that has nothing but such pages."""
 
     def __init__(self, pages: Mapping[str, Page]) -> None:
@@ -183,9 +183,6 @@ class Watching:
     def handle(self, request: Request, answer: Answer) -> None:
         page = self._pages.get(request.path)
         answer(NOTHING_ELSE if page is None else page())
-
-    def refused(self, response: Response) -> None:
-        """Who watches is not counted."""
 
 
 def _state(name: str, value: bool) -> Response:

@@ -8,8 +8,7 @@ writes to other blocks than it overwrites (flash, snapshots) may keep copies.
 import fcntl
 import os
 import secrets
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 
@@ -22,7 +21,7 @@ from protocols.errors import StateError
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Lookup, ReportHeader
-from servers.private_files import open_private, private_directory, read_limited, sync_directory
+from servers.private_files import append_private, open_private, private_directory, read_limited, sync_directory
 
 STATE_BYTES = 64 << 20
 log = structlog.get_logger(__name__)
@@ -38,7 +37,9 @@ class StateFile:
     def update(self, change: Callable[[KeyState], KeyState]) -> KeyState:
         """Change what is in the file; it is on disk when this returns. Raises StateError if it cannot be used."""
         try:
-            with self._locked():
+            private_directory(self.path.parent)
+            with open_private(self.path.with_name(self.path.name + ".lock"), "ab") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
                 for left in (self._new, self._old):
                     shred(left)
                 state = read_state(read_limited(self.path, STATE_BYTES), str(self.path)) if self.path.exists() else None
@@ -56,18 +57,8 @@ class StateFile:
         """Erase what is over, by the clock, from the file and from what it is given beside."""
         return self.update(lambda state: state.merged(given or KeyState()).erased(now, lambda key: key.until <= now))
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        private_directory(self.path.parent)
-        with open_private(self.path.with_name(self.path.name + ".lock"), "ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
     def _replace(self, state: KeyState, exists: bool) -> None:
-        with open_private(self._new, "wb") as file:
-            file.write(state.model_dump_json().encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_private(self._new, state.model_dump_json() + "\n")
         if exists:
             os.link(self.path, self._old)
             sync_directory(self.path.parent)

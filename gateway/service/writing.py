@@ -49,10 +49,6 @@ class Log(Protocol):
         """What is to be done from time to time, whether or not there is something to write."""
         ...
 
-    def closed_through(self, survey: str) -> int:
-        """The last period of a survey that is known to be closed; -1 if none is."""
-        ...
-
     async def close(self) -> None: ...
 
 
@@ -71,7 +67,7 @@ class _Group:
 
 
 class Writer:
-    """Takes judged reports, writes them, and settles their tickets; all in the event loop."""
+    """Takes judged reports, writes them, and settles their tickets; all in the event loop. It tends the log."""
 
     def __init__(
         self,
@@ -97,10 +93,6 @@ class Writer:
         self._gathered = 0
         self._due = False
         self._writing: asyncio.Task[None] | None = None
-        self._tending: asyncio.Task[None] | None = None
-
-    def start(self) -> None:
-        """Begin to tend the log."""
         self._tending = asyncio.create_task(self._tend())
 
     def has_room(self, reports: int) -> bool:
@@ -128,9 +120,8 @@ class Writer:
 
     async def finish(self) -> None:
         """Write what is gathered, and close the log."""
-        if self._tending is not None:
-            self._tending.cancel()
-            await asyncio.wait([self._tending])
+        self._tending.cancel()
+        await asyncio.wait([self._tending])
         while self._writing or self._groups:
             self._begin()
             if self._writing is not None:

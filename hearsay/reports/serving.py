@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from functools import partial
@@ -75,13 +76,10 @@ class Published:
         with open_results(None, self._root, self._kafka) as (results, root):
             return download(results, wanted, root)
 
-    def dashboard(self, token: str | None = None, at_once: bool = True) -> Dashboard:
-        """The dashboard of the surveys (none named: of all), for viewers with the token, if there is one.
-
-        If not `at_once`, results are read when somebody looks.
-        """
+    def dashboard(self, token: str | None = None) -> Dashboard:
+        """The dashboard of the surveys (none named: of all), for viewers with the token, if there is one."""
         source = Source(self.follow, self._surveys, self.describe, self.adjust)
-        return Dashboard(source, download=self.download, token=token, at_once=at_once)
+        return Dashboard(source, download=self.download, token=token)
 
 
 @asynccontextmanager
@@ -91,21 +89,26 @@ async def listening(
     port: int,
     connections: int,
     names: frozenset[str] | None = frozenset(),
-    or_any: bool = False,
+    beside: bool = False,
 ) -> AsyncIterator[str]:
-    """Serve a dashboard at an address, which is returned; with `or_any` at any port, if this one is taken."""
+    """Serve a dashboard at an address, which is returned.
+
+    `beside`: it is beside something else. Then it may be at any port, if this one is taken, and results are read when
+    somebody looks.
+    """
     limits = Limits(connections, FORMS_BYTES, request_seconds=REQUEST_SECONDS, stop_seconds=END_SECONDS)
     listener = Listener(dashboard, limits, names=names, knows_addresses=True)
     try:
         at = await listener.start(host, port)
     except ServerError:
-        if not or_any:
+        if not beside:
             raise
         at = await listener.start(host, 0)
-    dashboard.start()
+    if not beside:
+        dashboard.source.start()
     try:
         yield f"http://{f'[{host}]' if ':' in host else host}:{at}/"
     finally:
-        dashboard.end_streams()
+        dashboard.source.stop()
         await listener.stop()
-        await dashboard.stop()
+        await asyncio.to_thread(dashboard.source.join)

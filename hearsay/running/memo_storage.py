@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 from hearsay.data_directory import DataDirectory, damaged
 from hearsay.running.limits import require_within
 from memo_store.connection import Seen
+from memo_store.registry import registered
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from protocols.errors import SettingsError
@@ -78,7 +79,7 @@ def survey_memos(
     """The memos of a survey. What is seen of the store is noted in the data directory, losses of presence too."""
     survey = respondent.scheme.survey.id
     with memo_store(data, settings) as store:
-        require_within(settings.limits, respondent.scheme, store.surveys(respondent.keyring))
+        require_within(settings.limits, respondent.scheme, registered(store, respondent.keyring))
         memos = store.survey(respondent, _seen(data.epochs_note(survey)), forget_after)
 
         def note() -> None:

@@ -5,9 +5,8 @@ import errno
 import shlex
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median_high
@@ -48,17 +47,20 @@ class ReportedTimes(Times):
 
     Reports count for two periods (`LONGEST` at most), by `elapsed`, which no change of the clock moves.
 
-    `closed` gives the last closed period of a survey: reports of such periods say nothing, they may be of any age.
+    `closed` has the last closed period of each survey: reports of such periods say nothing, they may be of any age.
     """
 
-    def __init__(self, closed: Callable[[str], int], elapsed: Callable[[], float]) -> None:
+    def __init__(self, closed: Mapping[str, int], elapsed: Callable[[], float]) -> None:
         self._closed = closed
         self._elapsed = elapsed
         self._seen: dict[str, deque[tuple[float, int]]] = {}  # by survey: when, and of which period
         self._held: set[str] = set()
 
+    def closed_through(self, survey: str) -> int:
+        return self._closed.get(survey, -1)
+
     def note(self, survey: Survey, period: int) -> None:
-        if self._closed(survey.id) < period <= survey.calendar.last - 2:
+        if self.closed_through(survey.id) < period <= survey.calendar.last - 2:
             self._seen.setdefault(survey.id, deque(maxlen=SHOWING)).append((self._elapsed(), period))
 
     def moment(self, survey: Survey, now: float) -> float:
@@ -78,7 +80,7 @@ class ReportedTimes(Times):
                 reported=middle,
                 clock=survey.period_of(datetime.fromtimestamp(now, UTC)),
             )
-        first_open = min(self._closed(survey.id) + 1, survey.calendar.last)
+        first_open = min(self.closed_through(survey.id) + 1, survey.calendar.last)
         return min(now, closing_time(survey, first_open).timestamp() - SOONER)
 
 
@@ -96,13 +98,13 @@ class EmbeddedLog:
         elapsed: Callable[[], float] = time.monotonic,
     ) -> None:
         self.partitions = app.partitions
-        self.times = ReportedTimes(self.closed_through, elapsed)
         self._app = app
         self._surveys = {survey.id: survey for survey in surveys}
         self._now = now
         self._unpublished = True
         self._thread = ThreadPoolExecutor(1, "counting")
         self._closed = {survey.id: app.closed_through(survey.id) for survey in surveys}
+        self.times = ReportedTimes(self._closed, elapsed)
         for survey in surveys:
             self.times.note(survey, app.begun_through(survey.id))
         self._close_due()
@@ -131,17 +133,22 @@ class EmbeddedLog:
             self._unpublished = False
             self._app.flush()
 
-    def closed_through(self, survey: str) -> int:
-        return self._closed.get(survey, -1)
-
     async def close(self) -> None:
         await self._in_thread(self._publish)
         self._thread.shutdown()
         self._app.close()
 
     async def _in_thread(self, do: Callable[..., None], *arguments: object) -> None:
-        with _fatal():
+        """After an error what is counted in memory is ahead of what was written: only a new start makes both agree."""
+        try:
             await asyncio.get_running_loop().run_in_executor(self._thread, do, *arguments)
+        except (DeliveryError, OSError) as error:
+            why = error.message if isinstance(error, DeliveryError) else error.strerror
+            short = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
+            needed = "there are enough file descriptors (ulimit -n)" if short else "the disk has space"
+            raise StateError(
+                f"reports cannot be written: {why}", f"make sure {needed}, then start again: nothing is lost"
+            ) from error
 
     def _close_due(self) -> None:
         """Close every period whose end plus grace has passed. Reports that are written after this are late for it."""
@@ -157,20 +164,6 @@ class EmbeddedLog:
                     self._app.send(partition, CLOCK, record)
                 self._closed[survey.id] = due
                 self._unpublished = True
-
-
-@contextmanager
-def _fatal() -> Iterator[None]:
-    """What is counted in memory is ahead of what could be written: only a new start makes both agree."""
-    try:
-        yield
-    except (DeliveryError, OSError) as error:
-        why = error.message if isinstance(error, DeliveryError) else error.strerror
-        short = isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
-        needed = "there are enough file descriptors (ulimit -n)" if short else "the disk has space"
-        raise StateError(
-            f"reports cannot be written: {why}", f"make sure {needed}, then start again: nothing is lost"
-        ) from error
 
 
 def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure, say: Callable[[str], None]) -> None:
@@ -198,7 +191,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     state = StateFile(directory / "gateway.state")
     has_keys = exposure.credentials or state.path.exists()
     keys = TokenKeys(state, schemes.get, to.times, time.time) if has_keys else None
-    results = Published(schemes, directory, None).dashboard(at_once=False)
+    results = Published(schemes, directory, None).dashboard()
     names = ", ".join(schemes)
 
     def started(address: str) -> None:
@@ -210,7 +203,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
     async def dashboard() -> None:
         """Reached from this machine only, whatever address devices use: at the next port, if it is free."""
         next_port = exposure.port and exposure.port + 1
-        async with listening(results, DASHBOARD_HOST, next_port, viewing, or_any=True) as address:
+        async with listening(results, DASHBOARD_HOST, next_port, viewing, beside=True) as address:
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 

@@ -17,6 +17,7 @@ from gateway.service import ChainedKeys, Holder, StateFile
 from hearsay.serving.running import Exposure, run
 from protocols.errors import DeliveryError, HearsayError
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
+from servers.kafka_clients import DURABLE
 from servers.settings import KafkaSettings, Settings
 from stream_app.kafka import Registry, Topics, existing, read_topic
 
@@ -50,7 +51,7 @@ class KafkaLog:
 
     def __init__(self, kafka: KafkaSettings, topics: Topics) -> None:
         self.partitions = topics.partitions
-        self.times = Times()
+        self.times = Times()  # workers close periods, and the gateway does not ask them: it goes by its own clock
         self._kafka = kafka
         self._topic = topics.reports
         self._producer: AIOKafkaProducer | None = None
@@ -85,8 +86,7 @@ class KafkaLog:
             return
         producer = AIOKafkaProducer(
             **self._kafka.client_options(),
-            enable_idempotence=True,
-            acks="all",
+            **DURABLE,
             compression_type="lz4",
             max_batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,
@@ -99,10 +99,6 @@ class KafkaLog:
             self._producer = self._failed.pop()
         except (KafkaError, OSError) as error:
             log.warning("waiting for the broker", kafka=self._kafka.bootstrap, error=type(error).__name__)
-
-    def closed_through(self, survey: str) -> int:
-        """Workers close periods, and the gateway does not ask them: it goes by its own clock."""
-        return -1
 
     async def close(self) -> None:
         if self._producer is not None:

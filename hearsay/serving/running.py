@@ -5,7 +5,6 @@ Nothing is exposed by accident.
 
 import asyncio
 import signal
-import ssl
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from math import isfinite
@@ -58,11 +57,6 @@ class Exposure:
     def credentials(self) -> bool:
         return self.tokens is not None or self.client_authority is not None
 
-    @property
-    def address(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'http' if self.tls_certificate is None else 'https'}://{host}"
-
     def check(self) -> None:
         """Refuse what would let everybody in, or let credentials travel in the clear."""
         if not self.loopback and not self.credentials:
@@ -82,11 +76,6 @@ class Exposure:
                 f"bearer tokens would travel in the clear to {self.host}",
                 "give --tls-certificate and --tls-key, or --behind-proxy if a proxy in front ends TLS",
             )
-
-    def tls(self) -> ssl.SSLContext | None:
-        if self.tls_certificate is None or self.tls_key is None:
-            return None
-        return tls_context(self.tls_certificate, self.tls_key, self.client_authority)
 
     def senders(self, keys: TokenKeys | None) -> Senders:
         return Senders(
@@ -178,12 +167,13 @@ async def run(
         pages=pages or {},
     )
     names = frozenset(map(str.lower, exposure.names))
-    listener = Listener(application, Limits(connections), exposure.tls(), names)
+    certificate, key = exposure.tls_certificate, exposure.tls_key
+    tls = None if certificate is None or key is None else tls_context(certificate, key, exposure.client_authority)
+    listener = Listener(application, Limits(connections), tls, names)
     metrics.watch("waiting_reports", lambda: writer.shown_waiting)
     metrics.watch("held_bytes", lambda: listener.held_bytes)
     metrics.watch("connections", lambda: listener.connections)
     metrics.watch("ready", application.ready)
-    writer.start()
     listeners = [listener]
     if exposure.web_port is not None:
         web = Listener(Watching({**application.health, **metrics_page(metrics.registry)}), WATCHERS, names=names)
@@ -191,7 +181,8 @@ async def run(
         listeners.append(web)
         log.info("health and metrics are served", port=at)
     port = await listener.start(exposure.host, exposure.port)
-    started(f"{exposure.address}:{port}")
+    host = f"[{exposure.host}]" if ":" in exposure.host else exposure.host
+    started(f"{'http' if tls is None else 'https'}://{host}:{port}")
     running = [stop.wait(), writer.ended.wait(), beside(), *([] if keys is None else [_tend(keys)])]
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(one) for one in running]
     await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -39,16 +39,6 @@ class EpochLost(Exception):
     """A shard has lost data. Internal: `SurveyState` decides what follows for its survey."""
 
 
-def history_confirmed(link: Link) -> bool:
-    """Whether an operator has confirmed that every shard's history is complete."""
-    return all(link.run([("HGET", key, "confirmed") for key in _keys()]))
-
-
-def has_lost_data(link: Link) -> bool:
-    """Whether a store is known to have lost data at any time."""
-    return link.ask("GET", LOSS_NOTE) is not None
-
-
 @dataclass(frozen=True)
 class Call:
     """A guarded script on one shard: `key` is what it works on."""
@@ -79,7 +69,7 @@ class Epochs:
 
         A store without an id gets the one known here. A shard without a record gets one, with an unconfirmed history.
         """
-        keys = _keys()
+        keys = epoch_keys()
         commands: list[Command] = [("SET", STORE_ID, self.store_id, "NX"), ("GET", STORE_ID)]
         commands += [("HSETNX", key, "writes", 0) for key in keys]
         commands += [("HSETNX", key, "epoch", secrets.token_hex(8)) for key in keys]
@@ -103,14 +93,14 @@ class Epochs:
 
     def confirm_history(self) -> None:
         """Confirm that every shard's history is complete: nothing was lost, and it goes on."""
-        self.link.run([("HSET", key, "confirmed", 1) for key in _keys()], atomic=True)
+        self.link.run([("HSET", key, "confirmed", 1) for key in epoch_keys()], atomic=True)
         self.confirmed = True
 
     def start_history(self) -> None:
         """Give every shard a new epoch, with a confirmed history, and note that data was lost."""
         self._note_loss()
         fields = ("writes", 0, "confirmed", 1)
-        self.link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in _keys()], atomic=True)
+        self.link.run([("HSET", key, "epoch", secrets.token_hex(8), *fields) for key in epoch_keys()], atomic=True)
         self._epochs = []  # what was seen before belongs to the history that ended
         self.read()
 
@@ -133,11 +123,12 @@ class Epochs:
 
     def verify(self) -> None:
         """Raise `EpochLost` if a shard has lost data. Call it after reads, which have no guard of their own."""
-        for shard, (epoch, writes) in enumerate(self.link.run([("HMGET", key, "epoch", "writes") for key in _keys()])):
+        records = self.link.run([("HMGET", key, "epoch", "writes") for key in epoch_keys()])
+        for shard, (epoch, writes) in enumerate(records):
             if epoch != self._epochs[shard] or int(writes) < self._writes[shard]:
                 raise EpochLost
             self._writes[shard] = int(writes)
 
 
-def _keys() -> list[str]:
+def epoch_keys() -> list[str]:
     return [shard_key(shard, "epoch") for shard in range(SHARDS)]

@@ -73,10 +73,6 @@ class Placed:
         """For each row the first row of the same device, which may occur twice."""
         return np.searchsorted(self.names, self.names)
 
-    def shards(self) -> Iterator[tuple[int, slice]]:
-        """Each shard that has some of the devices, and its rows."""
-        return shard_slices(self.names)
-
     def restored(self, column: NDArray[T]) -> NDArray[T]:
         """A column in the caller's order of devices."""
         where = np.empty_like(self.order)
@@ -87,4 +83,4 @@ class Placed:
 def read_fields(table: str, placed: Placed) -> list[Command]:
     """Commands that read these devices' records of a table."""
     fields = placed.pseudonyms.view(f"V{PSEUDONYM}").ravel().tolist()
-    return [("HMGET", shard_key(shard, table), *fields[rows]) for shard, rows in placed.shards()]
+    return [("HMGET", shard_key(shard, table), *fields[rows]) for shard, rows in shard_slices(placed.names)]

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import hiredis
 import redis
 import redis.exceptions as failures
 from redis.backoff import NoBackoff
@@ -50,6 +49,7 @@ class Link:
 
     def __init__(self, target: str | Client, *, sleep: Callable[[float], None] = time.sleep, **options: Any) -> None:
         self._sleep = sleep
+        # The address, without secrets.
         self.where = _without_password(target) if isinstance(target, str) else "the given client"
         self.client = _connect(target, options, self._retrying) if isinstance(target, str) else target
         self.clustered = isinstance(self.client, redis.RedisCluster)
@@ -136,7 +136,6 @@ def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[],
     options = {
         "socket_timeout": ANSWER_SECONDS,
         "retry": Retry(NoBackoff(), 0),  # `Link` retries
-        "command_packer": _Packer(),
         **options,
     }
     try:
@@ -152,13 +151,6 @@ def _connect(url: str, options: dict[str, Any], retrying: Callable[[Callable[[],
     single.close()
     cluster: redis.RedisCluster = retrying(lambda: redis.RedisCluster.from_url(url, **options))
     return cluster
-
-
-class _Packer:
-    """As redis-py packs commands, but without a test of every field's type: a fifth of what a known memo costs."""
-
-    def pack(self, name: str, *fields: Any) -> list[bytes]:
-        return [hiredis.pack_command((*name.split(), *fields))]
 
 
 def _advice(refusal: failures.ResponseError) -> str:

@@ -19,8 +19,8 @@ import numpy as np
 from memo_store.connection.epochs import Call, Epochs, script
 from memo_store.connection.layout import SHARDS, shard_key, shard_slices
 from memo_store.connection.link import Command
-from memo_store.tables.first_rows import FirstRows
-from protocols.arrays import Mask, Words
+from memo_store.tables.memos import FirstRows
+from protocols.arrays import Words
 from protocols.errors import StoreError
 
 CLOSED = "-"
@@ -29,20 +29,16 @@ CLOSED_SECONDS = 3600
 """How long the mark stays. The clocks of all processes must differ by less."""
 
 
-class PeriodCommits:
-    """One attribute's commits in one period, as far as this process has read them."""
+class PeriodCommits(FirstRows[np.uint64]):
+    """One attribute's commits in one period, as far as this process has read them: by device, sealed."""
 
     def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
+        super().__init__(np.empty(0, dtype=np.uint64))
         self._epochs = epochs
         self._survey = survey
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
-        self._first = FirstRows(np.empty(0, dtype=np.uint64))  # sealed
-
-    def known(self, names: Words) -> tuple[Mask, Words]:
-        """Which devices have committed, and what (sealed; anything for the others), as far as this process has read."""
-        return self._first.find(names)
 
     def read_on(self, names: Words) -> bool:
         """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
@@ -58,14 +54,14 @@ class PeriodCommits:
         """
         committed = False
         while not committed:
-            known, found = self.known(names)
+            known, found = self.find(names)
             committed = self._append(names[~known], sealed[~known])
         return np.where(known, found, sealed)
 
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
-        names, sealed = self._first.names, self._first.rows
+        names, sealed = self.names, self.rows
         while not self._append(names, sealed):
             pass
 
@@ -85,7 +81,7 @@ class PeriodCommits:
         for call, text in zip(calls, texts, strict=True):
             self._read[call.shard] += len(text)
         learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-        self._first.add(learned[:, 0], learned[:, 1])
+        self.add(learned[:, 0], learned[:, 1])
         return not any(unread)
 
 

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, unquote
 
 import structlog
 
-from gateway.http import Answer, Request, Response
+from gateway.http import Answer, Application, Request, Response
 from pages.dashboard.access import Access
 from pages.dashboard.shell import HEADERS, HTML, TEXT, assets, survey_page, token_page
 from pages.dashboard.source import Source
@@ -47,33 +47,19 @@ Download = Callable[[Wanted], bytes]
 """Makes a download. Raises HearsayError if there is no such thing."""
 
 
-class Dashboard:
+class Dashboard(Application):
     """The application. With a `token`, whoever has it may look.
 
-    If not `at_once`, the source starts with the first request: it reads all that was ever published.
+    The source starts with the first request, if it was not started before: it reads all that was ever published.
     """
 
-    def __init__(
-        self, source: Source, *, download: Download | None = None, token: str | None = None, at_once: bool = True
-    ) -> None:
+    def __init__(self, source: Source, *, download: Download | None = None, token: str | None = None) -> None:
         assets()  # before anybody waits for them
-        self._source = source
+        self.source = source
         self._download = download
         self._access = Access(token)
-        self._at_once = at_once
         self._downloading = asyncio.Semaphore(MOST_DOWNLOADS)
         self._tasks: set[asyncio.Task[None]] = set()
-
-    def start(self) -> None:
-        """Begin to read the source, in the event loop that serves."""
-        if self._at_once:
-            self._source.start()
-
-    def end_streams(self) -> None:
-        self._source.stop()
-
-    async def stop(self) -> None:
-        await asyncio.to_thread(self._source.join)
 
     def admit(self, request: Request) -> Response | int:
         if request.path == "/access":
@@ -84,7 +70,7 @@ class Dashboard:
         def reply(response: Response) -> None:
             answer(response.with_headers(*HEADERS))
 
-        self._source.start()
+        self.source.start()
         path = unquote(request.path)
         download = _DOWNLOAD.fullmatch(path)
         if path == "/access":
@@ -103,20 +89,17 @@ class Dashboard:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         else:
-            reply(self._page(request) if path == "/" else stream(request, _asked(request), self._source.feed))
-
-    def refused(self, response: Response) -> None:
-        """Who looks is not counted."""
+            reply(self._page(request) if path == "/" else stream(request, _asked(request), self.source.feed))
 
     def _page(self, request: Request) -> Response:
         survey = _asked(request).get("survey")
-        if survey is not None and not self._source.feed.knows(survey):
+        if survey is not None and not self.source.feed.knows(survey):
             return Response(404, b"no survey of this name is published here\n", TEXT)
         return Response(200, survey_page(survey).encode(), HTML, (NO_CACHE,))
 
     def _ready(self) -> Response:
         """Whether all that was published before the start has been read."""
-        is_ready = self._source.feed.caught_up
+        is_ready = self.source.feed.caught_up
         return Response(200 if is_ready else 503, json.dumps({"ready": is_ready}).encode() + b"\n")
 
     async def _make(self, wanted: Wanted, reply: Answer) -> None:

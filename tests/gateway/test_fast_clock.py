@@ -34,11 +34,11 @@ def test_a_clock_that_jumps_ahead_closes_nothing_and_refuses_nothing_while_repor
         now.value += MONTH
         eventually(lambda: "far ahead of the reports" in capsys.readouterr().out + caplog.text)
         assert [gateway.post_one(report()).status for _ in range(3)] == [201] * 3
-        assert log.closed_through("buttons") == -1
+        assert log.times.closed_through("buttons") == -1
     for _ in range(2):  # nor does a process that starts with such a clock
         with embedded(tmp_path, now, elapsed=elapsed) as log, serving(log, now=now) as gateway:
             assert gateway.post_one(report()).status == 201
-            assert log.closed_through("buttons") == -1
+            assert log.times.closed_through("buttons") == -1
     now.value = NOON + DAY
     with embedded(tmp_path, now) as log, serving(log, now=now) as gateway:
         eventually(lambda: finals(tmp_path) == [(0, 6)])
@@ -53,9 +53,9 @@ def test_a_survey_that_nobody_reports_to_is_closed_by_the_clock(tmp_path: Path) 
         now.value = NOON + 5 * DAY
         elapsed.value = DAY
         assert gateway.post_one(report()).status == 201
-        assert log.closed_through("buttons") == -1, "the last reports show that the clock is wrong"
+        assert log.times.closed_through("buttons") == -1, "the last reports show that the clock is wrong"
         elapsed.value = 3 * DAY + 1
-        eventually(lambda: log.closed_through("buttons") == 4)
+        eventually(lambda: log.times.closed_through("buttons") == 4)
         eventually(lambda: finals(tmp_path) != [])
 
 
@@ -64,13 +64,13 @@ def test_a_survey_that_is_started_late_and_one_that_was_stopped_for_long_go_on_w
 ) -> None:
     now = Moment(NOON + 20 * DAY)
     with embedded(tmp_path, now) as log, serving(log, now=now) as gateway:
-        assert log.closed_through("buttons") == 19
+        assert log.times.closed_through("buttons") == 19
         assert gateway.post_one(report(of_period=20)).status == 201
     now.value += 40 * DAY
     with embedded(tmp_path, now) as log, serving(log, now=now) as gateway:
-        assert log.closed_through("buttons") == 19
+        assert log.times.closed_through("buttons") == 19
         assert [gateway.post_one(report(of_period=60)).status for _ in range(2)] == [201] * 2
-        assert log.closed_through("buttons") == 59
+        assert log.times.closed_through("buttons") == 59
         now.value += DAY
         eventually(lambda: (60, 2) in finals(tmp_path))
     assert finals(tmp_path)[0] == (20, 1)

@@ -118,9 +118,6 @@ class KeepingLog:
     async def tend(self) -> None:
         pass
 
-    def closed_through(self, survey: str) -> int:
-        return -1
-
     async def close(self) -> None:
         pass
 
@@ -186,7 +183,6 @@ def serving(
             known, writer, senders or Senders(), lambda: True, origins=frozenset(origins), pages=pages or {}
         )
         listener = Listener(gateway, limits or Limits(), tls, frozenset(names))
-        writer.start()
         port = await listener.start("127.0.0.1", 0)
         started.append(Served(port, gateway, listener, writer))
         up.set()

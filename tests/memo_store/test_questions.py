@@ -10,6 +10,7 @@ import redis
 from numpy.typing import NDArray
 
 from lab.seeded_keyrings import seeded_keyring
+from memo_store.registry import registered
 from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
@@ -193,7 +194,7 @@ def test_a_store_of_another_release_is_refused(store: MemoStore, hasty_redis_url
         client.hset("hearsay:surveys", "old", json.dumps({**old, "attributes": [attribute]}))
     asked: list[Callable[[], object]] = [
         lambda: store.survey(asking("old", FOODS)),
-        lambda: store.surveys(seeded_keyring(1)),
+        lambda: registered(store, seeded_keyring(1)),
         store.stats,
     ]
     for ask in asked:
