@@ -17,12 +17,12 @@ dimensions are allowed; the last axis is the values.
 import numpy as np
 
 from protocols.arrays import Floats, Mask, Places
-from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixRound, SupportChannel
 
 TURNS = 5
 """Of both conditions on consistent shares of sets: more change no digit that is published."""
 HALVINGS = 60
-Voted = SupportChannel | MatrixChannel
+Voted = SupportChannel | MatrixRound
 """Channels whose estimates are means of votes: those of places (`analytics.estimation.places`) are not."""
 
 
@@ -97,7 +97,7 @@ def mean_squares(channel: Voted, groups: Mask | None, spread: Floats) -> tuple[F
     `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
     distribution over the values. Only matrix channels use it: there the mean square depends a little on it.
     """
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
         votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
         given = (channel.matrix @ votes**2).T  # [group, truth]

@@ -9,7 +9,7 @@ from lab.attacks.observed import Observed
 from lab.audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
 from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import FreshHash, Hashed, MatrixChannel, SupportChannel
+from protocols.mechanisms import FreshHash, Hashed, MatrixRound, SupportChannel
 from protocols.question import Question
 
 
@@ -58,7 +58,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
         bits[:, target] = 1
         return encoding.answer.pack(bits)
     symbol = target
-    if isinstance(question.channel, MatrixChannel):
+    if isinstance(question.channel, MatrixRound):
         symbol = int(question.channel.votes[:, target].argmax())
     return np.full(count, symbol, dtype=encoding.answer.dtype)
 

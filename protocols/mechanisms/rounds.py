@@ -49,7 +49,10 @@ class Flip:
 
 
 class MatrixRound:
-    """A channel matrix: row = input, column = output, rows sum to 1."""
+    """A channel matrix: row = input, column = output, rows sum to 1.
+
+    Of all rounds as one it is the channel of ordered values: a report supports the value it names.
+    """
 
     exclusive = True
 

@@ -18,10 +18,10 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Mask, Whole
 from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.channels import MatrixChannel, SupportChannel
+from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
-from protocols.mechanisms.rounds import with_own_bit
+from protocols.mechanisms.rounds import MatrixRound, with_own_bit
 from protocols.question import Question
 
 CELLS_PER_PRESENCE = 3
@@ -98,7 +98,7 @@ def _votes(channel: Channel) -> float:
     """By how much noise on the supports is amplified: the sum of the squares of a value's votes, on average."""
     if isinstance(channel, SupportChannel):
         return 1 / channel.gain**2
-    assert isinstance(channel, MatrixChannel), "places do not go with noise on presence"
+    assert isinstance(channel, MatrixRound), "places do not go with noise on presence"
     return float((channel.votes**2).sum(axis=0).mean())
 
 
