@@ -32,11 +32,16 @@ def norm_sub(frequencies: Floats) -> Floats:
     >>> norm_sub(np.array([0.7, 0.5, -0.1])).round(9).tolist()
     [0.6, 0.4, 0.0]
     """
-    descending = -np.sort(-frequencies, axis=-1)
-    ranks = np.arange(1, frequencies.shape[-1] + 1)
-    excess = (np.cumsum(descending, axis=-1) - 1) / ranks  # what to subtract if the first `rank` values stay positive
+    return np.maximum(frequencies - subtracted(frequencies, 1.0), 0)
+
+
+def subtracted(numbers: Floats, sums: Floats | float) -> Floats:
+    """What to subtract from each row, so that with everything below 0 cut it has its sum, which is above 0."""
+    descending = -np.sort(-numbers, axis=-1)
+    ranks = np.arange(1, numbers.shape[-1] + 1)
+    excess = (np.cumsum(descending, axis=-1) - sums) / ranks  # if the first `rank` values stay positive
     kept = np.sum(descending > excess, axis=-1, keepdims=True)
-    return np.maximum(frequencies - np.take_along_axis(excess, kept - 1, axis=-1), 0)
+    return np.take_along_axis(excess, np.maximum(kept, 1) - 1, axis=-1)
 
 
 def nearest(frequencies: Floats, channel: Channel) -> Floats:
