@@ -180,7 +180,7 @@ def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window,
         for part in shown.attributes
         if part.name == name
     ]
-    return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
+    return {window: measured(values.people(visitors)) for window, visitors, values in shares if values and visitors}
 
 
 def _median(parts: Sequence[Estimates]) -> Estimates:
