@@ -10,4 +10,4 @@ from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.displacement import PlanarRound, moved
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.record import CHOOSERS, MAX_VALUES, MechanismRecord, Use
-from protocols.mechanisms.rounds import Flip, MatrixRound, Round
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round, noise_matrix

@@ -133,6 +133,11 @@ class MatrixRound:
 Round = Flip | MatrixRound
 
 
+def noise_matrix(noise: Round, size: int) -> Floats:
+    """The noise on symbols: row = input, column = output."""
+    return noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(size)
+
+
 def grr(k: int, eps: float) -> Flip:
     """Generalised randomised response: the truth e^eps times as likely as any other value.
 
