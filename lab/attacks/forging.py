@@ -44,11 +44,8 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     """Every report supports the target; the rest looks like noise."""
     encoding = question.mechanism.encoding
     if isinstance(encoding, Hashed | FreshHash):
-        chosen = random.integers(encoding.family, size=count)
-        if isinstance(encoding, Hashed):
-            symbols = encoding.sent[chosen, target]
-        else:
-            symbols = encoding.hashed(chosen, np.full(count, target))
+        chosen, wanted = random.integers(encoding.family, size=count), np.full(count, target)
+        symbols = encoding.cells(wanted, chosen) if encoding.lifelong else encoding.hashed(chosen, wanted)
         return np.asarray(chosen * encoding.g + symbols, dtype=encoding.answer.dtype)
     if isinstance(encoding.answer, PackedBits):
         bits = np.zeros((count, question.k), dtype=np.uint8)

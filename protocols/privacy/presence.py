@@ -40,7 +40,6 @@ class PresenceNoise:
     reports_epsilon: float  # e1
     supports_epsilon: float  # e2
     largest: dict[str, int]
-    discloses: bool
 
     @property
     def epsilon(self) -> float:
@@ -75,7 +74,7 @@ def presence_noise(epsilon: float, cells: int, questions: Sequence[Question], di
     reports = CELLS_PER_PRESENCE**2 * cells * sum(_weight(q.channel, 1 / q.k) for q in questions)
     ratio = (reports / supports) ** (1 / 3)
     share = max(LEAST_SHARE, ratio / (1 + ratio))
-    return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest, discloses)
+    return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest)
 
 
 def geometric_variance(scale: float) -> float:
