@@ -111,11 +111,6 @@ class MatrixRound:
         """The sum over all outputs of the largest chance that any input gives them."""
         return float(self.bounds[1].sum())
 
-    @cached_property
-    def rising(self) -> bool:
-        """Whether the likelihood ratio of any two inputs rises with the output, as for geometric noise."""
-        return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
-
     @property
     def numbers(self) -> dict[str, list[float]]:
         """What its tables follow from: the entries by distance, in the columns of both ends and in those between.
