@@ -172,7 +172,7 @@ def geometric(k: int, eps: float) -> MatrixRound:
     return MatrixRound(matrix, logs)
 
 
-def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:
+def end_evidence(first: Round, second: Round | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
     Where likelihood ratios rise, as in geometric rounds, answers at an end of the domain separate any two values most,
@@ -181,6 +181,7 @@ def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -
     >>> np.diff(end_evidence(geometric(4, 0.7), None)).round(9).tolist()
     [0.7, 0.7, 0.7]
     """
+    assert isinstance(first, MatrixRound) and isinstance(second, MatrixRound | None), "only matrices have ends"
     if second is None or t == inf:
         return np.asarray(first.logs[:, -1])
     terms = first.logs + t * second.logs[:, -1]

@@ -162,10 +162,8 @@ class PlanarRound(PlaceRound):
         found = np.empty((self.k, self.k))
         for cell in range(self.k):
             row, column = divmod(cell, self.columns)
-            inside = (row + up).clip(0, self.rows - 1)[:, None] * self.columns + (column + across).clip(
-                0, self.columns - 1
-            )
-            found[cell] = np.bincount(inside.ravel(), law, self.k)
+            rows, columns = (row + up).clip(0, self.rows - 1), (column + across).clip(0, self.columns - 1)
+            found[cell] = np.bincount((rows[:, None] * self.columns + columns).ravel(), law, self.k)
         return np.asarray(found + ANYWHERE / WORD)
 
     def sample(self, inputs: Whole, draws: Draws) -> Column:
