@@ -73,10 +73,8 @@ def with_shortfall(
 
     def lacking(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
-        shortfall = late + sum(
-            reports for first, last, reports in lost if first <= window.last and window.first <= last
-        )
-        shortfall = max(shortfall, window.shortfall or 0)
+        gone = sum(reports for first, last, reports in lost if first <= window.last and window.first <= last)
+        shortfall = max(late + gone, window.shortfall or 0)
         return window if window.suppressed else window.model_copy(update={"shortfall": shortfall})
 
     return report.model_copy(update={"windows": tuple(map(lacking, report.windows))})

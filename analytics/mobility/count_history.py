@@ -93,15 +93,16 @@ class CountHistory:
 
     def visitors(self, window: Window) -> Estimates:
         """The number of different devices that reported: exact, or agreed with the error of the noise."""
-        return self.counted(self.unique(window), self._sum(UNBIASED, window), self._cells(window))
+        unbiased = self.gap_counts(window, unbiased=True).sum()
+        return self.counted(self.unique(window), unbiased, self._cells(window))
 
     def unique(self, window: Window) -> int:
         """The number alone."""
-        return self._sum(UNBIASED if self.agreed is None else AGREED, window)
+        return int(self.gap_counts(window).sum())
 
     def unbiased_visitors(self, window: Window) -> Estimates:
         """The same as a plain sum of cells, which may be negative and contradict others."""
-        return self.unbiased(self._sum(UNBIASED, window), self._cells(window))
+        return self.unbiased(self.gap_counts(window, unbiased=True).sum(), self._cells(window))
 
     def counted(self, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> Estimates:
         """Numbers of visitors, and the intervals of the sums of cells they were made of, not below 0."""
@@ -131,7 +132,7 @@ class CountHistory:
 
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, not below 0."""
-        return max(self._sum(name, window), 0)
+        return max(int(self._first_reports(name, window).sum()), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.int64]:
         """How many of these answers support each value; of a single period, if supports are not known by gap."""
@@ -146,9 +147,6 @@ class CountHistory:
         """The first reports of a window, by gap."""
         start, length = self._place(window)
         return np.asarray(np.triu(self._tables[name][start : start + length]).sum(axis=0))
-
-    def _sum(self, name: str, window: Window) -> int:
-        return int(self._first_reports(name, window).sum())
 
     @cached_property
     def _tables(self) -> dict[str, NDArray[np.int64]]:
