@@ -31,7 +31,7 @@ def parse_shapes(text: str, survey: Survey, source: str) -> dict[str, Any]:
     try:
         features = json.loads(text)["features"]
         named = [_read(feature) for feature in features]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise SurveyError(f"{source} cannot be read as areas: {type(error).__name__}: {error}", HINT) from None
     names = {name for name, *_ in named}
     possible = [attribute for attribute in survey.attributes if attribute.role == "area"]

@@ -27,6 +27,7 @@ from analytics.estimation.noised import CellNoise, vote_sums, wider_quantile
 from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
+from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixRound, PlanarChannel, SupportChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
@@ -87,6 +88,11 @@ def estimate(
     [1.0, 1.0]
     """
     counts, n = np.asarray(counts, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    if counts.shape[-1:] != (channel.k,) or np.isnan(counts).any() or np.isnan(n).any():
+        raise ResultsError(
+            f"not counts of {channel.k} values, or not the number of their reports",
+            "give numbers, and one for each value",
+        )
     if isinstance(channel, PlanarChannel):
         return estimate_places(counts, n, channel, population, groups, confidence)
     if noise is not None and isinstance(channel, SupportChannel):  # how many answers are about each slot has noise, too

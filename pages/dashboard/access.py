@@ -39,7 +39,9 @@ class Access:
         return self._try(given.strip().encode("latin-1"), request.address, MISSING)
 
     def exchange(self, request: Request) -> Response:
-        """Answer a form with the token: with a cookie, or with the form again."""
+        """Answer a form with the token: with a cookie, or with the form again. Where there is none, all are let in."""
+        if self._token is None:
+            return Response(303, headers=(("location", "./"),))
         given = dict(parse_qsl(request.body.decode("latin-1"), errors="replace")).get("token", "").strip().encode()
         refused = self._try(given, request.address, token_page("This is not the token.", 403))
         if refused is not None:

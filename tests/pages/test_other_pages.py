@@ -105,6 +105,7 @@ def test_installs_are_run_under_default_limits_and_their_units_are_on_the_page_a
     ("text", "said"),
     [
         ("[]", "cannot be read as areas"),
+        ('{"features": [1]}', "cannot be read as areas"),
         (
             '{"features": [{"properties": {"name": "r0c0"}, "geometry": {"type": "Point", "coordinates": [1, 2]}}]}',
             "Point",

@@ -71,6 +71,12 @@ def test_whoever_guesses_is_told_to_wait_and_others_go_on(guarded: Running) -> N
     assert ask(guarded, "/", Cookie=cookie)[0] == 200
 
 
+def test_where_there_is_no_token_a_form_leads_to_the_page(source: Source) -> None:
+    with dashboard(source) as running:
+        status, headers, _ = enter(running, "any")
+        assert (status, headers["location"]) == (303, "./") and "set-cookie" not in headers
+
+
 def test_right_tokens_are_never_too_many(guarded: Running) -> None:
     for number in range(2 * WRONG.burst):
         assert ask(guarded, "/", Authorization="Bearer wrong")[0] == 401, number
