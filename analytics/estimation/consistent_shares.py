@@ -14,7 +14,7 @@ from analytics.estimation.likelihood import most_likely
 from analytics.estimation.ordered import early_stopped, half_width
 from analytics.estimation.votes import nearest, unbiased
 from protocols.arrays import Floats
-from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
+from protocols.mechanisms import Channel, MatrixRound, PlanarChannel
 
 MOST_DECIMALS = 15
 LEAST_DECIMALS_OF_SHARES = 4
@@ -43,7 +43,7 @@ def consistent_shares(
     >>> from protocols.mechanisms.rounds import geometric, grr
     >>> consistent_shares([50, 30, 5], 85, SupportChannel(3, grr(3, 1.0), exclusive=True)).value.round(3).tolist()
     [0.823, 0.177, 0.0]
-    >>> ordered = consistent_shares([10, 30, 40, 20], 100, MatrixChannel(geometric(4, 1.0).matrix))
+    >>> ordered = consistent_shares([10, 30, 40, 20], 100, MatrixRound(geometric(4, 1.0).matrix))
     >>> bool(np.all((ordered.low < ordered.value) & (ordered.value < ordered.high)))
     True
     """
@@ -52,7 +52,7 @@ def consistent_shares(
     if isinstance(channel, PlanarChannel):
         places = estimate(counts, n, channel, population=n, confidence=confidence)
         return ConsistentShares(places.value, places.low, places.high)
-    if not isinstance(channel, MatrixChannel):
+    if not isinstance(channel, MatrixRound):
         return ConsistentShares(nearest(unbiased(np.asarray(counts, dtype=np.float64) / n, channel), channel))
     whole = np.rint(counts).astype(np.int64)
     share, steps = early_stopped(whole, channel)

@@ -28,7 +28,7 @@ from analytics.estimation.places import fit_places, spread_of
 from analytics.estimation.votes import mean_squares, norm_sub, unbiased
 from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
-from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixRound, PlanarChannel, SupportChannel
 from protocols.scheme import PRESENCE_ONLY, Scheme
 
 CONFIDENCE = 0.95
@@ -104,7 +104,7 @@ def estimate(
     known = reports > 0
     reports = np.where(known, reports, 1.0)
     frequencies = unbiased(counts / reports, channel)
-    spread = norm_sub(frequencies) if isinstance(channel, MatrixChannel) else frequencies  # only matrices use it
+    spread = norm_sub(frequencies) if isinstance(channel, MatrixRound) else frequencies  # only matrices use it
     inside, outside = mean_squares(channel, groups, spread)
     value = np.where(known, frequencies if groups is None else frequencies @ groups.T, np.nan)
     # How large a frequency can be: of a group of values of sets, how many of them a device has on average.

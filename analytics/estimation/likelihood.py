@@ -39,9 +39,9 @@ def ibu(shares: Floats, channel: Channel, tolerance: float = TOLERANCE) -> Float
     The largest slope over the simplex bounds the distance to the peak, so the stopping rule is exact. Plain steps can
     be slow: every three of them are extrapolated along their curve as long as the likelihood grows (SQUAREM).
 
-    >>> from protocols.mechanisms import MatrixChannel
+    >>> from protocols.mechanisms import MatrixRound
     >>> from protocols.mechanisms.rounds import geometric
-    >>> channel, truth = MatrixChannel(geometric(4, 1.0).matrix), np.array([0.1, 0.2, 0.3, 0.4])
+    >>> channel, truth = MatrixRound(geometric(4, 1.0).matrix), np.array([0.1, 0.2, 0.3, 0.4])
     >>> ibu(channel.support(truth), channel, tolerance=1e-13).round(5).tolist()
     [0.1, 0.2, 0.3, 0.4]
     """

@@ -18,7 +18,7 @@ import numpy as np
 
 from analytics.estimation.votes import Voted
 from protocols.arrays import Floats, Mask, Places
-from protocols.mechanisms import MatrixChannel
+from protocols.mechanisms import MatrixRound
 from protocols.privacy import geometric_variance
 from protocols.scheme import Scheme
 
@@ -45,7 +45,7 @@ def noise_covariance(shares: Floats, n: int, channel: Voted, noise: CellNoise, p
     """What the noise adds to the covariance of the shares, of all values or of some."""
     some = np.arange(channel.k) if places is None else places
     possible = np.clip(shares, 0, 1)
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         products, level = channel.votes[:, some].T @ channel.votes[:, some], possible[some]
     else:
         products, level = np.eye(len(some)) / channel.gain**2, channel.support(possible)[some] / channel.gain
@@ -54,7 +54,7 @@ def noise_covariance(shares: Floats, n: int, channel: Voted, noise: CellNoise, p
 
 def vote_sums(channel: Voted, groups: Mask | None) -> tuple[Floats, Floats, Floats]:
     """Of each value or group: the sums of the squares and of the fourth powers of its votes, and their constant."""
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         votes = channel.votes if groups is None else channel.votes @ groups.T
         return (votes**2).sum(axis=0), (votes**4).sum(axis=0), np.zeros(votes.shape[1])
     members = np.ones(channel.k) if groups is None else groups.sum(axis=1)

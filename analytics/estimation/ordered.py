@@ -18,7 +18,7 @@ import numpy as np
 from analytics.estimation.stopping import PARTS, advance, held_out, last_within, seeded
 from analytics.estimation.votes import unbiased
 from protocols.arrays import Floats, Whole
-from protocols.mechanisms import MatrixChannel
+from protocols.mechanisms import MatrixRound
 
 MOST_STEPS = 1500
 AS_GOOD = 0.1  # where the truth is a spike, many steps gain little likelihood of held-out reports but much accuracy
@@ -28,12 +28,12 @@ ONE_THREAD = 1 << 18  # multiplications of a matrix product for which BLAS start
 NEIGHBOURS = 2  # on each side
 
 
-def early_stopped(counts: Whole, channel: MatrixChannel) -> tuple[Floats, int]:
+def early_stopped(counts: Whole, channel: MatrixRound) -> tuple[Floats, int]:
     """The histogram for `counts[value]` reports that name each value, and the number of steps. At least one report.
 
     >>> from analytics.estimation.votes import norm_sub
     >>> from protocols.mechanisms.rounds import geometric
-    >>> channel = MatrixChannel(geometric(20, 0.5).matrix)
+    >>> channel = MatrixRound(geometric(20, 0.5).matrix)
     >>> bell = np.exp(-((np.arange(20) - 8) ** 2) / 18)
     >>> truth = bell / bell.sum()
     >>> counts = np.random.default_rng(0).multinomial(5000, channel.support(truth))
@@ -47,7 +47,7 @@ def early_stopped(counts: Whole, channel: MatrixChannel) -> tuple[Floats, int]:
     return advance(counts[None] / counts.sum(), _InBlocks(channel.matrix, 1), steps)[0], steps
 
 
-def half_width(counts: Whole, channel: MatrixChannel, share: Floats, steps: int, z: float) -> Floats:
+def half_width(counts: Whole, channel: MatrixRound, share: Floats, steps: int, z: float) -> Floats:
     """Half the width of the interval of each share in `early_stopped`; z is in standard errors."""
     n = int(counts.sum())
     fewest, most = RESAMPLES

@@ -17,7 +17,7 @@ import numpy as np
 
 from analytics.estimation.consistent_shares import ConsistentShares
 from analytics.estimation.estimates import Estimates
-from analytics.estimation.votes import norm_sub
+from analytics.estimation.votes import norm_sub, subtracted
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, SupportChannel
 
@@ -185,8 +185,4 @@ def two_way_norm_sub(table: Floats, rows: Floats, columns: Floats) -> Floats:
 
 def _amounts(table: Floats, sums: Floats) -> Floats:
     """What to subtract from each row, so that with everything below 0 cut it has its sum; a row of sum 0 loses all."""
-    descending = -np.sort(-table, axis=1)
-    ranks = np.arange(1, table.shape[1] + 1)
-    excess = (np.cumsum(descending, axis=1) - sums[:, None]) / ranks
-    kept = np.maximum(np.sum(descending > excess, axis=1), 1)
-    return np.where(sums > 0, excess[np.arange(len(table)), kept - 1], descending[:, 0])
+    return np.where(sums > 0, subtracted(table, sums[:, None])[:, 0], table.max(axis=1))

@@ -17,12 +17,12 @@ dimensions are allowed; the last axis is the values.
 import numpy as np
 
 from protocols.arrays import Floats, Mask, Places
-from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixRound, SupportChannel
 
 TURNS = 5
 """Of both conditions on consistent shares of sets: more change no digit that is published."""
 HALVINGS = 60
-Voted = SupportChannel | MatrixChannel
+Voted = SupportChannel | MatrixRound
 """Channels whose estimates are means of votes: those of places (`analytics.estimation.places`) are not."""
 
 
@@ -32,11 +32,16 @@ def norm_sub(frequencies: Floats) -> Floats:
     >>> norm_sub(np.array([0.7, 0.5, -0.1])).round(9).tolist()
     [0.6, 0.4, 0.0]
     """
-    descending = -np.sort(-frequencies, axis=-1)
-    ranks = np.arange(1, frequencies.shape[-1] + 1)
-    excess = (np.cumsum(descending, axis=-1) - 1) / ranks  # what to subtract if the first `rank` values stay positive
+    return np.maximum(frequencies - subtracted(frequencies, 1.0), 0)
+
+
+def subtracted(numbers: Floats, sums: Floats | float) -> Floats:
+    """What to subtract from each row, so that with everything below 0 cut it has its sum, which is above 0."""
+    descending = -np.sort(-numbers, axis=-1)
+    ranks = np.arange(1, numbers.shape[-1] + 1)
+    excess = (np.cumsum(descending, axis=-1) - sums) / ranks  # if the first `rank` values stay positive
     kept = np.sum(descending > excess, axis=-1, keepdims=True)
-    return np.maximum(frequencies - np.take_along_axis(excess, kept - 1, axis=-1), 0)
+    return np.take_along_axis(excess, np.maximum(kept, 1) - 1, axis=-1)
 
 
 def nearest(frequencies: Floats, channel: Channel) -> Floats:
@@ -97,7 +102,7 @@ def mean_squares(channel: Voted, groups: Mask | None, spread: Floats) -> tuple[F
     `groups[group, value]` is membership; None: every value is its own group. `spread[..., value]` is a rough
     distribution over the values. Only matrix channels use it: there the mean square depends a little on it.
     """
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         members = np.eye(channel.k, dtype=np.bool_) if groups is None else groups
         votes = np.linalg.solve(channel.matrix, members.T.astype(np.float64))  # [report, group]
         given = (channel.matrix @ votes**2).T  # [group, truth]

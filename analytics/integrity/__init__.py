@@ -3,7 +3,6 @@
 from analytics.integrity.checks import ALPHA, Answers, robust
 from analytics.integrity.verdict import (
     MEANINGS,
-    AttributeIntegrity,
     CheckName,
     Closed,
     Flow,

@@ -95,22 +95,16 @@ def negativity_check(answers: Answers, level: float) -> Check:
     n, channel = answers.n, answers.channel
     if isinstance(channel, SupportChannel):
         low, high = channel.floor, channel.floor + channel.gain
-    elif isinstance(channel, PlanarChannel):
-        low, high = channel.rounds[-1].bounds
     else:
-        low, high = channel.matrix.min(axis=0), channel.matrix.max(axis=0)
+        low, high = (channel.rounds[-1] if isinstance(channel, PlanarChannel) else channel).bounds
     cells = 2 * len(low)
     spread = np.sqrt(n * low * (1 - low))
     together = isinstance(channel, SupportChannel) and channel.together is None
     normal = (spread**2 >= ENOUGH) & together
-    expected, deviations = n * low[normal], spread[normal]
-
-    def of_counts(counts: Floats) -> float:
-        alone = cells * float(min(at_most(counts, n, low).min(), at_least(counts, n, high).min()))
-        if not normal.any():
-            return min(1.0, alone)
-        below = np.minimum((counts[normal] - expected) / deviations, 0)
-        return min(1.0, 2 * min(alone, float(half_squares_tail(below @ below, len(below)))))
+    p = cells * float(min(at_most(answers.supports, n, low).min(), at_least(answers.supports, n, high).min()))
+    if normal.any():
+        below = np.minimum((answers.supports[normal] - n * low[normal]) / spread[normal], 0)
+        p = 2 * min(p, float(half_squares_tail(below @ below, len(below))))
 
     shares = np.clip(answers.supports / n, low, high)
     if isinstance(channel, SupportChannel):
@@ -124,11 +118,10 @@ def negativity_check(answers: Answers, level: float) -> Check:
         total = float(square.sum() - USUALLY * np.sqrt(variance.sum()))
         return bool(2 * half_squares_tail(total, int(normal.sum())) <= level)
 
-    p = of_counts(answers.supports.astype(np.float64))
     if where.any():
-        return Check(p, bisected(noticed, 0.0, 1.0) if noticed(1.0) else None)
+        return Check(min(1.0, p), bisected(noticed, 0.0, 1.0) if noticed(1.0) else None)
     lacking, least = np.where(others, shares, 1 - shares), np.where(others, low, 1 - high)
-    return Check(p, _smallest(n, lacking, least, level / cells))
+    return Check(min(1.0, p), _smallest(n, lacking, least, level / cells))
 
 
 def _smallest(n: int, shares: Floats, least: Floats, level: float) -> float | None:

@@ -16,7 +16,6 @@ from analytics.mobility.model import (
     AskedAttribute,
     AttributeReport,
     Axis,
-    Change,
     MobilityReport,
     Quantities,
     Quantity,

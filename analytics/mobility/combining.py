@@ -73,10 +73,8 @@ def with_shortfall(
 
     def lacking(window: WindowReport) -> WindowReport:
         late = sum(lates.get(period, 0) for period in range(window.first, window.last + 1))
-        shortfall = late + sum(
-            reports for first, last, reports in lost if first <= window.last and window.first <= last
-        )
-        shortfall = max(shortfall, window.shortfall or 0)
+        gone = sum(reports for first, last, reports in lost if first <= window.last and window.first <= last)
+        shortfall = max(late + gone, window.shortfall or 0)
         return window if window.suppressed else window.model_copy(update={"shortfall": shortfall})
 
     return report.model_copy(update={"windows": tuple(map(lacking, report.windows))})
@@ -180,7 +178,7 @@ def _people(published: Mapping[Window, WindowReport], name: str) -> dict[Window,
         for part in shown.attributes
         if part.name == name
     ]
-    return {window: values.people(visitors).estimates for window, visitors, values in shares if values and visitors}
+    return {window: measured(values.people(visitors)) for window, visitors, values in shares if values and visitors}
 
 
 def _median(parts: Sequence[Estimates]) -> Estimates:

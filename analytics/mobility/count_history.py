@@ -93,15 +93,16 @@ class CountHistory:
 
     def visitors(self, window: Window) -> Estimates:
         """The number of different devices that reported: exact, or agreed with the error of the noise."""
-        return self.counted(self.unique(window), self._first_reports(UNBIASED, window), self._cells(window))
+        unbiased = self.gap_counts(window, unbiased=True).sum()
+        return self.counted(self.unique(window), unbiased, self._cells(window))
 
     def unique(self, window: Window) -> int:
         """The number alone."""
-        return self._first_reports(UNBIASED if self.agreed is None else AGREED, window)
+        return int(self.gap_counts(window).sum())
 
     def unbiased_visitors(self, window: Window) -> Estimates:
         """The same as a plain sum of cells, which may be negative and contradict others."""
-        return self.unbiased(self._first_reports(UNBIASED, window), self._cells(window))
+        return self.unbiased(self.gap_counts(window, unbiased=True).sum(), self._cells(window))
 
     def counted(self, agreed: ArrayLike, unbiased: ArrayLike, cells: ArrayLike) -> Estimates:
         """Numbers of visitors, and the intervals of the sums of cells they were made of, not below 0."""
@@ -122,9 +123,7 @@ class CountHistory:
 
         They are agreed, or plain sums of cells.
         """
-        start, length = self._place(window)
-        table = self._tables[UNBIASED if unbiased or self.agreed is None else AGREED]
-        return np.asarray(np.triu(table[start : start + length]).sum(axis=0))
+        return self._first_reports(UNBIASED if unbiased or self.agreed is None else AGREED, window)
 
     def of_unit(self, found: UnitSum) -> Estimates:
         """The visitors of a calendar unit, and the new ones."""
@@ -133,7 +132,7 @@ class CountHistory:
 
     def answers(self, name: str, window: Window) -> int:
         """The number of answers to one attribute, not below 0."""
-        return max(self._first_reports(name, window), 0)
+        return max(int(self._first_reports(name, window).sum()), 0)
 
     def supported(self, name: str, window: Window) -> NDArray[np.int64]:
         """How many of these answers support each value; of a single period, if supports are not known by gap."""
@@ -144,15 +143,10 @@ class CountHistory:
         longest = len(self.scheme.survey.visits.cells)
         return sum(longest - later for later in range(window.length))
 
-    def _first_reports(self, name: str, window: Window) -> int:
-        """The sum of the first reports of a window."""
+    def _first_reports(self, name: str, window: Window) -> NDArray[np.int64]:
+        """The first reports of a window, by gap."""
         start, length = self._place(window)
-        return int(np.trace(self._at_least[name][start : start + length]))
-
-    @cached_property
-    def _at_least(self) -> dict[str, NDArray[np.int64]]:
-        """Reports `[period, gap - 1]`, each number together with those of all longer gaps."""
-        return {name: np.cumsum(table[:, ::-1], axis=1)[:, ::-1] for name, table in self._tables.items()}
+        return np.asarray(np.triu(self._tables[name][start : start + length]).sum(axis=0))
 
     @cached_property
     def _tables(self) -> dict[str, NDArray[np.int64]]:

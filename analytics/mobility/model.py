@@ -42,13 +42,9 @@ class Quantities(ResultModel):
     low: Column
     high: Column
 
-    @property
-    def estimates(self) -> Estimates:
-        return Estimates(self.value, self.error, self.low, self.high)
-
     def at(self, place: int) -> Quantity:
         """One of the numbers."""
-        return quantity(self.estimates[place])
+        return quantity(measured(self)[place])
 
 
 class Change(ResultModel):
@@ -96,7 +92,7 @@ class Shares(ResultModel):
 
     def people(self, visitors: Quantity) -> Quantities:
         """The shares as numbers of people: times the window's visitors."""
-        return quantities(product(self.share.estimates, measured(visitors)))
+        return quantities(product(measured(self.share), measured(visitors)))
 
 
 class Place(ResultModel):
@@ -324,8 +320,8 @@ def quantities(measured: Estimates) -> Quantities:
     return Quantities(**{part: getattr(measured, part) for part in PARTS})
 
 
-def measured(published: Quantity) -> Estimates:
-    """A published number as an estimate again.
+def measured(published: Quantity | Quantities) -> Estimates:
+    """A published number, or a row of them, as an estimate again.
 
     >>> measured(Quantity(value=3, error=None, low=1, high=5)).error.tolist()
     nan

@@ -122,8 +122,7 @@ def triangle_windows(survey: Survey, periods: range) -> list[Window]:
     Whether it is days or periods depends on the survey alone, so that the triangles of successive reports fit together.
     """
     by_day = not DAY % survey.period and 2 * DAY // survey.period <= survey.horizon
-    steps = (calendar_windows(survey, periods, "day") if by_day else [Window(t, t) for t in periods])[
-        -LONGEST_TRIANGLE:
-    ]
+    steps = calendar_windows(survey, periods, "day") if by_day else [Window(t, t) for t in periods]
+    steps = steps[-LONGEST_TRIANGLE:]
     runs = [Window(begin.first, end.last) for place, begin in enumerate(steps) for end in steps[place:]]
     return [run for run in runs if run.length <= survey.horizon]

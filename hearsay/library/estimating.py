@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from analytics.estimation import consistent_shares, estimate_all
 from analytics.mobility import Part
 from protocols.errors import SurveyError, WireError
-from protocols.mechanisms import MatrixChannel, SupportChannel
+from protocols.mechanisms import MatrixRound, SupportChannel
 from protocols.question import Question
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.survey import Survey
@@ -105,7 +105,7 @@ def _whole(what: str, given: ArrayLike) -> NDArray[np.int64]:
 def _check_possible(question: Question, counts: NDArray[np.int64], n: int) -> None:
     """Refuse counts that no reports can have."""
     most, total, channel = int(counts.max()), int(counts.sum()), question.channel
-    one = channel.exclusive if isinstance(channel, SupportChannel) else isinstance(channel, MatrixChannel)
+    one = channel.exclusive if isinstance(channel, SupportChannel) else isinstance(channel, MatrixRound)
     if most > n or (one and total != n):
         raise SurveyError(
             f"attribute {question.name!r}: {n:,} reports, {most:,} for one value, {total:,} for all",

@@ -9,7 +9,7 @@ from lab.attacks.observed import Observed
 from lab.audit.computed import FORGED, FORGERS, cheapest, forgeable, forgery_figure
 from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import FreshHash, Hashed, MatrixChannel, SupportChannel
+from protocols.mechanisms import FreshHash, Hashed, MatrixRound, SupportChannel
 from protocols.question import Question
 
 
@@ -44,11 +44,8 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
     """Every report supports the target; the rest looks like noise."""
     encoding = question.mechanism.encoding
     if isinstance(encoding, Hashed | FreshHash):
-        chosen = random.integers(encoding.family, size=count)
-        if isinstance(encoding, Hashed):
-            symbols = encoding.sent[chosen, target]
-        else:
-            symbols = encoding.hashed(chosen, np.full(count, target))
+        chosen, wanted = random.integers(encoding.family, size=count), np.full(count, target)
+        symbols = encoding.cells(wanted, chosen) if encoding.lifelong else encoding.hashed(chosen, wanted)
         return np.asarray(chosen * encoding.g + symbols, dtype=encoding.answer.dtype)
     if isinstance(encoding.answer, PackedBits):
         bits = np.zeros((count, question.k), dtype=np.uint8)
@@ -58,7 +55,7 @@ def _best(question: Question, target: int, count: int, random: np.random.Generat
         bits[:, target] = 1
         return encoding.answer.pack(bits)
     symbol = target
-    if isinstance(question.channel, MatrixChannel):
+    if isinstance(question.channel, MatrixRound):
         symbol = int(question.channel.votes[:, target].argmax())
     return np.full(count, symbol, dtype=encoding.answer.dtype)
 

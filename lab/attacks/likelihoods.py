@@ -15,9 +15,9 @@ from math import comb, log
 
 import numpy as np
 
-from lab.audit.closed.guessing import KEPT, bit_counts, noise_matrix
+from lab.audit.closed.guessing import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
-from protocols.mechanisms import Flip, FreshHash, Threshold, above
+from protocols.mechanisms import Flip, FreshHash, Threshold, above, noise_matrix
 from protocols.privacy import of_the_value
 from protocols.question import Question
 

@@ -17,7 +17,7 @@ from lab.attacks.trials import Trials
 from lab.audit.closed.guessing import SAME
 from lab.audit.report import Figure
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Flip, FreshHash, PlanarRound
+from protocols.mechanisms import Flip, FreshHash, PlanarRound, noise_matrix
 from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
 from protocols.question import Question
 
@@ -79,7 +79,8 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
         return partial(_of_cells, scores.reshape(2 * plane.rows - 1, 2 * plane.columns - 1))
     memos = memos_of(question, memoised)
     if not memos.bits:
-        both, alone = memos.matrix.T @ (memos.shares[:, None] * memos.matrix), memos.shares @ memos.matrix
+        noise = noise_matrix(memos.noise, len(memos.shares))
+        both, alone = noise.T @ (memos.shares[:, None] * noise), memos.shares @ noise
         table = np.log(np.maximum(both, NEVER)) - np.log(np.outer(alone, alone))
         return partial(_of_symbols, np.asarray(table), encoding.lifelong)
     assert isinstance(memos.noise, Flip) and isinstance(encoding.answer, PackedBits)

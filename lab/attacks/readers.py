@@ -21,7 +21,7 @@ from lab.attacks.reidentify import Table, own_respondent
 from lab.attacks.trials import Trials
 from lab.audit.report import Figure
 from protocols.arrays import Counts, Devices, Floats, Mask, Values, Whole
-from protocols.mechanisms import Flip, MatrixChannel, MatrixRound, SupportChannel
+from protocols.mechanisms import Flip, MatrixRound, SupportChannel
 from protocols.privacy import central_loss
 from protocols.question import Question
 from protocols.randomness import Keyring
@@ -84,7 +84,7 @@ class Crowds:
 
 def _through(noise: object, sent: Whole | Floats, answers: Whole | int) -> Floats:
     """How many answers support each value on average, after a round or a whole channel."""
-    if isinstance(noise, MatrixChannel | MatrixRound):
+    if isinstance(noise, MatrixRound):
         return np.asarray(sent @ noise.matrix)
     assert isinstance(noise, SupportChannel | Flip), "places have no such sums"
     floor = noise.q if isinstance(noise, Flip) else noise.floor

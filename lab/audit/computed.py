@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 
 from lab.audit.closed.forging import MOST_CELLS, Forgery, forgery_gain, moved, moved_places
-from lab.audit.closed.guessing import best_guess, guess, tuple_guess
+from lab.audit.closed.guessing import attribute_inference, best_guess, guess, tuple_guess
 from lab.audit.closed.places import averaged, blind
-from lab.audit.closed.which import attribute_inference
 from lab.audit.report import Attack, Attacker, Figure, plain
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import Buckets, Encoding, Flip, Hashed, MatrixRound, Threshold, Unary

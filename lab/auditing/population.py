@@ -13,8 +13,7 @@ from lab.attacks.guessing import KINDS, guess_trials, place_figures, same_knowle
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
 from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import best_guess, number_guess, tuple_guess
-from lab.audit.closed.which import attribute_inference
+from lab.audit.closed.guessing import attribute_inference, best_guess, number_guess, tuple_guess
 from lab.audit.computed import Priors, guess_terms, guessed, of_values
 from lab.audit.report import Attack, Attacker, Figure
 from protocols.arrays import Floats, PackedBits

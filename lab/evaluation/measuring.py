@@ -25,7 +25,7 @@ from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences
 from protocols.arrays import Counts, Floats, Values
 from protocols.errors import SurveyError
-from protocols.mechanisms import Channel, MatrixChannel, PlanarChannel
+from protocols.mechanisms import Channel, MatrixRound, PlanarChannel
 from protocols.privacy import Guarantees
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -55,7 +55,7 @@ CORRECTIONS: dict[str, Correction] = {
     "likeliest": most_likely,
     # What is published for ordered mechanisms; the likeliest histogram for the others.
     "ibu": lambda counts, n, channel: (
-        early_stopped(counts, channel)[0] if isinstance(channel, MatrixChannel) else most_likely(counts, n, channel)
+        early_stopped(counts, channel)[0] if isinstance(channel, MatrixRound) else most_likely(counts, n, channel)
     ),
 }
 USUAL = ("raw", "norm-sub", "clip")  # the likeliest distribution is slow for many values

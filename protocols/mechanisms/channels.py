@@ -15,7 +15,7 @@ from functools import cached_property
 import numpy as np
 
 from protocols.arrays.aliases import Floats, Mask, Places
-from protocols.mechanisms.rounds import Flip, MatrixRound
+from protocols.mechanisms.rounds import Flip
 
 Together = Callable[[Floats, Places], Floats]  # distribution of values, places -> joint support of the places
 Among = Callable[[Floats, Mask], float]  # distribution of values, group -> sum of the joint support of its pairs
@@ -140,7 +140,3 @@ class SupportChannel:
         if self.exclusive:
             return np.zeros((len(places), len(places)))
         return independent(self.flip, values[places]) if self.together is None else self.together(values, places)
-
-
-MatrixChannel = MatrixRound
-"""That of ordered values: all rounds as one. A report supports the value it names."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from protocols.arrays.aliases import Column, Floats, Values
-from protocols.mechanisms.channels import MatrixChannel, SupportChannel
+from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding, Unary
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
@@ -13,7 +13,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
 
 Calibration = Literal["exact", "published"]
-Channel = SupportChannel | MatrixChannel | PlanarChannel
+Channel = SupportChannel | MatrixRound | PlanarChannel
 
 
 @dataclass(frozen=True)

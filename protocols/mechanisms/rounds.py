@@ -49,7 +49,10 @@ class Flip:
 
 
 class MatrixRound:
-    """A channel matrix: row = input, column = output, rows sum to 1."""
+    """A channel matrix: row = input, column = output, rows sum to 1.
+
+    Of all rounds as one it is the channel of ordered values: a report supports the value it names.
+    """
 
     exclusive = True
 
@@ -108,11 +111,6 @@ class MatrixRound:
         """The sum over all outputs of the largest chance that any input gives them."""
         return float(self.bounds[1].sum())
 
-    @cached_property
-    def rising(self) -> bool:
-        """Whether the likelihood ratio of any two inputs rises with the output, as for geometric noise."""
-        return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
-
     @property
     def numbers(self) -> dict[str, list[float]]:
         """What its tables follow from: the entries by distance, in the columns of both ends and in those between.
@@ -128,6 +126,11 @@ class MatrixRound:
 
 
 Round = Flip | MatrixRound
+
+
+def noise_matrix(noise: Round, size: int) -> Floats:
+    """The noise on symbols: row = input, column = output."""
+    return noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(size)
 
 
 def grr(k: int, eps: float) -> Flip:
@@ -169,7 +172,7 @@ def geometric(k: int, eps: float) -> MatrixRound:
     return MatrixRound(matrix, logs)
 
 
-def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -> Floats:
+def end_evidence(first: Round, second: Round | None, t: float = 1) -> Floats:
     """ln of the likelihood, under each value, of t linked answers that all name the upper end; up to a constant.
 
     Where likelihood ratios rise, as in geometric rounds, answers at an end of the domain separate any two values most,
@@ -178,6 +181,7 @@ def end_evidence(first: MatrixRound, second: MatrixRound | None, t: float = 1) -
     >>> np.diff(end_evidence(geometric(4, 0.7), None)).round(9).tolist()
     [0.7, 0.7, 0.7]
     """
+    assert isinstance(first, MatrixRound) and isinstance(second, MatrixRound | None), "only matrices have ends"
     if second is None or t == inf:
         return np.asarray(first.logs[:, -1])
     terms = first.logs + t * second.logs[:, -1]

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from math import ceil
 
-from protocols.privacy.central import CentralLoss, central
-from protocols.privacy.central.figure import CentralRelation
+from protocols.privacy.central.figure import CentralLoss, CentralRelation, central
 from protocols.scheme import Scheme
 from protocols.survey.names import Duration, Told
 

@@ -8,11 +8,4 @@ from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
 from protocols.privacy.linking import first_guess, memos_of, of_the_value, pairs_of
 from protocols.privacy.presence import PresenceNoise, geometric_variance
-from protocols.privacy.risk import (
-    attribute_guess,
-    blind_guess,
-    forged_weight,
-    mean_of_largest,
-    value_guess,
-    width_laws,
-)
+from protocols.privacy.risk import attribute_guess, blind_guess, mean_of_largest, width_laws

@@ -32,6 +32,8 @@ from protocols.mechanisms.portable import round_down
 from protocols.privacy.linked import SymbolOdds, bit_odds, loss, symbol_odds
 from protocols.question import Question
 
+CASES = np.indices((4, 4, 2, 2, 2)).reshape(5, -1)  # the places of two values; all ones or all zeros, of three bits
+
 
 def possible_pairs(question: Question, t: float) -> Floats:
     """Rows (L(y|v), L(y|v')) that contain every maximum of first - rate * second.
@@ -43,11 +45,9 @@ def possible_pairs(question: Question, t: float) -> Floats:
     if isinstance(question.mechanism.encoding.memo, PackedBits):
         return _possible_bit_pairs(question, t)
     odds = symbol_odds(question.mechanism, t)
-    hit, miss = odds.value.p, odds.value.q
     shares = _fake_symbols(question, odds)
-    pairs = [(first / share, second / share) for share in (shares.min(), shares.max())
-             for first, second in product((hit, miss), repeat=2)]  # fmt: skip
-    return np.array(pairs)
+    pairs = np.array(list(product((odds.value.p, odds.value.q), repeat=2)))
+    return np.concatenate([pairs / shares.min(), pairs / shares.max()])
 
 
 def _fake_symbols(question: Question, odds: SymbolOdds) -> Floats:
@@ -62,21 +62,14 @@ def _fake_symbols(question: Question, odds: SymbolOdds) -> Floats:
 
 def _possible_bit_pairs(question: Question, t: float) -> Floats:
     odds = bit_odds(question.mechanism, t)
-    ends = (odds.up, odds.down)
     if question.fake is None:
-        return np.array(list(product(ends, repeat=2)))
-    sorted_shares = np.sort(question.fake)
-    places = sorted({0, 1, question.k - 2, question.k - 1})
-    pairs = []
-    for v, other in product(places, repeat=2):
-        for first, second, rest in product(ends, repeat=3):
-            if v == other and first != second:
-                continue
-            mine = sorted_shares[v]
-            theirs = 0.0 if v == other else sorted_shares[other]
-            fake = mine * first + theirs * second + (1 - mine - theirs) * rest
-            pairs.append((first / fake, second / fake))
-    return np.array(pairs)
+        return np.array(list(product((odds.up, odds.down), repeat=2)))
+    v, other = np.array([0, 1, question.k - 2, question.k - 1])[CASES[:2]]
+    first, second, rest = np.array([odds.up, odds.down])[CASES[2:]]
+    shares, apart = np.sort(question.fake), v != other
+    mine, theirs = shares[v], shares[other] * apart
+    fake = mine * first + theirs * second + (1 - mine - theirs) * rest
+    return np.asarray(np.stack([first / fake, second / fake], axis=1)[apart | (first == second)])
 
 
 def log_extremes(question: Question, t: float) -> tuple[float, float]:

@@ -15,7 +15,6 @@ from math import expm1, inf, log, log1p
 
 import numpy as np
 
-from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.mechanism import Mechanism
 from protocols.mechanisms.places.displacement import rate_after
@@ -94,7 +93,7 @@ def element_loss(mechanism: Mechanism, t: float = 1) -> float:
             rate = min(rate, t * second.rate)  # whatever two memos are, each report adds that much over any distance
         return rate * mechanism.first.area.widest
     if isinstance(mechanism.first, MatrixRound):
-        return float(np.ptp(_ends(mechanism, t)))
+        return float(np.ptp(end_evidence(mechanism.first, mechanism.second, t)))
     if not isinstance(mechanism.encoding.memo, PackedBits):
         return symbol_odds(mechanism, t).loss
     odds = bit_odds(mechanism, t)
@@ -105,7 +104,7 @@ def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
     """The largest log-ratio between two neighbouring values of an ordered domain: what one unit of distance costs."""
     if isinstance(mechanism.first, PlaceRound):
         return rate_after(mechanism.first, mechanism.second, t)
-    return float(np.diff(_ends(mechanism, t)).max())
+    return float(np.diff(end_evidence(mechanism.first, mechanism.second, t)).max())
 
 
 def loss_of_values(mechanism: Mechanism, count: int) -> float:
@@ -132,13 +131,3 @@ def _flips(mechanism: Mechanism) -> tuple[Flip, Flip]:
     first, second = mechanism.first, mechanism.second or Flip(1.0, 0.0)
     assert isinstance(first, Flip) and isinstance(second, Flip), "matrices have no two-valued odds"
     return first, second
-
-
-def _ends(mechanism: Mechanism, t: float) -> Floats:
-    first, second = mechanism.first, mechanism.second
-    assert isinstance(first, MatrixRound) and (second is None or isinstance(second, MatrixRound)), (
-        "only matrices have ends"
-    )
-    if not (first.rising and (second is None or second.rising)):
-        raise TypeError(f"the loss of {mechanism.name} is unknown: its likelihood ratios do not rise along the domain")
-    return end_evidence(first, second, t)

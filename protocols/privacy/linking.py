@@ -21,7 +21,7 @@ import numpy as np
 from protocols.arrays.aliases import Floats
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms.places.displacement import PlanarRound
-from protocols.mechanisms.rounds import Flip, MatrixRound
+from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.question import Question
 
 GRID = 1 << 17  # points on which the sum of many scores is computed
@@ -73,7 +73,7 @@ def pairs_of(question: Question, memoised: bool = True) -> list[Pairs]:
         return [_of_places(question, memoised)]
     memos = memos_of(question, memoised)
     if not isinstance(memos.noise, Flip):
-        return [_of_matrix(memos.shares, memos.noise)]
+        return [_of_matrix(memos.shares, memos.noise.matrix)]
     found = list(_of_bits(memos.shares, memos.noise)) if memos.bits else [_of_symbols(memos.shares, memos.noise)]
     return found if memoised or not question.sets else [_drawn_anew(pairs, question) for pairs in found]
 
@@ -92,15 +92,8 @@ class Memos:
     """
 
     shares: Floats
-    noise: Flip | Floats  # of ordered values a matrix
+    noise: Round
     bits: bool = False
-
-    @property
-    def matrix(self) -> Floats:
-        """The noise on symbols: row = memo, column = answer."""
-        if isinstance(self.noise, Flip):
-            return self.noise.q + self.noise.gain * np.eye(len(self.shares))
-        return self.noise
 
 
 def memos_of(question: Question, memoised: bool = True) -> Memos:
@@ -110,7 +103,7 @@ def memos_of(question: Question, memoised: bool = True) -> Memos:
     first, second = question.mechanism.first, question.mechanism.second
     if isinstance(first, MatrixRound):
         assert second is None or isinstance(second, MatrixRound)
-        return Memos(first.matrix.mean(axis=0), np.eye(question.k) if second is None else second.matrix)
+        return Memos(first.matrix.mean(axis=0), second or MatrixRound(np.eye(question.k)))
     assert isinstance(second, Flip | None)
     bits = isinstance(question.mechanism.encoding.memo, PackedBits)
     return Memos(_memo_shares(question), second or KEPT, bits)

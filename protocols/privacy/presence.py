@@ -18,10 +18,10 @@ import numpy as np
 
 from protocols.arrays.aliases import Column, Mask, Whole
 from protocols.arrays.columns import PackedBits
-from protocols.mechanisms.channels import MatrixChannel, SupportChannel
+from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
-from protocols.mechanisms.rounds import with_own_bit
+from protocols.mechanisms.rounds import MatrixRound, with_own_bit
 from protocols.question import Question
 
 CELLS_PER_PRESENCE = 3
@@ -40,7 +40,6 @@ class PresenceNoise:
     reports_epsilon: float  # e1
     supports_epsilon: float  # e2
     largest: dict[str, int]
-    discloses: bool
 
     @property
     def epsilon(self) -> float:
@@ -75,7 +74,7 @@ def presence_noise(epsilon: float, cells: int, questions: Sequence[Question], di
     reports = CELLS_PER_PRESENCE**2 * cells * sum(_weight(q.channel, 1 / q.k) for q in questions)
     ratio = (reports / supports) ** (1 / 3)
     share = max(LEAST_SHARE, ratio / (1 + ratio))
-    return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest, discloses)
+    return PresenceNoise(share * epsilon, epsilon - share * epsilon, largest)
 
 
 def geometric_variance(scale: float) -> float:
@@ -98,7 +97,7 @@ def _votes(channel: Channel) -> float:
     """By how much noise on the supports is amplified: the sum of the squares of a value's votes, on average."""
     if isinstance(channel, SupportChannel):
         return 1 / channel.gain**2
-    assert isinstance(channel, MatrixChannel), "places do not go with noise on presence"
+    assert isinstance(channel, MatrixRound), "places do not go with noise on presence"
     return float((channel.votes**2).sum(axis=0).mean())
 
 

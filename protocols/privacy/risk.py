@@ -14,11 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from protocols.arrays.aliases import Floats
-from protocols.mechanisms.channels import MatrixChannel
 from protocols.mechanisms.encodings import bit_flip
 from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
-from protocols.mechanisms.rounds import Flip
+from protocols.mechanisms.rounds import Flip, MatrixRound
 from protocols.question import Question
 
 # A discrete random variable: what it can be, and how likely.
@@ -99,7 +98,7 @@ def forged_weight(channel: Channel) -> float:
     58.6
     """
     assert not isinstance(channel, PlanarChannel), "the estimate of places is no sum, so no report has a weight in it"
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         return float(channel.votes.max())
     return float((1 - channel.floor.min()) / channel.gain)
 

@@ -14,7 +14,7 @@ from analytics.estimation.likelihood import most_likely, project
 from analytics.estimation.votes import covariance
 from analytics.mobility import Answers
 from lab.evaluation.measuring import clip_renormalise
-from protocols.mechanisms import MatrixChannel, SupportChannel
+from protocols.mechanisms import MatrixRound, SupportChannel
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.rounds import geometric, grr, oue
@@ -123,7 +123,7 @@ def test_without_reports_the_likeliest_histogram_is_even_and_counts_of_no_crowd_
     for channel in (
         SupportChannel(4, grr(4, 1.0), exclusive=True),
         SupportChannel(4, oue(1.0), exclusive=False),
-        MatrixChannel(geometric(4, 1.0).matrix),
+        MatrixRound(geometric(4, 1.0).matrix),
     ):
         assert most_likely(np.zeros((2, 4)), np.zeros(2), channel) == pytest.approx(np.full((2, 4), 0.25))
     # At a large budget all of it may go to one value, and then votes no longer vary in every direction.

@@ -5,7 +5,7 @@ import pytest
 
 from analytics.estimation import estimate
 from analytics.estimation.estimates import Estimates
-from protocols.mechanisms import Channel, MatrixChannel, SupportChannel
+from protocols.mechanisms import Channel, MatrixRound, SupportChannel
 from protocols.mechanisms.rounds import geometric, grr, oue
 from tests.helpers.crowd import counts_of, scheme_of
 
@@ -67,7 +67,7 @@ CHANNELS: list[Channel] = [
     SupportChannel(4, grr(4, 1.0), exclusive=True),
     SupportChannel(4, oue(1.0), exclusive=False),
     SupportChannel(4, oue(1.0), exclusive=False, share=0.5, fake=np.array([0.4, 0.3, 0.2, 0.1])),
-    MatrixChannel(geometric(4, 1.0).matrix),
+    MatrixRound(geometric(4, 1.0).matrix),
 ]
 
 

@@ -12,7 +12,7 @@ from lab.evaluation.measuring import Score, evaluate
 from lab.evaluation.methods import choose
 from lab.evaluation.truth import one_period
 from protocols.arrays import Floats
-from protocols.mechanisms import MatrixChannel
+from protocols.mechanisms import MatrixRound
 from protocols.mechanisms.rounds import geometric
 
 PAGE = Path(__file__).parents[2] / "docs" / "evaluation.md"
@@ -20,9 +20,9 @@ PEOPLE, K = 4509, 50
 SMOOTH = ("bell", "two bells", "even", "falling", "zipf", "steps", "daily wave")
 ROUGH = ("comb", "spike")
 CHANNELS = {
-    "geometric": MatrixChannel(geometric(K, 0.5).matrix),
-    "l-geometric": MatrixChannel(geometric(K, 1.0).then(geometric(K, 0.8)).matrix),
-    "narrow range": MatrixChannel(geometric(10, 1.0).then(geometric(10, 0.6)).matrix),
+    "geometric": MatrixRound(geometric(K, 0.5).matrix),
+    "l-geometric": MatrixRound(geometric(K, 1.0).then(geometric(K, 0.8)).matrix),
+    "narrow range": MatrixRound(geometric(10, 1.0).then(geometric(10, 0.6)).matrix),
 }
 
 
@@ -47,7 +47,7 @@ def kind_of_truth(kind: str, k: int) -> Floats:
     return np.asarray(weights / weights.sum())
 
 
-def collected(kind: str, channel: MatrixChannel, people: int, seed: int) -> Iterator[tuple[Floats, np.ndarray]]:
+def collected(kind: str, channel: MatrixRound, people: int, seed: int) -> Iterator[tuple[Floats, np.ndarray]]:
     """Shares among so many people, and how many of their reports name each value; without end."""
     random = np.random.default_rng(seed)
     while True:
@@ -101,7 +101,7 @@ def test_intervals_cover_each_kind_of_truth_and_its_highest_value() -> None:
 
 @pytest.mark.parametrize("counts", [[1, 0, 0], [0, 2, 0], [5, 0, 5]], ids=str)
 def test_a_handful_of_reports_gives_a_histogram_too(counts: list[int]) -> None:
-    shares = consistent_shares(counts, sum(counts), MatrixChannel(geometric(3, 1.0).matrix))
+    shares = consistent_shares(counts, sum(counts), MatrixRound(geometric(3, 1.0).matrix))
     assert shares.low is not None and shares.high is not None
     assert shares.value.sum() == pytest.approx(1)
     assert (shares.low >= 0).all() and (shares.low <= shares.value).all()

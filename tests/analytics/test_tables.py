@@ -13,7 +13,7 @@ import analytics.mobility.output.tables
 from analytics.estimation import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_nowcasts, with_truth
-from analytics.mobility.model import Amount, AmountQuantile, Quantity, quantities
+from analytics.mobility.model import Amount, AmountQuantile, Quantity, measured, quantities
 from analytics.mobility.output.tables import tables
 from analytics.windows import Window
 from hearsay.reports.table_files import for_spreadsheets, write_tables
@@ -56,7 +56,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
     area = window.attribute("area").values
     assert area and area.change and area.nowcast and area.truth is not None and window.visitors
     people, change = (
-        quantities(shortened(numbers.estimates)) for numbers in (area.people(window.visitors), area.change.percent)
+        quantities(shortened(measured(numbers))) for numbers in (area.people(window.visitors), area.change.percent)
     )
     for place, value in enumerate(report.asked("area").values):
         row = next(row for row in flat["values"] if row["first"] == row["last"] == 25 and row["value"] == value)
@@ -66,7 +66,7 @@ def test_every_fact_of_the_report_is_one_row_of_a_table(report: MobilityReport) 
         assert (row["nowcast"], row["nowcast_error"]) == (area.nowcast.value[place], area.nowcast.error[place])
     flow = next(row for row in flat["flows"] if row["first"] == row["last"] == 25)
     transition = window.attribute("transition").values
-    assert transition and flow["people"] == shortened(transition.people(window.visitors).estimates).value[0]
+    assert transition and flow["people"] == shortened(measured(transition.people(window.visitors))).value[0]
     assert [flow["origin"], flow["destination"]] == report.asked("transition").values[0].split(">")
     trip, trips = (
         next(row for row in flat["trips"] if row["first"] == row["last"] == 25),

@@ -12,7 +12,7 @@ from analytics.mobility.attributes import amount
 from analytics.mobility.model import Amount
 from lab.seeded_keyrings import seeded_keyring
 from protocols.mechanisms import Flip
-from protocols.privacy import value_guess
+from protocols.privacy.risk import value_guess
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

@@ -16,7 +16,7 @@ from scipy.special import chdtrc
 
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats
-from protocols.mechanisms import RECORDS, MatrixChannel
+from protocols.mechanisms import RECORDS, MatrixRound
 from protocols.mechanisms.encodings import Unary
 from protocols.mechanisms.fresh import FreshHash
 from protocols.mechanisms.lifelong import Buckets, Hashed
@@ -170,7 +170,7 @@ def _support_counts(
 
 def _estimate(question: Question, shares: NDArray[np.float64]) -> NDArray[np.float64]:
     channel = question.channel
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         return np.asarray(shares @ channel.votes)
     return np.asarray((shares - channel.floor) / channel.gain)
 

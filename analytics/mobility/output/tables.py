@@ -124,9 +124,9 @@ def of_shares(window: WindowReport, names: Sequence[str], shares: Shares | None)
     """Shares of values, or of groups of values. Products and ratios have more digits than their errors carry."""
     if shares is None or window.visitors is None:
         return None
-    found = flat(shares) | {"value": names} | _named("people", shortened(shares.people(window.visitors).estimates))
+    found = flat(shares) | {"value": names} | _named("people", shortened(measured(shares.people(window.visitors))))
     for name, changes in (("change", shares.change), ("baseline", shares.baseline)):
-        found |= {} if changes is None else _named(name, shortened(changes.percent.estimates))
+        found |= {} if changes is None else _named(name, shortened(measured(changes.percent)))
     return found
 
 
@@ -162,7 +162,7 @@ def of_flows(window: WindowReport, asked: AskedAttribute, part: AttributeReport)
     """People from each origin to each destination; None if the attribute has another role, or no answers."""
     if asked.role != "transition" or part.values is None or window.visitors is None:
         return None
-    people = _named("people", shortened(part.values.people(window.visitors).estimates))
+    people = _named("people", shortened(measured(part.values.people(window.visitors))))
     origins, destinations = zip(*map(origin_and_destination, asked.values), strict=True)
     return {"origin": origins, "destination": destinations, **people}
 
@@ -173,7 +173,7 @@ def of_trips(window: WindowReport, asked: AskedAttribute, part: AttributeReport)
         return None
     columns: Columns = {"area": asked.places}
     for name, shares in (("began", part.trips.began), ("ended", part.trips.ended)):
-        columns |= _named(name, shortened(times(shares.estimates, measured(window.visitors))))
+        columns |= _named(name, shortened(times(measured(shares), measured(window.visitors))))
     return columns
 
 

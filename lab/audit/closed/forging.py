@@ -19,7 +19,7 @@ import numpy as np
 
 from analytics.estimation import fitted_places
 from protocols.arrays import Floats, Places
-from protocols.mechanisms import MatrixChannel, PlanarChannel
+from protocols.mechanisms import MatrixRound, PlanarChannel
 from protocols.question import Question
 
 Forgery = Literal["best", "random", "lying"]
@@ -33,7 +33,7 @@ def forgery_gain(question: Question, targets: Places, forgery: Forgery) -> float
     assert not isinstance(channel, PlanarChannel), "reports of places have no weight of their own"
     if forgery == "lying":  # estimates are unbiased: who follows the protocol counts once
         return 1.0
-    if isinstance(channel, MatrixChannel):
+    if isinstance(channel, MatrixRound):
         votes = channel.votes[:, targets].sum(axis=1)
         return float(votes.max() if forgery == "best" else votes.mean())
     best, average = question.mechanism.encoding.forged(targets)

@@ -1,4 +1,4 @@
-"""The chance to guess a device's value from t linked reports (docs/audit.md, section 2).
+"""The chance to guess a device's value from t linked reports, or its true attribute (docs/audit.md, sections 2 and 3).
 
 The best guess is the value with the largest share times likelihood. Its accuracy is the sum over everything that can be
 seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
@@ -8,9 +8,13 @@ A set is guessed by one element: right if the set has it, drawn or not. A number
 
 Given the memo, the order of t reports says nothing: how often each symbol was named is all that there is to see. So for
 other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
+
+Among fakes only one attribute of a report is true, so correlations between attributes do not help, whatever the spread
+of values: the best guess of which one is the attribute with the largest ratio L_j = A_j(y_j) / F_j(y_j) of true to
+fake. Its accuracy is the mean of the largest ratio over fake answers, divided by the number of attributes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from math import comb, inf, lgamma, log
@@ -18,7 +22,7 @@ from math import comb, inf, lgamma, log
 import numpy as np
 
 from protocols.arrays import Floats, PackedBits, Whole
-from protocols.mechanisms import Flip, MatrixRound, Threshold, above
+from protocols.mechanisms import Flip, MatrixRound, Threshold, above, noise_matrix
 from protocols.privacy import blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -28,6 +32,10 @@ MOST_COUNTS = 100_000  # of symbols in t reports: all of them are gone through
 MOST_REPORTS = 200  # up to this number, symbols are enumerated
 SAME = 1e-9  # scores that differ by less are equal
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
+GRID = 1 << 15  # points on which sums of shares are computed
+DRAWS = 50_000  # of fakes without a closed law
+
+Variable = tuple[Floats, Floats]
 
 
 def prior_guess(k: int, prior: Floats | None) -> float:
@@ -291,5 +299,57 @@ def chances(counts: Whole, noise: Floats) -> Floats:
     return np.asarray(np.exp(orders[:, None] + powers))
 
 
-def noise_matrix(noise: Flip | MatrixRound, size: int) -> Floats:
-    return noise.matrix if isinstance(noise, MatrixRound) else noise.q + noise.gain * np.eye(size)
+def attribute_inference(
+    questions: Sequence[Question], spread: Mapping[str, Floats], t: float = 1
+) -> tuple[float, bool]:
+    """The accuracy of the best guess of the true attribute, and whether it is exact.
+
+    `spread` has the shares of each attribute's values. t is 1, or infinity: the observer knows the memos. The ratios of
+    drawn fakes of bits have no closed law; it is drawn, with the same draws every time.
+    """
+    assert t in (1, inf), "one report, or all of them"
+    laws = [_ratios(question, spread[question.name], t) for question in questions]
+    exact = all(exact for _, exact in laws)
+    return mean_of_largest([law for law, _ in laws]) / len(questions), exact
+
+
+def _ratios(question: Question, shares: Floats, t: float) -> tuple[Variable, bool]:
+    """The law of true to fake of one attribute, over its fakes, and whether it is exact."""
+    if t == inf:
+        question = replace(question, mechanism=replace(question.mechanism, second=None))
+    noise, fake = question.mechanism.one_report, question.fake
+    assert isinstance(noise, Flip), "fakes are flips"
+    if question.mechanism.encoding.exclusive:
+        faked = np.asarray(question.fake_answer)
+        return ((shares * noise.gain + noise.q) / faked, faked), True
+    if fake is None:
+        return _of_zero_vectors(noise, shares), True
+    if np.allclose(shares, fake, rtol=0, atol=1e-12):
+        return (np.ones(1), np.ones(1)), True  # a fake is perturbed like a true answer
+    random = np.random.default_rng(0)
+    bits = random.random((DRAWS, question.k)) < noise.q
+    values = random.choice(question.k, DRAWS, p=fake / fake.sum())
+    rows = np.arange(DRAWS)
+    bits[rows, values] = random.random(DRAWS) < noise.p
+    up, down = noise.p / noise.q, (1 - noise.p) / (1 - noise.q)
+    ratio = (down + (up - down) * (bits @ shares)) / (down + (up - down) * (bits @ fake))
+    return (ratio, np.full(DRAWS, 1 / DRAWS)), False
+
+
+def _of_zero_vectors(noise: Flip, shares: Floats) -> Variable:
+    """down + (up - down) times the sum of the shares whose bit is set, each with chance q: by convolution.
+
+    A share between two points of the grid is divided between them, which keeps the mean.
+    """
+    up, down = noise.p / noise.q, (1 - noise.p) / (1 - noise.q)
+    frequency = np.fft.rfftfreq(GRID) * 2 * np.pi
+    law = np.ones(GRID // 2 + 1, dtype=np.complex128)
+    size = GRID // 2
+    for share, count in zip(*np.unique(shares, return_counts=True), strict=True):
+        place = share * size
+        low = np.floor(place)
+        step = np.exp(-1j * frequency * low) * (1 - (place - low) + (place - low) * np.exp(-1j * frequency))
+        law = law * (1 - noise.q + noise.q * step) ** count
+    chances = np.maximum(np.fft.irfft(law, GRID), 0.0)[: size + len(shares) + 1]
+    sums = np.arange(len(chances)) / size
+    return down + (up - down) * sums, chances / chances.sum()

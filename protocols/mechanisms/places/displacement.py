@@ -19,12 +19,14 @@ from numpy.typing import NDArray
 from hearsay_device.draws import INVERSE_LN2, WORD
 from protocols.arrays.aliases import Column, Floats, Whole, Words
 from protocols.arrays.columns import smallest_unsigned
+from protocols.errors import InfeasibleError
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.rounds import ANYWHERE, PlaceRound, falling
 from protocols.mechanisms.rounds import Round
 from protocols.randomness.keystream import Draws
 from protocols.randomness.sampling import below
 
+DENSE = 1024  # cells up to which the whole channel matrix is computed
 FEW = 900  # cells: up to here a product with the matrix is quicker than transforms, thirtyfold with 140 cells
 NEGLIGIBLE = 36.0  # e^-36: displacements that are rarer are folded onto the largest one that is not
 _BITS = 62  # all weights together stay below 2^62
@@ -150,16 +152,18 @@ class PlanarRound(PlaceRound):
     @cached_property
     def matrix(self) -> Floats:  # type: ignore[override]
         """P(cell y | cell x), from the integers that devices draw with; for grids of up to `DENSE` cells."""
-        self.refuse_many()
+        if self.k > DENSE:
+            raise InfeasibleError(
+                f"a grid of {self.k:,} cells: the matrix of its channel is too large to go through",
+                f"it is computed for up to {DENSE:,} cells: use larger cells, or audit with --only place",
+            )
         law = self.chances.ravel()
         across, up = np.arange(1 - self.columns, self.columns), np.arange(1 - self.rows, self.rows)
         found = np.empty((self.k, self.k))
         for cell in range(self.k):
             row, column = divmod(cell, self.columns)
-            inside = (row + up).clip(0, self.rows - 1)[:, None] * self.columns + (column + across).clip(
-                0, self.columns - 1
-            )
-            found[cell] = np.bincount(inside.ravel(), law, self.k)
+            rows, columns = (row + up).clip(0, self.rows - 1), (column + across).clip(0, self.columns - 1)
+            found[cell] = np.bincount((rows[:, None] * self.columns + columns).ravel(), law, self.k)
         return np.asarray(found + ANYWHERE / WORD)
 
     def sample(self, inputs: Whole, draws: Draws) -> Column:

@@ -11,11 +11,9 @@ import numpy as np
 
 from hearsay_device.draws import COEFFICIENTS, INVERSE_LN2
 from protocols.arrays.aliases import Floats
-from protocols.errors import InfeasibleError
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.rounds import MatrixRound
 
-DENSE = 1024  # cells up to which the whole channel matrix is computed
 ANYWHERE = 1 << 24
 """Of 2^64: the chance of each cell to be reported whatever the truth is.
 
@@ -54,14 +52,6 @@ class PlaceRound(MatrixRound):
     @property
     def k(self) -> int:
         return self.area.k
-
-    def refuse_many(self) -> None:
-        """Raise InfeasibleError if the matrix would be too large."""
-        if self.k > DENSE:
-            raise InfeasibleError(
-                f"a grid of {self.k:,} cells: the matrix of its channel is too large to go through",
-                f"it is computed for up to {DENSE:,} cells: use larger cells, or audit with --only place",
-            )
 
 
 @dataclass(frozen=True, eq=False)

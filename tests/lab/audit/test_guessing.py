@@ -8,13 +8,13 @@ import pytest
 
 from analytics.estimation import norm_sub
 from lab.audit.closed.forging import forgery_gain, moved
-from lab.audit.closed.guessing import best_guess, guess, tuple_guess
-from lab.audit.closed.which import attribute_inference
+from lab.audit.closed.guessing import attribute_inference, best_guess, guess, tuple_guess
 from lab.audit.computed import change_shows, computed, memo_bits
 from lab.audit.report import ATTACKS, breaches, parse_limits
 from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, fitting
-from protocols.privacy import attribute_guess, forged_weight, memo_trackability, value_guess
+from protocols.privacy import attribute_guess, memo_trackability
+from protocols.privacy.risk import forged_weight, value_guess
 from protocols.question import Question
 from protocols.scheme import Scheme
 from tests.helpers.enumeration import answers, per_trait, survey_distribution
