@@ -10,7 +10,7 @@ import pytest
 from gateway.service import WATCHED, Metrics
 from hearsay.commands.operations.doctor import named_settings
 from hearsay.survey_files import example
-from hearsay.terminal import exits
+from hearsay.terminal import explaining
 from protocols.mechanisms import SupportChannel
 from protocols.scheme import Scheme
 from protocols.wire import Reason
@@ -154,8 +154,8 @@ def test_every_one_is_documented(names: set[str]) -> None:
 
 def test_every_exit_code_is_documented() -> None:
     codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
-    assert set(map(int, codes)) == {0, 2, exits.REFUSED, exits.TRY_AGAIN, exits.STOPPED, exits.BROKEN}
-    assert crash.EXIT == exits.BROKEN
+    assert set(map(int, codes)) == {0, 2, explaining.REFUSED, explaining.TRY_AGAIN, explaining.STOPPED, explaining.BROKEN}
+    assert crash.EXIT == explaining.BROKEN
 
 
 def rows(heading: str) -> dict[str, list[str]]:
