@@ -154,7 +154,14 @@ def test_every_one_is_documented(names: set[str]) -> None:
 
 def test_every_exit_code_is_documented() -> None:
     codes = re.findall(r"^\| (\d+) \|", PAGE, flags=re.MULTILINE)
-    assert set(map(int, codes)) == {0, 2, explaining.REFUSED, explaining.TRY_AGAIN, explaining.STOPPED, explaining.BROKEN}
+    assert set(map(int, codes)) == {
+        0,
+        2,
+        explaining.REFUSED,
+        explaining.TRY_AGAIN,
+        explaining.STOPPED,
+        explaining.BROKEN,
+    }
     assert crash.EXIT == explaining.BROKEN
 
 
