@@ -17,7 +17,6 @@ from gateway.service import ChainedKeys, Holder, StateFile
 from hearsay.serving.running import Exposure, run
 from protocols.errors import DeliveryError, HearsayError
 from protocols.wire import CONTENT_TYPE_HEADER, FRAME, MAX_RECORD_BYTES
-from servers.kafka_clients import DURABLE
 from servers.settings import KafkaSettings, Settings
 from stream_app.kafka import Registry, Topics, existing, read_topic
 
@@ -86,7 +85,8 @@ class KafkaLog:
             return
         producer = AIOKafkaProducer(
             **self._kafka.client_options(),
-            **DURABLE,
+            acks="all",
+            enable_idempotence=True,
             compression_type="lz4",
             max_batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,

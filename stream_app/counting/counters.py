@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from protocols.arrays import Column, Whole
+from protocols.arrays import Column, Whole, frozen
 from protocols.mechanisms import Encoding, FreshHash
 from protocols.scheme import PRESENCE_ONLY, Scheme
 from protocols.wire import Frame
@@ -145,12 +145,15 @@ class _Counter:
             self._widths += initial.widths
 
     def count(self, gaps: Column, answers: Column | None = None) -> None:
-        rows = self._rows[gaps]
-        if (rows < 0).any():
-            self._add_gaps(np.unique(gaps[rows < 0]))
-            rows = self._rows[gaps]
-        count = len(self._gaps)
-        self._n += np.bincount(rows, minlength=count)
+        from stream_app.counting.loops import look_up
+
+        rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(len(self._gaps), dtype=np.int64)
+        if not look_up(frozen(gaps), self._rows, rows, n):
+            self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
+            self.count(gaps, answers)
+            return
+        self._n += n
+        count = len(n)
         if answers is not None and self._gathered is not None:
             self._gathered.add(rows, answers, count)
         elif answers is not None and self._encoding is not None:

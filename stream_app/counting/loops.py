@@ -1,4 +1,4 @@
-"""The loops behind tokens, compiled at their first call and kept for the next process.
+"""The loops behind tokens and gaps, compiled at their first call and kept for the next process.
 
 Import this module at the first use and not before: importing numba takes longer than most commands do.
 
@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from protocols.arrays import Mask, Words
+from protocols.arrays import Column, Mask, Rows, Whole, Words
 from protocols.arrays.compiling import compiled
 from stream_app.counting.tokens import SLOTS_PER_LINE
 
@@ -115,3 +115,15 @@ def move(held: Words, slots: Words, keys: Words) -> None:
                 line = next_line(line, count)
             slots[line * LINE + np.uint64(filled[line])] = batch[row]
             filled[line] += 1
+
+
+@compiled
+def look_up(gaps: Column, rows_of: Rows, rows: Rows, n: Whole) -> bool:
+    """Look up the row of each gap, and count rows; False at a gap that has none."""
+    for report in range(len(gaps)):
+        row = rows_of[gaps[report]]
+        if row < 0:
+            return False
+        rows[report] = row
+        n[row] += 1
+    return True

@@ -59,6 +59,8 @@ OLH = MechanismRecord(
 def build_loloha(k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Hash to g values, then (L-)GRR among them; g by default the one with the smallest variance."""
     feasible = [g for g in FRESH_PRIMES if k <= _largest_domain(g)]  # up to 13: then families are too small
+    if parameter is None and not feasible:
+        raise InfeasibleError(f"loloha hashes at most {_largest_domain(2)} values, not {k}", "use l-osue")
     return min((_loloha(k, budget, g) for g in _chosen("loloha", k, parameter, feasible)), key=_variance)
 
 
