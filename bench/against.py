@@ -1,7 +1,8 @@
 """This tree beside another commit, in CPU seconds of whole commands: `python -m bench.against COMMIT [ROW...]`.
 
     run       `hearsay run` of two million reports: what it takes to start is less than half of it
-    worker    `hearsay worker`, once it is ready, counts reports that wait on a broker, until they are final (bench/_backlog.py)
+    worker    `hearsay worker`, from when it is ready, counts reports that wait on a broker, until their period is final
+              (bench/_backlog.py)
     replay    `hearsay replay` of a million events
     evaluate  `hearsay evaluate`: next to nothing but draws and counting
 
