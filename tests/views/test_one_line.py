@@ -33,7 +33,7 @@ def make(past: Past) -> Size:
 SIZES = View(TopicName("sizes"), "size", Size, make)
 '''
 TOPIC = '    ResultTopic(TopicName("sizes"), "survey/period", "views.results.sizes:SIZES"),\n'
-KIND = '    SinkKind("folder", "folder:PATH", "a file for each result", "views.sinks.folders:FolderSink"),\n'
+KIND = '    SinkKind("folder:PATH", "a file for each result", "views.sinks.folders:FolderSink"),\n'
 SURVEY = """
 {id: town, start: 2026-03-28T00:00Z, period: 1d, horizon: 2, eps_inf: 4, eps_1: 2, clock: source, minimum: 0,
  attributes: [{name: colour, values: [red, green, blue]}]}
