@@ -72,10 +72,10 @@ def configure_logs(level: str = "INFO") -> None:
         )
     )
     handler.addFilter(RateLimitFilter())
-    handler.addFilter(lambda record: "tight sync loop" not in str(record.msg))  # kafka-python, of clients that poll
     logging.basicConfig(level=level, handlers=[handler], force=True)
     for library in LIBRARIES:
         logging.getLogger(library).setLevel(logging.WARNING)
+    logging.getLogger("kafka.net.selector").setLevel(logging.ERROR)  # it warns of clients that poll, as ours do
     if not sys.stderr.isatty() and logging.getLogger().isEnabledFor(logging.INFO):
         for notices in map(logging.getLogger, NOTICES):
             notices.handlers, notices.propagate = [], True
