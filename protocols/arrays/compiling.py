@@ -19,9 +19,11 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
-from numba.core import event
+from llvmlite import ir
+from numba.core import cgutils, event
 
 Loop = TypeVar("Loop", bound=Callable[..., Any])
+_array: Any = cgutils.create_struct_proxy
 
 
 def compiled(loop: Loop) -> Loop:
@@ -39,6 +41,12 @@ def compiled(loop: Loop) -> Loop:
 
     dispatcher.compile = compile_alone
     return cast(Loop, dispatcher)
+
+
+def address_of(context: Any, builder: Any, signature: Any, arguments: Any, bits: int) -> Any:
+    """In an intrinsic of an array and an index: the address of the element, as that of a number of so many bits."""
+    array = _array(signature.args[0])(context, builder, arguments[0])
+    return builder.bitcast(builder.gep(array.data, [arguments[1]]), ir.IntType(bits).as_pointer())
 
 
 def _locks() -> Path:

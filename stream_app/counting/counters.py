@@ -137,27 +137,27 @@ class _Counter:
         self._widths = np.zeros(encoding.widths if encoding else 0, dtype=np.int64)
         if initial is not None:
             self._add_gaps(initial.gaps)
-            self._n += initial.n
+            self._n[: len(initial.gaps)] = initial.n
             if self._gathered is not None:
                 self._gathered.restore(initial.N, initial.waits, initial.waiting)
             else:
-                self._N += initial.N
+                self._N[: len(initial.gaps)] = initial.N
             self._widths += initial.widths
 
     def count(self, gaps: Column, answers: Column | None = None) -> None:
-        from stream_app.counting.loops import look_up
+        from stream_app.counting.tables.loops import look_up
 
         rows, n = np.empty(len(gaps), dtype=np.int32), np.zeros(len(self._gaps), dtype=np.int64)
         if not look_up(frozen(gaps), self._rows, rows, n):
             self._add_gaps(np.unique(gaps[self._rows[gaps] < 0]))
             self.count(gaps, answers)
             return
-        self._n += n
         count = len(n)
+        self._n[:count] += n
         if answers is not None and self._gathered is not None:
             self._gathered.add(rows, answers, count)
         elif answers is not None and self._encoding is not None:
-            self._N += self._encoding.count(answers, rows, count)
+            self._N[:count] += self._encoding.count(answers, rows, count)
             if len(self._widths):
                 self._widths += self._encoding.count_widths(answers)
 
@@ -175,8 +175,11 @@ class _Counter:
         return Statistics(gaps[order], self._n[order], self._N[order], self._widths.copy())
 
     def _add_gaps(self, gaps: Column) -> None:
-        """Give gaps that occur for the first time a row. To copy the others takes as long as to count a frame."""
+        """Give gaps that occur for the first time a row. The arrays double, so that adding many gaps is cheap."""
         self._rows[gaps] = np.arange(len(self._gaps), len(self._gaps) + len(gaps))
         self._gaps += gaps.tolist()
-        self._n = np.pad(self._n, (0, len(gaps)))
-        self._N = np.pad(self._N, ((0, len(gaps)), (0, 0)))
+        lacking = len(self._gaps) - len(self._n)
+        if lacking > 0:
+            lacking = max(lacking, min(len(self._n), len(self._rows) - 1 - len(self._n)))
+            self._n = np.pad(self._n, (0, lacking))
+            self._N = np.pad(self._N, ((0, lacking), (0, 0)))

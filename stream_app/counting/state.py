@@ -25,7 +25,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import Lookup
 from stream_app.counting.counters import PeriodCounts, arrays_of, from_arrays
-from stream_app.counting.tokens import TokenSet
+from stream_app.counting.tables.tokens import TokenSet
 from stream_app.log.codec import Head, pack, unpack
 from stream_app.log.marks import Loss, added, since
 from stream_app.log.recovery import NOTHING, LogPosition

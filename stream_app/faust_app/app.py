@@ -18,7 +18,7 @@ from protocols.wire import Clock, last_due
 from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
-from stream_app.counting.tokens import load_loops
+from stream_app.counting.tables.tokens import load_loops
 from stream_app.faust_app.agents import Counting, Merging
 from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, LogWatch
 from stream_app.faust_app.broker.tables import StateTable, Surveys

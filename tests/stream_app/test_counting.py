@@ -8,7 +8,7 @@ from protocols.wire import CLOCK, FRAME, REPORT, Clock, Frame, Reason, decode_fr
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress
 from stream_app.counting.partition_counter import Changes, PartitionCounter
-from stream_app.counting.tokens import TokenSet
+from stream_app.counting.tables.tokens import TokenSet
 from tests.helpers.crowd import scheme_of
 from tests.helpers.frames import encode_report
 from tests.protocols.test_wire_hostile import mutated

@@ -16,9 +16,8 @@ import secrets
 import numpy as np
 
 from protocols.arrays import Mask, Tokens, frozen
+from stream_app.counting.tables import SLOTS_PER_LINE
 
-SLOTS_PER_LINE = 8
-"""How many tokens of 8 bytes fit in a line of the processor's cache."""
 SMALLEST = 8  # lines
 FULL = (7, 10)  # grow beyond this load
 GROWTH = (5, 3)
@@ -48,7 +47,7 @@ class TokenSet:
 
     def insert(self, tokens: Tokens) -> Mask:
         """Add tokens, and return which of them are new. Of equal tokens in a batch only the first is new."""
-        from stream_app.counting.loops import insert
+        from stream_app.counting.tables.loops import insert
 
         self.reserve(len(tokens))
         new = np.empty(len(tokens), dtype=np.bool_)
@@ -58,7 +57,7 @@ class TokenSet:
 
     def reserve(self, more: int) -> None:
         """Make room for more."""
-        from stream_app.counting.loops import move
+        from stream_app.counting.tables.loops import move
 
         needed, lines = _lines(self._count + more), len(self._slots) // SLOTS_PER_LINE
         if needed > lines:
