@@ -6,15 +6,13 @@ body is counted until a request is complete. Nothing here logs an address.
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import httptools
 
-from gateway.http.messages import Request, Response, address_of, is_sound, name_in, origin_form, refusal
-
-if TYPE_CHECKING:
-    from gateway.http.listening import Listener
+from gateway.http.messages import Application, Request, Response, address_of, is_sound, name_in, origin_form, refusal
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
@@ -48,10 +46,53 @@ class Limits:
     stop_seconds: float = 20.0
 
 
+class Shared:
+    """What the connections of a listener share: an application, limits, and the bytes of bodies that they hold."""
+
+    names: frozenset[str] | None = None  # what clients may call us; None: anything
+    time: Callable[[], float]
+
+    def __init__(self, application: Application, limits: Limits, verifies_clients: bool, knows_addresses: bool) -> None:
+        self.application = application
+        self.limits = limits
+        self.verifies_clients = verifies_clients
+        self.knows_addresses = knows_addresses
+        self.stopping = False
+        self.held_bytes = 0
+        self._clients: set[Connection] = set()
+        self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
+
+    @property
+    def connections(self) -> int:
+        return len(self._clients)
+
+    def discard(self, connection: "Connection") -> None:
+        self._clients.discard(connection)
+        self.occupied(connection)
+
+    def resting(self, connection: "Connection") -> None:
+        """Everything that was asked over a connection is answered now."""
+        if connection in self._clients:
+            self._resting[connection] = None
+
+    def occupied(self, connection: "Connection") -> None:
+        self._resting.pop(connection, None)
+
+    def hold(self, size: int) -> bool:
+        """Take so many bytes of what all connections may hold together; False if they are not there."""
+        if self.held_bytes + size > self.limits.held_bytes:
+            return False
+        self.held_bytes += size
+        return True
+
+    def release(self, size: int) -> None:
+        self.held_bytes -= size
+
+
 class Connection(asyncio.Protocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
-    def __init__(self, listener: "Listener") -> None:
+    def __init__(self, listener: Shared) -> None:
         self._listener = listener
         self._parser: Any = httptools.HttpRequestParser(self)
         self._transport: Any = None
@@ -151,7 +192,7 @@ class Connection(asyncio.Protocol):
             self._refuse(OTHER_NAME)
             return
         keep_alive = parser.should_keep_alive() and not listener.stopping
-        certificate = self._transport.get_extra_info("peercert")  # of TLS only, and of one that was verified
+        certificate = self._transport.get_extra_info("peercert") if listener.verifies_clients else None
         path, _, query = url.partition(b"?")
         asked = parser.get_method().decode("latin-1"), path.decode("latin-1"), query
         request = Request(*asked, headers, keep_alive, certificate)

@@ -8,14 +8,13 @@ import errno
 import resource
 import socket
 import ssl
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import structlog
 
-from gateway.http.connection import FULL, Connection, Limits
+from gateway.http.connection import FULL, Connection, Limits, Shared
 from gateway.http.messages import Application
 from protocols.errors import ServerError, SettingsError
 from servers.ports import is_loopback
@@ -30,31 +29,26 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
-class Listener:
-    """The connections of one application on one address, and what they share: limits, and the bytes that they hold.
+LIMITS = Limits()
+
+
+class Listener(Shared):
+    """The connections of one application on one address.
 
     On a loopback address, clients must call it by a name of this machine or one of `names`: a web page whose name was
     made to lead here is refused. None: by any name. `knows_addresses` says whether requests have their address.
     """
 
-    time: Callable[[], float]
-
     def __init__(
         self,
         application: Application,
-        limits: Limits,
+        limits: Limits = LIMITS,
         tls: ssl.SSLContext | None = None,
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,
     ) -> None:
-        self.application = application
-        self.limits = limits
-        self.knows_addresses = knows_addresses
-        self.names: frozenset[str] | None = None  # what clients may call us; None: anything
-        self.stopping = False
-        self.held_bytes = 0  # of bodies
-        self._clients: set[Connection] = set()
-        self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
+        verifies_clients = tls is not None and tls.verify_mode == ssl.CERT_REQUIRED
+        super().__init__(application, limits, verifies_clients, knows_addresses)
         self._tls = tls
         self._named = names
         self._sockets: list[socket.socket] = []
@@ -79,32 +73,6 @@ class Listener:
         self._sweeping = asyncio.create_task(self._sweep())
         chosen: int = self._sockets[0].getsockname()[1]
         return chosen
-
-    @property
-    def connections(self) -> int:
-        return len(self._clients)
-
-    def discard(self, connection: Connection) -> None:
-        self._clients.discard(connection)
-        self.occupied(connection)
-
-    def resting(self, connection: Connection) -> None:
-        """Everything that was asked over a connection is answered now."""
-        if connection in self._clients:
-            self._resting[connection] = None
-
-    def occupied(self, connection: Connection) -> None:
-        self._resting.pop(connection, None)
-
-    def hold(self, size: int) -> bool:
-        """Take so many bytes of what all connections may hold together; False if they are not there."""
-        if self.held_bytes + size > self.limits.held_bytes:
-            return False
-        self.held_bytes += size
-        return True
-
-    def release(self, size: int) -> None:
-        self.held_bytes -= size
 
     def _accept(self, listening: socket.socket) -> None:
         for _ in range(ACCEPTED_AT_ONCE):

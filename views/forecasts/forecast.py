@@ -5,22 +5,20 @@ In tables, a forecast has one row for each name and period ahead.
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Literal
 
 import numpy as np
 
-from analytics.columns import Column, Columns, ResultModel
 from analytics.mobility import Part
 from protocols.arrays import Floats
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from stream_app.finals import Final
 from stream_app.log import TopicName
+from views.forecasts.model import ForecastResult, ForecastTable
 from views.past import Past, PeriodAnswers
 from views.results.histogram import Histogram, build_histogram
-from views.view import Pieces, View
+from views.view import View
 
-Kind = Literal["visitors", "values", "groups"]
 _INTERVALS = ("truth_80", "truth_95", "publication_80", "publication_95")
 COLUMNS = {
     "begin": datetime,
@@ -30,53 +28,6 @@ COLUMNS = {
     **dict.fromkeys(["mean", *(f"{interval}_{end}" for interval in _INTERVALS for end in ("low", "high"))], float),
     "unexpected": bool,
 }
-
-
-class Intervals(ResultModel):
-    """Lower and upper ends: a column for each period ahead."""
-
-    low: Columns
-    high: Columns
-
-
-class ForecastTable(ResultModel):
-    """Forecasts of all visitors, of the values of an attribute, or of its groups.
-
-    There is one column for each period ahead, with a number for each name: null where a period ahead will probably be
-    suppressed, and where too little is known of a value.
-    """
-
-    kind: Kind
-    attribute: str | None
-    names: tuple[str, ...]
-    suppressed: Literal["minimum"] | None
-    mean: Columns | None = None
-    truth_80: Intervals | None = None
-    truth_95: Intervals | None = None
-    publication_80: Intervals | None = None
-    publication_95: Intervals | None = None
-    stretch: Column | None = None
-    unexpected: tuple[str, ...] = ()
-
-
-class ForecastResult(ResultModel):
-    """The forecast that was made after one period of one survey."""
-
-    schema_version: int = 2
-    survey: str
-    fingerprint: str
-    period: int
-    begin: datetime
-    period_seconds: int
-    model: str
-    seasons: tuple[int, ...]
-    fitted_after: int
-    trained: int
-    tables: tuple[ForecastTable, ...]
-    pieces: Pieces = ()
-
-    def table(self, kind: Kind, attribute: str | None = None) -> ForecastTable:
-        return next(table for table in self.tables if (table.kind, table.attribute) == (kind, attribute))
 
 
 def make(past: Past) -> ForecastResult | None:

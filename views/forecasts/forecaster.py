@@ -13,7 +13,7 @@ from analytics.estimation import decimals
 from analytics.forecasting import MODEL, SEEN_CYCLES, Series, Structure, Tracked, interval_ends, values_needed
 from protocols.arrays import Floats, Mask, Whole
 from protocols.scheme import Scheme
-from views.forecasts.forecast import ForecastResult, ForecastTable, Intervals, Kind
+from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
 from views.forecasts.observing import Cell, cells, observe
 from views.results.histogram import Histogram
 
