@@ -111,6 +111,11 @@ class MatrixRound:
         """The sum over all outputs of the largest chance that any input gives them."""
         return float(self.bounds[1].sum())
 
+    @cached_property
+    def rising(self) -> bool:
+        """Whether the likelihood ratio of any two inputs rises with the output, as for geometric noise."""
+        return bool((np.diff(np.diff(self.logs, axis=0), axis=1) >= -1e-9).all())
+
     @property
     def numbers(self) -> dict[str, list[float]]:
         """What its tables follow from: the entries by distance, in the columns of both ends and in those between.
@@ -182,6 +187,8 @@ def end_evidence(first: Round, second: Round | None, t: float = 1) -> Floats:
     [0.7, 0.7, 0.7]
     """
     assert isinstance(first, MatrixRound) and isinstance(second, MatrixRound | None), "only matrices have ends"
+    if not (first.rising and (second is None or second.rising)):
+        raise TypeError("the loss is unknown: likelihood ratios do not rise along the domain")
     if second is None or t == inf:
         return np.asarray(first.logs[:, -1])
     terms = first.logs + t * second.logs[:, -1]

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pytest
 
-from protocols.mechanisms import RECORDS, fitting
+from protocols.mechanisms import RECORDS, MatrixRound, fitting
+from protocols.mechanisms.rounds import end_evidence
 from tests.helpers.mechanism_checks import (
     averages_vary_as_said,
     check_mechanism,
@@ -77,3 +79,8 @@ def test_as_published_l_grr_is_safe_and_wasteful(k: int) -> None:
         the_enumerated_channel_agrees(printed)
         shortfall.append(1 - printed.guarantees.per_report.whole / b)
     assert shortfall == pytest.approx(WASTE[k], abs=0.006)
+
+
+def test_the_loss_of_an_ordered_round_whose_ratios_do_not_rise_is_not_stated() -> None:
+    with pytest.raises(TypeError, match="do not rise"):
+        end_evidence(MatrixRound(np.array([[0.2, 0.6, 0.2], [0.4, 0.2, 0.4], [0.2, 0.6, 0.2]])), None)
