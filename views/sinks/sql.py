@@ -5,7 +5,7 @@ A flush is one transaction. It deletes the rows of each result's survey and peri
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from itertools import islice, repeat
 from typing import Any
@@ -85,12 +85,19 @@ class SqlSink(TableSink):
 
     def _insert(self, name: str, part: Part) -> None:
         columns = [
-            repeat(column.as_py()) if isinstance(column, pa.Scalar) else column.to_pylist()
+            repeat(self._entry(column.as_py())) if isinstance(column, pa.Scalar) else self._entries(column)
             for column in part.columns.values()
         ]
         marks = ", ".join("?" * len(columns))
         rows = islice(zip(*columns, strict=False), part.rows)
         self._db.cursor().executemany(self._said(f'INSERT INTO "{name}" VALUES ({marks})'), rows)
+
+    def _entries(self, column: pa.Array) -> Iterable[Any]:
+        """A column as the driver takes it."""
+        return map(self._entry, column.to_pylist())
+
+    def _entry(self, entry: Any) -> Any:
+        return entry
 
     def _run(self, statement: str, *values: object) -> Any:
         return self._db.execute(self._said(statement), values)

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -15,7 +16,6 @@ from views.sinks.sql import TIME, SqlSink
 TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
 WAIT_SECONDS = 10.0
 """How long to wait for another program that is writing to the file."""
-sqlite3.register_adapter(datetime, "{:%F %T}".format)  # nothing else in a process gives times to SQLite
 
 
 class SqliteSink(SqlSink):
@@ -49,3 +49,6 @@ class SqliteSink(SqlSink):
         with self._db:  # commits, or rolls back
             self._db.execute("BEGIN IMMEDIATE")
             yield
+
+    def _entry(self, entry: Any) -> Any:
+        return f"{entry:%F %T}" if isinstance(entry, datetime) else entry
