@@ -48,7 +48,7 @@ class AttributeEntries:
         return self._memos(devices, cells, counting)
 
     def _memos(self, devices: Devices, cells: Values, tags: Words) -> Column:
-        """The memos with these tags, which devices have committed.
+        """The memos with these tags, which devices have committed, in the survey's order of values.
 
         A memo is created from the cell that has its tag. If no cell has it, two devices share a name of 8 bytes and the
         commit is the other one's: this device reports its own cell.
@@ -58,12 +58,14 @@ class AttributeEntries:
         if known.any():
             self._state.epochs.verify()  # a store that has lost them must get them back
         if len(rest := np.flatnonzero(~known)):
-            counting, memos[rest] = self._stored(devices[rest], cells[rest], tags[rest])
+            counting, stored = self._stored(devices[rest], cells[rest], tags[rest])
+            listed = self._state.respondent.listed(self._question, layout.from_bytes(stored))
+            memos[rest] = layout.to_bytes(listed)
             held.add(devices[rest], counting, memos[rest])
         return layout.from_bytes(memos)
 
     def _stored(self, devices: Devices, cells: Values, tags: Words) -> Entries:
-        """The same from the store, with the tags of what it has."""
+        """The same from the store, in the question's order, with the tags of what it has."""
         layout, placed = self._question.mechanism.encoding.memo, Placed.of(self._tables.sealer.pseudonyms(devices))
         devices, cells, tags = devices[placed.order], cells[placed.order], tags[placed.order]
 

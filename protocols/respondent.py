@@ -111,12 +111,12 @@ class Respondent:
     def answers(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """What devices with these values report in a period. Memos are derived, so none need be stored.
 
-        A store that keeps memos, for a cap or a ledger, goes through `cells`, `memoise` and `report` itself.
+        A store that keeps memos, for a cap or a ledger, goes through `cells`, `memoise`, `listed` and `report` itself.
         """
         if not self.scheme.survey.longitudinal:
             return self.answer_once(question, devices, period, values)
         memo = self.memoise(question, devices, self.cells(question, devices, values))
-        return self.report(question, devices, period, memo)
+        return self.report(question, devices, period, self.listed(question, memo))
 
     def cells(self, question: Question, devices: Devices, values: Values) -> Values:
         """What is memoised for each device's value: its place in the question's own order, its hash or its bucket."""
@@ -130,6 +130,10 @@ class Respondent:
         draws = self.keyring.draws(self._lifelong("memo", question), devices, cells)
         return self._first_round(question, cells, draws)
 
+    def listed(self, question: Question, memo: Column) -> Column:
+        """Memos in the order in which the survey lists its values."""
+        return memo if question.as_listed else question.mechanism.encoding.reordered(memo, question.order)
+
     def answer_once(self, question: Question, devices: Devices, period: int, values: Values) -> Column:
         """The only round of a one-shot survey: drawn for the period, the same for every attempt at it."""
         draws = self._of_period(period).draws(("once", *self._survey, question.name), devices, period)
@@ -139,10 +143,8 @@ class Respondent:
         return question.mechanism.encoding.finish(answers, self.traits(question, devices))
 
     def report(self, question: Question, devices: Devices, period: int, memo: Column) -> Column:
-        """Round 2: the same for every attempt at one period."""
+        """Round 2 of a memo as `listed`: the same for every attempt at one period."""
         draws = self._of_period(period).draws(("report", *self._survey, question.name), devices, period)
-        if not question.as_listed:
-            memo = question.mechanism.encoding.reordered(memo, question.order)
         answers = question.mechanism.report(memo, draws)
         return question.mechanism.encoding.finish(answers, self.traits(question, devices))
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from memo_store.connection.link import Command
-from protocols.arrays import Bytes, Places, Words
+from protocols.arrays import Bytes, Mask, Places, Words
 
 SHARDS = 16
 CHUNK = 10_000
@@ -43,6 +43,13 @@ def shard_slices(names: Words) -> Iterator[tuple[int, slice]]:
     for shard in range(SHARDS):
         if bounds[shard] < bounds[shard + 1]:
             yield shard, slice(bounds[shard], bounds[shard + 1])
+
+
+def firsts(names: Words) -> Mask:
+    """Of ascending names, which ones are not the same as the one before."""
+    new = np.ones(len(names), dtype=np.bool_)
+    new[1:] = names[1:] != names[:-1]
+    return new
 
 
 @dataclass(frozen=True)
@@ -71,7 +78,8 @@ class Placed:
     @property
     def first(self) -> Places:
         """For each row the first row of the same device, which may occur twice."""
-        return np.searchsorted(self.names, self.names)
+        new = firsts(self.names)
+        return np.asarray(np.flatnonzero(new)[np.cumsum(new) - 1])
 
     def restored(self, column: NDArray[T]) -> NDArray[T]:
         """A column in the caller's order of devices."""

@@ -17,10 +17,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from memo_store.connection.epochs import Call, Epochs, script
-from memo_store.connection.layout import SHARDS, shard_key, shard_slices
+from memo_store.connection.layout import SHARDS, firsts, shard_key, shard_slices
 from memo_store.connection.link import Command
-from memo_store.tables.memos import FirstRows
-from protocols.arrays import Words
+from protocols.arrays import Mask, Words
 from protocols.errors import StoreError
 
 CLOSED = "-"
@@ -29,16 +28,26 @@ CLOSED_SECONDS = 3600
 """How long the mark stays. The clocks of all processes must differ by less."""
 
 
-class PeriodCommits(FirstRows[np.uint64]):
-    """One attribute's commits in one period, as far as this process has read them: by device, sealed."""
+class PeriodCommits:
+    """One attribute's commits in one period, as far as this process has read them: by device, sealed.
+
+    Of each device the first one counts, and never changes.
+    """
 
     def __init__(self, epochs: Epochs, survey: str, table: str, period: int) -> None:
-        super().__init__(np.empty(0, dtype=np.uint64))
+        self._names = self._sealed = np.empty(0, dtype=np.uint64)  # names ascending
         self._epochs = epochs
         self._survey = survey
         self._table = table
         self._period = period
         self._read = [0] * SHARDS
+
+    def find(self, names: Words) -> tuple[Mask, Words]:
+        """Which devices have committed, and the sealed words (anything for the others)."""
+        if not len(self._names):
+            return np.zeros(len(names), dtype=np.bool_), np.zeros(len(names), dtype=np.uint64)
+        found = np.minimum(np.searchsorted(self._names, names), len(self._names) - 1)
+        return self._names.take(found) == names, self._sealed.take(found)
 
     def read_on(self, names: Words) -> bool:
         """Read on in the shards of these devices (ascending). Returns whether others have committed anything meanwhile.
@@ -61,7 +70,7 @@ class PeriodCommits(FirstRows[np.uint64]):
     def restore(self) -> None:
         """Append all commits this process knows to a store that has lost them, after what others have appended."""
         self._read = [0] * SHARDS
-        names, sealed = self.names, self.rows
+        names, sealed = self._names, self._sealed
         while not self._append(names, sealed):
             pass
 
@@ -81,7 +90,11 @@ class PeriodCommits(FirstRows[np.uint64]):
         for call, text in zip(calls, texts, strict=True):
             self._read[call.shard] += len(text)
         learned = np.frombuffer(b"".join(texts), dtype="<u8").astype(np.uint64).reshape(-1, 2)
-        self.add(learned[:, 0], learned[:, 1])
+        names, sealed = (np.concatenate(pair) for pair in ((self._names, learned[:, 0]), (self._sealed, learned[:, 1])))
+        order = np.argsort(names, kind="stable")  # those that were known come first, and are in order already
+        names = names.take(order)
+        first = np.flatnonzero(firsts(names))
+        self._names, self._sealed = names.take(first), sealed.take(order.take(first))
         return not any(unread)
 
 

@@ -130,7 +130,9 @@ def count_ones(packed: Bytes, k: int) -> Counts:
     >>> count_ones(np.array([[1], [3], [2]], dtype=np.uint8), 2).tolist()
     [0, 2, 1]
     """
-    counts = np.bincount(np.bitwise_count(packed).sum(axis=1, dtype=np.int64), minlength=k + 1)
+    # byte by byte, of all rows: a sum within each of many short rows takes three times as long
+    bits = np.bitwise_count(np.ascontiguousarray(packed.T)).sum(axis=0, dtype=np.uint32)
+    counts = np.bincount(bits, minlength=k + 1)
     if len(counts) > k + 1:
         raise ValueError(f"a vector of {k} bits has more than {k} bits set")
     return counts

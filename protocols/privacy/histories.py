@@ -126,8 +126,10 @@ def _enumerated_bits(first: Flip, second: Flip, bits: int, t: int) -> float:
     if_set, if_not = second.p**ones * (1 - second.p) ** zeros, second.q**ones * (1 - second.q) ** zeros
     own, other = (np.log(share * if_set + (1 - share) * if_not) for share in (first.p, first.q))
 
-    def chances(block: Whole) -> Floats:
+    @cache
+    def chances(division: History) -> Floats:
         """ln of the chance of all answers about a bit that is no block's cell, and about each block's own bit."""
+        block = np.array(division)
         blocks = (np.arange(block.max() + 1)[:, None] == block) @ (1 << np.arange(t))
         alone = other[:, blocks].sum(axis=1)
         return np.concatenate([alone[None], alone + (own - other).T[blocks]])
@@ -135,8 +137,9 @@ def _enumerated_bits(first: Flip, second: Flip, bits: int, t: int) -> float:
     widest = 0.0
     for shared in _pairs_of_partitions(t):
         if max(shared.shape) <= bits:
-            these, those = (chances(np.repeat(place.ravel(), shared.ravel())) for place in np.indices(shared.shape))
-            widest = max(widest, _named(np.asarray((these[:, None] - those).max(axis=2)), bits, widest))
+            these, those = (np.repeat(place.ravel(), shared.ravel()).tolist() for place in np.indices(shared.shape))
+            apart = (chances(tuple(these))[:, None] - chances(tuple(those))).max(axis=2)
+            widest = max(widest, _named(np.asarray(apart), bits, widest))
     return widest
 
 
@@ -183,15 +186,14 @@ def _pairs_of_partitions(t: int) -> list[Whole]:
     >>> [len(_pairs_of_partitions(t)) for t in (1, 2, 3)]
     [1, 4, 11]
     """
-    found: dict[str, Whole] = {}
+    found: dict[tuple[History, ...], tuple[History, ...]] = {}
     for sizes in _partitions(t):
         for columns in _divided(sizes, sizes):
-            shared = np.array(columns).T
-            key = shared.tolist()
+            key = tuple(zip(*columns, strict=True))
             for _ in range(4):  # by rows and by columns: most of those that are alike become the same
-                key = [list(line) for line in zip(*sorted(key), strict=True)]
-            found.setdefault(str(key), shared)
-    return list(found.values())
+                key = tuple(zip(*sorted(key), strict=True))
+            found.setdefault(key, columns)
+    return [np.array(columns).T for columns in found.values()]
 
 
 def _divided(sizes: History, most: History) -> Iterator[tuple[History, ...]]:

@@ -105,14 +105,14 @@ def asked(mechanism: str, k: int, **terms: Any) -> Scheme:
 
 def without_memo(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
     fresh = question.mechanism.memoise(values, respondent.keyring.draws(("no memo",), devices, period))
-    return respondent.report(question, devices, period, fresh)
+    return respondent.report(question, devices, period, respondent.listed(question, fresh))
 
 
 def forgetful(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:
     """Has lost its memo once, and made another one: a store that was flushed, under a client that does not derive."""
     lost = respondent if period < 10 else Respondent(respondent.scheme, seeded_keyring(99))
     memo = lost.memoise(question, devices, lost.cells(question, devices, values))
-    return respondent.report(question, devices, period, memo)
+    return respondent.report(question, devices, period, respondent.listed(question, memo))
 
 
 def careless(respondent: Respondent, question: Question, devices: Any, period: int, values: Any) -> Any:

@@ -69,7 +69,7 @@ def test_devices_that_forget_their_memos_are_found_by_it() -> None:
 
     def forgets(respondent: Any, question: Any, devices: Any, period: int, values: Any) -> Any:
         memo = respondent.memoise(question, devices + np.uint64(period * DEVICES), values)
-        return respondent.report(question, devices, period, memo)
+        return respondent.report(question, devices, period, respondent.listed(question, memo))
 
     values = {"place": np.full((12, DEVICES), 30 * 60 + 30)}
     *_, figure = place_figures(observe(scheme, values, forgets))

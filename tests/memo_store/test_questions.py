@@ -40,10 +40,11 @@ def asking(
 
 
 def memos_of(memos: SurveyMemos, said: Any, period: int, name: str = "food") -> Any:
-    """The memos of what people have said, which is given by the place among FOODS, in the question's own order."""
+    """The foods that the memos name of what people have said, which is given by the place among FOODS."""
     people, question = memos.respondent, memos.respondent.scheme.question(name)
     values = np.array([question.attribute.values.index(food) for food in FOODS])[said]
-    return memos.lookup(question, EVERYONE, people.cells(question, EVERYONE, values), period)
+    memo = memos.lookup(question, EVERYONE, people.cells(question, EVERYONE, values), period)
+    return np.array(question.attribute.values)[memo]
 
 
 def test_two_surveys_that_ask_the_same_in_another_order_share_memos_and_another_question_does_not(

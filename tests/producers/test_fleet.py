@@ -61,7 +61,7 @@ def test_each_device_present_is_reported_once_with_its_gap_and_answers(fleet: Ma
                 value = day.values[question.name][i : i + 1]
                 if survey.survey.longitudinal:
                     memo = respondent.memoise(question, one, respondent.cells(question, one, value))
-                    alone = respondent.report(question, one, period, memo)
+                    alone = respondent.report(question, one, period, respondent.listed(question, memo))
                 else:
                     alone = respondent.answer_once(question, one, period, value)
                 assert (name, answer) == (question.name, alone[0].tobytes())
