@@ -28,6 +28,9 @@ class KafkaSink:
     kafka-python retries records, in order, until the deadline. It does not bound how many it keeps in memory, so this
     class waits for the oldest record before too many bytes are in flight. Every outcome is checked, at the latest by
     `flush`.
+
+    Records are not compressed. Tokens and answers are noise: lz4 makes frames 4 to 7 % smaller, and costs their sender
+    13 to 22 ns a report and the worker, whose CPU for a report is about 100 ns, another 10 to 14.
     """
 
     def __init__(self, settings: KafkaSettings, topic: str) -> None:
@@ -42,7 +45,6 @@ class KafkaSink:
             settings,
             OPEN_SECONDS,
             **DURABLE,
-            compression_type="lz4",
             batch_size=BATCH_BYTES,
             max_request_size=2 * MAX_RECORD_BYTES,
             delivery_timeout_ms=int(DEADLINE_SECONDS * 1000),

@@ -78,7 +78,7 @@ def most_rows(scheme: Scheme) -> int:
 
 
 def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
-    """A frame as Arrow IPC bytes (a stream of one record batch, not compressed: Kafka compresses)."""
+    """A frame as Arrow IPC bytes (a stream of one record batch, not compressed: it is mostly noise)."""
     if not 0 < len(frame) <= MAX_ROWS:
         raise WireError(f"a frame of {len(frame)} rows", f"send 1 to {MAX_ROWS} rows a frame")
     if not _ascending(frame.tokens):
