@@ -56,4 +56,6 @@ def partition_of(tokens: Tokens, partitions: int) -> Whole:
     [1, 2]
     """
     count = np.uint64(partitions)
+    if partitions.bit_count() == 1:
+        return (tokens & (count - np.uint64(1))).view(np.int64)
     return (tokens - tokens // count * count).view(np.int64)  # numpy's division is fast, its remainder is not
