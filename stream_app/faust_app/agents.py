@@ -13,7 +13,7 @@ from stream_app.faust_app.partitions.task import PartitionTask
 from stream_app.faust_app.partitions.tasks import PartitionTasks
 from stream_app.kafka.reading import header
 from stream_app.log.marks import LogFault, Skipped
-from stream_app.log.quarantines import Errors
+from stream_app.log.recovery import Errors
 from stream_app.merging.merger import Merger
 
 

@@ -28,8 +28,7 @@ from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
-from stream_app.log.quarantines import Quarantine, resumption
-from stream_app.log.recovery import LogPosition
+from stream_app.log.recovery import LogPosition, Quarantine, resumption
 from stream_app.merging.merger import Merger
 
 ANSWERS = 10

@@ -26,7 +26,7 @@ from stream_app.faust_app.writing import NO_SURVEY, Writer
 from stream_app.log.codec import RECORD_BYTES, RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, Skipped
-from stream_app.log.quarantines import Errors
+from stream_app.log.recovery import Errors
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long what others wait for may wait to be written: messages, results, and a good number of reports."""

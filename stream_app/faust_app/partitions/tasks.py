@@ -27,7 +27,7 @@ from stream_app.kafka.topics import Topics
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import FaultKind, LogFault
-from stream_app.log.quarantines import NONE_FAIL, Errors
+from stream_app.log.recovery import NONE_FAIL, Errors
 
 
 @dataclass(frozen=True)
