@@ -19,14 +19,12 @@ from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
 from stream_app.counting.tables.tokens import load_loops
-from stream_app.faust_app.agents import Counting, Merging
-from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, LogWatch
-from stream_app.faust_app.broker.tables import StateTable, Surveys
+from stream_app.faust_app.agents import Counting, Merging, PartitionTasks, WorkerOptions
+from stream_app.faust_app.broker import RETRY_SECONDS, LogWatch, StateTable, Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
 from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
-from stream_app.faust_app.partitions.tasks import PartitionTasks, WorkerOptions
 from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing

@@ -11,10 +11,10 @@ import pytest
 from faust.types import TP
 
 from protocols.errors import ServerError
+from stream_app.faust_app.agents import AT_ONCE, in_turns
 from stream_app.faust_app.crash import MAX_UNCHANGED, Watchdog
 from stream_app.faust_app.overrides.app import FaustApp
-from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
-from stream_app.faust_app.partitions.tasks import AT_ONCE, in_turns
+from stream_app.faust_app.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
 from stream_app.log.codec import RECORD_COST
 
 LIMIT_SECONDS = 30

@@ -17,8 +17,7 @@ import structlog
 from faust.types import TP
 
 from protocols.errors import HearsayError
-from stream_app.faust_app.broker.log_watch import READ_MORE
-from stream_app.faust_app.broker.tables import StateTable
+from stream_app.faust_app.broker import READ_MORE, StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
