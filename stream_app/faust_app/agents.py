@@ -112,17 +112,13 @@ class PartitionTasks(ABC, Generic[R]):
         """Grows with every record that is read."""
         return sum(task.reader.next_offset for task in self)
 
-    @property
-    def has_faults(self) -> bool:
-        return any(state.fault is not None for state in self.states())
-
     def states(self) -> list[PartitionState]:
         """What metrics say of each partition."""
         return [
             PartitionState(
                 task.tp,
                 task.reader,
-                max(0, self.end(task.tp) - task.next_offset),
+                max(0, self.app.batch_consumer.end_of(task.tp) - task.next_offset),
                 task.fault or self.topic_fault,
                 task.is_position_refused,
             )
@@ -266,7 +262,7 @@ class PartitionTasks(ABC, Generic[R]):
                 continue
             if wanted != task.last_wanted:
                 task.last_wanted, task.attempts = wanted, 0
-            elif self.end(task.tp) > wanted and (idle or task.has_gap):
+            elif self.app.batch_consumer.end_of(task.tp) > wanted and (idle or task.has_gap):
                 task.attempts += 1
                 log.info("reading again", topic=self.topic, partition=task.tp.partition, offset=wanted)
                 await self.app.batch_consumer.read_again(task.tp, wanted)
@@ -278,10 +274,6 @@ class PartitionTasks(ABC, Generic[R]):
         if moved and not self.app.rebalancing:
             self._acknowledged |= moved
             await self.app.batch_consumer.commit_offsets(moved)
-
-    def end(self, tp: TP) -> int:
-        """The end of a partition, as far as is known."""
-        return self.app.batch_consumer.end_of(tp)
 
 
 def _reading(reader: LogReader) -> Reading:
@@ -365,12 +357,11 @@ class Merging(PartitionTasks[Merger]):
             if isinstance(record, SkippedRecords):
                 task.reader.skip(task.skipped(record))
                 continue
-            if (
-                not certain and (record.key or b"").decode() not in self.surveys.schemes
-            ):  # the worker that counted it knew it
+            survey = (record.key or b"").decode()
+            if not certain and survey not in self.surveys.schemes:  # the worker that counted it knew it
                 await self.surveys.catch_up()
                 certain = True
-            scheme = self.surveys.schemes.get((record.key or b"").decode())
+            scheme = self.surveys.schemes.get(survey)
             task.is_private |= scheme is not None and scheme.presence is not None
             offset = record.offset + task.reader.mark.shift
             made += task.reader.apply(offset, record.value or b"", record.leader_epoch, record.key or b"")

@@ -131,12 +131,6 @@ class LogWatch:
             raise LogError(f"topic {topic} {what}", READ_MORE)
         return look, faults
 
-    async def check_exists(self, topic: str) -> None:
-        """Raise LogError if a topic is gone or is another."""
-        look, _ = await self.faults(topic, {})
-        if not look.topic:
-            raise LogError(f"topic {topic} was deleted", READ_MORE)
-
     async def has_partitions(self, topic: str, wanted: int) -> bool:
         """Whether a topic has so many partitions."""
         return (await self._asked(look_at, topic, {})).partitions == wanted
