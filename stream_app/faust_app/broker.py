@@ -42,6 +42,7 @@ Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
 POLL_SECONDS = 1.0
 """How long to wait for records before asking whether the partitions are still ours."""
 FOLLOW_SECONDS = 1.0
+UNREADABLE = (Why.TOO_LARGE, Why.UNDECODABLE)  # batches with records; others lack them, as in a compacted topic
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -208,24 +209,19 @@ class StateTable:
                     break
                 self.recovered_records += len(records)
                 for record in records:
-                    if isinstance(record, SkippedRecords):
-                        _check_skipped(record)
-                    elif record.value is None:
+                    if isinstance(record, SkippedRecords) and record.why in UNREADABLE:
+                        raise StateError(
+                            f"{record.topic}, partition {record.partition}: the batch with the records "
+                            f"{record.offset} to {record.last} cannot be read ({record.why.value})",
+                            "only workers may write to changelogs",
+                        )
+                    if record.value is None:
                         newest[record.partition].pop(record.key, None)
                     else:
                         newest[record.partition][record.key] = record.value
         finally:
             await consumer.stop()
         return newest
-
-
-def _check_skipped(record: SkippedRecords) -> None:
-    if record.why not in (Why.ABSENT, Why.MARKER):  # a changelog is compacted, so it lacks records
-        raise StateError(
-            f"{record.topic}, partition {record.partition}: the batch with the records {record.offset} to "
-            f"{record.last} cannot be read ({record.why.value})",
-            "only workers may write to changelogs",
-        )
 
 
 class Surveys(Registry):
@@ -256,9 +252,7 @@ class Surveys(Registry):
                 self._consumer = await consumer_at(self._kafka, {self._tp: 0})
             async for records in read_to(self._consumer, await self._watch.ends([self._tp])):
                 for record in records:
+                    if isinstance(record, SkippedRecords) and record.why in UNREADABLE:
+                        about = {"first": record.offset, "last": record.last, "why": record.why.value}
+                        log.error("published surveys cannot be read", **about)
                     self.register(record)
-
-    def register(self, record: ConsumerRecord) -> None:
-        if isinstance(record, SkippedRecords) and record.why in (Why.TOO_LARGE, Why.UNDECODABLE):
-            log.error("published surveys cannot be read", first=record.offset, last=record.last, why=record.why.value)
-        super().register(record)
