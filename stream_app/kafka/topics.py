@@ -163,7 +163,7 @@ def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
     """Every setting of the topics that differs from the required one."""
     wanted = {topic.name: topic for topic in topics.all()}
     counts = partition_counts(kafka, list(wanted))
-    missing = [name for name, partitions in counts.items() if not partitions]
+    missing = [name for name in wanted if not counts[name]]
     mismatches = [Mismatch(name, "the topic", "missing", "present", "run `hearsay topics create`") for name in missing]
     found = [name for name in wanted if counts[name]]
     configs = _configs(kafka, topics, found)
