@@ -47,7 +47,7 @@ from stream_app.counting.counters import Counts, Statistics
 from stream_app.counting.judging import Record
 from stream_app.counting.partials import Part, Progress, encode_partial
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.faust_app.partitions.task import PROVISIONAL_SECONDS, PROVISIONAL_SHARE
+from stream_app.faust_app.task import PROVISIONAL_SECONDS, PROVISIONAL_SHARE
 from stream_app.kafka import KafkaMessages
 from stream_app.log.flushes import PARTIALS, Flush, Output
 from stream_app.merging.merger import Merger

@@ -16,7 +16,7 @@ from stream_app.counting.partials import Part, message
 from stream_app.counting.state import OpenPeriod, Period
 from stream_app.log.codec import RECORD_COST
 from stream_app.log.flushes import Output, Write, state_key
-from stream_app.log.quarantines import check_size
+from stream_app.log.recovery import check_size
 
 SENT_BYTES = 64 << 10
 """What sending counts costs at least, with all that follows from it: a live result is made."""

@@ -28,14 +28,12 @@ from stream_app.counting.judging import (
 )
 from stream_app.counting.open_periods import OpenPeriods, Saving
 from stream_app.counting.partials import Progress, message
-from stream_app.counting.recovery import known_scheme, recover
-from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects
+from stream_app.counting.state import Listed, OpenPeriod, Period, Position, Rejects, known_scheme, recover
 from stream_app.log.codec import VALUE_BYTES, of_this_release
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss, Skipped, Why
-from stream_app.log.quarantines import NONE_FAIL, Errors
-from stream_app.log.recovery import Records
+from stream_app.log.recovery import NONE_FAIL, Errors, Records
 
 DEFAULT_SAVING = Saving()
 UNKNOWN = ""  # the survey of a record that could not be read

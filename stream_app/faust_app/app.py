@@ -14,28 +14,25 @@ import structlog
 import uvloop
 from faust.types import TP
 
-from protocols.errors import ServerError
+from protocols.errors import LogError, ServerError
 from protocols.wire import Clock, last_due
 from servers.memory import release_memory
 from servers.settings import KafkaSettings
 from stream_app.counting.state import NEVER
 from stream_app.counting.tables.tokens import load_loops
-from stream_app.faust_app.agents import Counting, Merging
-from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, LogWatch
-from stream_app.faust_app.broker.tables import StateTable, Surveys
+from stream_app.faust_app.agents import Counting, Merging, PartitionTasks, WorkerOptions
+from stream_app.faust_app.broker import READ_MORE, RETRY_SECONDS, LogWatch, StateTable, Surveys
 from stream_app.faust_app.crash import fatal, run_watchdog
-from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, StateCollector
+from stream_app.faust_app.monitoring import RECOVERY_SECONDS, REGISTRY, Health, PartitionState, StateCollector
 from stream_app.faust_app.overrides.app import FaustApp
 from stream_app.faust_app.overrides.batches import BatchLimits, account_for_all_offsets
-from stream_app.faust_app.partitions.tasks import PartitionTasks, WorkerOptions
 from stream_app.faust_app.writing import Writer, owner_of
 from stream_app.kafka.roles import check_rights, roles
 from stream_app.kafka.topics import COUNTING_TABLE, MERGING_TABLE, Topics, check_partitions, existing
 from stream_app.log.codec import RECORD_BYTES
 
-ACKNOWLEDGE_SECONDS = 2.0
 TICK_SECONDS = 1.0
-FETCH_MISSING_SECONDS = 2.0
+KEEP_UP_SECONDS = 2.0
 CHECK_LOGS_SECONDS = 3.0
 REQUEST_SECONDS = 60.0
 HEARTBEAT_SECONDS = 1.0
@@ -75,17 +72,16 @@ class StreamApp:
         self._assigned_at = 0.0
         self._progress = -1
         self._released_at = 0
-        for tasks in (self._counting, self._merging):
+        self._both: tuple[PartitionTasks[Any], ...] = (self._counting, self._merging)
+        for tasks in self._both:
             app.agent(app.topic(tasks.topic, acks=False), name=tasks.table.name, concurrency=1)(tasks.consume)
-        app.timer(ACKNOWLEDGE_SECONDS)(self._acknowledge)
         app.timer(TICK_SECONDS)(self._tick)
-        app.timer(FETCH_MISSING_SECONDS)(self._fetch_missing)
+        app.timer(KEEP_UP_SECONDS)(self._keep_up)
         app.on_partitions_revoked.connect(self._revoked)
         app.on_partitions_assigned.connect(self._assigned)
         app.on_rebalance_complete.connect(self._recover)
         app.on_before_shutdown.connect(self._leaving)
-        states = StateCollector(lambda: [*self._counting.states(), *self._merging.states()], self._surveys.schemes.get)
-        REGISTRY.register(states)
+        REGISTRY.register(StateCollector(self._states, surveys.schemes.get))
 
     async def _start(self) -> None:
         """Start what recovery needs: the surveys. Faust starts its own tasks after this."""
@@ -105,14 +101,17 @@ class StreamApp:
 
     def _is_ready(self) -> bool:
         """Whether this worker counts: it has recovered, and no partition has a fault."""
-        return self._is_open() and not (self._counting.has_faults or self._merging.has_faults)
+        return self._is_open() and all(state.fault is None for state in self._states())
 
     def _is_open(self) -> bool:
-        return self._counting.is_open and self._merging.is_open
+        return all(tasks.is_open for tasks in self._both)
+
+    def _states(self) -> list[PartitionState]:
+        return [state for tasks in self._both for state in tasks.states()]
 
     def _recovery_progress(self) -> object:
         """A value that changes while recovery makes progress; None once this worker has recovered."""
-        recovered = self._counting.table.recovered_records + self._merging.table.recovered_records
+        recovered = sum(tasks.table.recovered_records for tasks in self._both)
         return None if self._is_open() else (self.faust_app.consumer_generation_id, recovered)
 
     async def _check_logs(self) -> None:
@@ -121,19 +120,17 @@ class StreamApp:
                 await asyncio.sleep(CHECK_LOGS_SECONDS)
                 await self._counting.check_logs(self._topics.partitions)
                 await self._merging.check_logs(self._topics.merge_partitions)
-                await self._watch.check_exists(self._topics.surveys)
+                look, _ = await self._watch.faults(self._topics.surveys, {})
+                if not look.topic:
+                    raise LogError(f"topic {self._topics.surveys} was deleted", READ_MORE)
 
-    async def _acknowledge(self) -> None:
-        with fatal("moving the group's offsets"):
-            await self._counting.acknowledge()
-            await self._merging.acknowledge()
-
-    async def _fetch_missing(self) -> None:
-        with fatal("fetching missing records"):
-            progress = self._counting.progress + self._merging.progress
+    async def _keep_up(self) -> None:
+        with fatal("moving the group's offsets and fetching missing records"):
+            progress = sum(tasks.progress for tasks in self._both)
             idle, self._progress = progress == self._progress, progress
-            await self._counting.fetch_missing(idle)
-            await self._merging.fetch_missing(idle)
+            for tasks in self._both:
+                await tasks.acknowledge()
+                await tasks.fetch_missing(idle)
             if idle and progress != self._released_at:  # once after each time in which records were read
                 self._released_at = progress
                 release_memory()
@@ -161,19 +158,19 @@ class StreamApp:
         """Recover what is assigned. Faust lets records flow after this, if nothing was assigned anew meanwhile."""
         with fatal("recovering"):
             await self._surveys.catch_up()
-            await asyncio.gather(self._open(self._counting), self._open(self._merging))
+            await asyncio.gather(*map(self._open, self._both))
 
     async def _open(self, tasks: PartitionTasks[Any]) -> None:
         await tasks.open(tp.partition for tp in self.faust_app.consumer.assignment() if tp.topic == tasks.topic)
         RECOVERY_SECONDS.labels(tasks.table.name).set(time.monotonic() - self._assigned_at)
 
     async def _revoked(self, *args: Any, **kwargs: Any) -> None:
-        self._counting.close()
-        self._merging.close()
+        for tasks in self._both:
+            tasks.close()
 
     async def _leaving(self, *args: Any, **kwargs: Any) -> None:
-        await self._counting.finish()
-        await self._merging.finish()
+        for tasks in self._both:
+            await tasks.finish()
 
 
 def _settings(options: WorkerOptions) -> dict[str, Any]:

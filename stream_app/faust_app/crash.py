@@ -12,7 +12,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import structlog
 
@@ -41,34 +41,24 @@ MAX_UNCHANGED = 30
 """How many checks in a row may find no progress. A group waits up to a minute for members that do not come back."""
 
 
-class Watchdog:
-    """Counts the checks in a row without progress. It counts checks, not seconds, as a paused process makes none."""
-
-    _unchanged = 0
-    _last: object = None
-
-    def check(self, progress: object) -> None:
-        """`progress` is a value that changes with progress, or None if none is due. Too often the same is an error."""
-        self._unchanged = self._unchanged + 1 if progress is not None and progress == self._last else 0
-        self._last = progress
-        if self._unchanged >= MAX_UNCHANGED:
-            seconds = self._unchanged * CHECK_SECONDS
-            raise ServerError(
-                f"partitions were not assigned or their state not recovered for {seconds:.0f} s, although the broker "
-                "answers",
-                "start the worker again; if that does not help, look at the broker's log",
-            )
-
-
 async def run_watchdog(progress: Callable[[], object], broker_answers: Callable[[], Awaitable[object]]) -> None:
-    """End this process if it makes no progress. While the broker does not answer, none is due."""
-    watchdog = Watchdog()
+    """End this process if `progress` gives the same value too often in a row; None if no progress is due.
+
+    None is due while the broker does not answer. Checks are counted, not seconds, as a paused process makes none.
+    """
+    last: object = None
+    unchanged = 0
     with fatal("waiting for partitions and their state"):
-        while True:
+        while unchanged < MAX_UNCHANGED:
             await asyncio.sleep(CHECK_SECONDS)
-            try:
+            now = None
+            with suppress(TimeoutError):
                 await asyncio.wait_for(broker_answers(), CHECK_SECONDS)
-            except TimeoutError:
-                watchdog.check(None)
-            else:
-                watchdog.check(progress())
+                now = progress()
+            unchanged = unchanged + 1 if now is not None and now == last else 0
+            last = now
+        raise ServerError(
+            f"partitions were not assigned or their state not recovered for {MAX_UNCHANGED * CHECK_SECONDS:.0f} s, "
+            "although the broker answers",
+            "start the worker again; if that does not help, look at the broker's log",
+        )

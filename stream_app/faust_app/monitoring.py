@@ -5,7 +5,7 @@ Surveys with `presence_epsilon` have no metrics that count reports or tokens: th
 
 import time
 from collections import Counter as Tally
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from faust.types import TP
@@ -40,10 +40,15 @@ RECOVERY_SECONDS = Gauge(
 
 FORECAST = Counter("hearsay_forecast_numbers", "Published numbers with a forecast", ["survey"], registry=REGISTRY)
 UNEXPECTED = Counter("hearsay_unexpected", "Those outside its 99 % interval", ["survey"], registry=REGISTRY)
+CONTRADICTED = Gauge(
+    "hearsay_contradicted",
+    "Attributes whose newest final does not fit honest devices, by check",
+    ["survey", "check"],
+    registry=REGISTRY,
+)
 
 Outcomes = Tally[tuple[str, str]]  # rows by survey and outcome
 _last_final: dict[str, float] = {}
-_alarms: dict[str, Sequence[tuple[str, str]]] = {}
 
 
 def outcomes_of(changes: Changes) -> Outcomes:
@@ -80,7 +85,9 @@ def note_forecasts(survey: str, numbers: int, unexpected: int) -> None:
 
 def note_verdict(survey: str, alarms: Iterable[tuple[str, str]]) -> None:
     """What is unusual about the newest final of a survey, as attributes and checks."""
-    _alarms[survey] = list(alarms)
+    found = Tally(check for _, check in alarms)
+    for check in CHECKS:
+        CONTRADICTED.labels(survey, check).set(found[check])
 
 
 class PartitionState(NamedTuple):
@@ -132,10 +139,6 @@ class StateCollector(Collector):
         yield _gauge("hearsay_token_bytes", "Memory of these tokens", each, token_bytes)
         what = "Reports lost at most, of the periods that windows include; with presence_epsilon whether there are any"
         yield _gauge("hearsay_lost_reports", what, each, lost)
-        what = "Attributes whose newest final does not fit honest devices, by check"
-        unusual = list(_alarms.items())
-        checks = {(survey, check): sum(c == check for _, c in alarms) for survey, alarms in unusual for check in CHECKS}
-        yield _gauge("hearsay_contradicted", what, ("survey", "check"), checks)
         ages = {(survey,): time.monotonic() - at for survey, at in list(_last_final.items())}
         yield _gauge("hearsay_seconds_since_final", "Time since this worker last made a period final", each, ages)
 

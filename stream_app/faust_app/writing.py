@@ -15,7 +15,7 @@ from stream_app.counting.state import partition_of_key
 from stream_app.faust_app.overrides.app import TOO_LARGE
 from stream_app.kafka.topics import Topics
 from stream_app.log.flushes import Flush, Output, Write
-from stream_app.log.quarantines import survey_of
+from stream_app.log.recovery import survey_of
 
 SENT_AT_ONCE = 200
 """How many records the producer is given before the event loop serves others: a flush may have many dead letters."""

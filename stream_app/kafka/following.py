@@ -151,7 +151,7 @@ class KafkaMessages:
 
     def surveys(self) -> list[Survey]:
         """The published surveys."""
-        return list(published(self.kafka, self.topics).values())
+        return [known.survey for known in published(self.kafka, self.topics).values()]
 
     def messages(self, topic: TopicName) -> Iterator[Output]:
         """Every message of a topic, in the order of publication."""

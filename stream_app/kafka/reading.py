@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 from kafka import KafkaConsumer, TopicPartition
@@ -58,8 +58,8 @@ def ends(kafka: KafkaSettings, topic: str) -> dict[int, int]:
 def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[TopicPartition]]]:
     """A consumer of all partitions of a topic, at their beginnings."""
     with explained(kafka, f"topic {topic}"):
-        consumer = opened(KafkaConsumer, kafka, ANSWER_SECONDS, auto_offset_reset="earliest", enable_auto_commit=False)
-        try:
+        options = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
+        with closing(opened(KafkaConsumer, kafka, ANSWER_SECONDS, **options)) as consumer:
             numbers = consumer.partitions_for_topic(topic)
             if not numbers:
                 partition_counts(kafka, [topic])  # where this user may not even see it, this says so
@@ -67,8 +67,6 @@ def _consumer(kafka: KafkaSettings, topic: str) -> Iterator[tuple[Any, list[Topi
             partitions = [TopicPartition(topic, number) for number in sorted(numbers)]
             consumer.assign(partitions)
             yield consumer, partitions
-        finally:
-            consumer.close()
 
 
 @contextmanager

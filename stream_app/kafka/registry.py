@@ -40,16 +40,11 @@ class Published:
     at: float = 0.0
 
 
-def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Survey]:
+def published(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
     """All surveys, by id. If an id has several records, its terms are those of the first, its texts those of the last.
 
     Later records with other terms are ignored.
     """
-    return {id: known.survey for id, known in records(kafka, topics).items()}
-
-
-def records(kafka: KafkaSettings, topics: Topics) -> dict[str, Published]:
-    """The same, with the fingerprints."""
     found: dict[str, Published] = {}
     for record in read_topic(kafka, topics.surveys):
         admit(found, record)
@@ -60,12 +55,12 @@ def admit(found: dict[str, Published], record: Any) -> Survey | None:
     """Add a record of the registry to those before it. Returns its survey, or None if it changes nothing."""
     if record.value is None:
         return None
-    published = published_in(record)
-    known = found.get(published.survey.id)
-    if known is not None and known.fingerprint != published.fingerprint:
+    read = published_in(record)
+    known = found.get(read.survey.id)
+    if known is not None and known.fingerprint != read.fingerprint:
         return None
-    found[published.survey.id] = published if known is None else replace(published, at=known.at)
-    return published.survey
+    found[read.survey.id] = read if known is None else replace(read, at=known.at)
+    return read.survey
 
 
 def published_in(record: Any) -> Published:
@@ -119,7 +114,7 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     """Publish a survey; False if exactly this one is published already. Titles and texts may change, terms may not."""
     mine = Published(survey, Scheme(survey).fingerprint, round(time.time(), 3))
     check_sizes(survey)
-    known = records(kafka, topics).get(survey.id)
+    known = published(kafka, topics).get(survey.id)
     if known is not None:
         mine = replace(mine, at=known.at)
     if known == mine:
@@ -127,7 +122,7 @@ def publish(kafka: KafkaSettings, topics: Topics, survey: Survey) -> bool:
     if known is not None and known.fingerprint != mine.fingerprint:
         raise _changed(survey)
     _write(kafka, topics, mine)
-    first = records(kafka, topics)[survey.id]
+    first = published(kafka, topics)[survey.id]
     if first != mine:
         # Another process published first. Write again what holds, so that compaction keeps its terms and its time.
         _write(kafka, topics, first)
@@ -141,7 +136,7 @@ def publish_for(kafka: KafkaSettings, topics: Topics, survey: Survey, fingerprin
 
     A published survey keeps its titles and texts. Refused if the reports would be: its terms are others.
     """
-    known = records(kafka, topics).get(survey.id)
+    known = published(kafka, topics).get(survey.id)
     if known is None and Scheme(survey).fingerprint == fingerprint:
         return publish(kafka, topics, survey)
     if known is None:
@@ -165,9 +160,9 @@ def _changed(survey: Survey) -> FingerprintChanged:
     )
 
 
-def _write(kafka: KafkaSettings, topics: Topics, published: Published) -> None:
-    key, value = published.survey.id.encode(), published.survey.model_dump_json().encode()
-    headers, at = [(FINGERPRINT_HEADER, published.fingerprint.encode())], round(published.at * 1000)
+def _write(kafka: KafkaSettings, topics: Topics, known: Published) -> None:
+    key, value = known.survey.id.encode(), known.survey.model_dump_json().encode()
+    headers, at = [(FINGERPRINT_HEADER, known.fingerprint.encode())], round(known.at * 1000)
     told = f"Write topic {topics.surveys}", "did not take the survey"
     with connected(KafkaProducer, kafka, ANSWER_SECONDS, *told, **DURABLE, max_request_size=RECORD_BYTES) as producer:
         sent = producer.send(topics.surveys, value, key=key, headers=headers, partition=0, timestamp_ms=at)

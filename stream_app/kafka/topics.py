@@ -161,25 +161,14 @@ def create(kafka: KafkaSettings, topics: Topics, *, replication: int = -1) -> li
 
 def check(kafka: KafkaSettings, topics: Topics) -> list[Mismatch]:
     """Every setting of the topics that differs from the required one."""
-    right = f"DescribeConfigs topics {topics.prefix}.*"
-    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, right) as admin:
-        present = set(admin.list_topics())
-        wanted = topics.all()
-        found = [topic for topic in wanted if topic.name in present]
-        mismatches = [
-            Mismatch(topic.name, "the topic", "missing", "present", "run `hearsay topics create`")
-            for topic in wanted
-            if topic.name not in present
-        ]
-        if not found:
-            return mismatches
-        partitions = {
-            described["name"]: len(described["partitions"])
-            for described in admin.describe_topics([topic.name for topic in found])
-        }
-        configs = _configs(admin, [topic.name for topic in found])
-    for topic in found:
-        mismatches += _compare(topic, partitions[topic.name], configs[topic.name])
+    wanted = {topic.name: topic for topic in topics.all()}
+    counts = partition_counts(kafka, list(wanted))
+    missing = [name for name in wanted if not counts[name]]
+    mismatches = [Mismatch(name, "the topic", "missing", "present", "run `hearsay topics create`") for name in missing]
+    found = [name for name in wanted if counts[name]]
+    configs = _configs(kafka, topics, found)
+    for name in found:
+        mismatches += _compare(wanted[name], counts[name], configs[name])
     return mismatches
 
 
@@ -187,8 +176,7 @@ def retentions(kafka: KafkaSettings | None, topics: Topics) -> dict[str, str]:
     """How long each topic keeps records, in words: on a cluster, or as `create` makes them."""
     configs = {topic.name: topic.configs for topic in topics.all()}
     if kafka is not None:
-        with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, f"DescribeConfigs topics {topics.prefix}.*") as admin:
-            configs = _configs(admin, list(configs))
+        configs = _configs(kafka, topics, list(configs))
     return {
         name: f"{int(found['retention.ms']) / DAY_MS:g} days"
         if "delete" in found["cleanup.policy"] and int(found["retention.ms"]) != FOREVER
@@ -276,7 +264,10 @@ def _number(value: str) -> float:
     return float("inf") if int(value) == FOREVER else int(value)
 
 
-def _configs(admin: KafkaAdminClient, names: list[str]) -> dict[str, dict[str, str]]:
+def _configs(kafka: KafkaSettings, topics: Topics, names: list[str]) -> dict[str, dict[str, str]]:
+    if not names:
+        return {}
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
-    described = admin.describe_configs(resources, config_filter="all")["topic"]
+    with connected(KafkaAdminClient, kafka, ANSWER_SECONDS, f"DescribeConfigs topics {topics.prefix}.*") as admin:
+        described = admin.describe_configs(resources, config_filter="all")["topic"]
     return {name: {key: entry["value"] for key, entry in configs.items()} for name, configs in described.items()}

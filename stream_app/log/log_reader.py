@@ -4,8 +4,8 @@ A reader is recovered from state records of any age: `next_offset` is where to r
 position contains. It is given the records of its log in order, and returns what to write: the next state, and messages.
 What the position contains, and what it sends out, is skipped when the log is read again from an earlier place.
 
-What goes wrong with one survey quarantines that survey (see `quarantines`). A reader that fails is of no use any more:
-one that is recovered goes on with the others.
+What goes wrong with one survey quarantines that survey. A reader that fails is of no use any more: one that is
+recovered goes on with the others.
 """
 
 from abc import ABC, abstractmethod
@@ -18,8 +18,7 @@ from typing import Any, ClassVar
 from protocols.errors import LogError
 from stream_app.log.flushes import Flush, Output, Write, state_key
 from stream_app.log.marks import Mark, Skipped, Why
-from stream_app.log.quarantines import Quarantine, is_of_one_survey
-from stream_app.log.recovery import LogPosition, StateRecords
+from stream_app.log.recovery import LogPosition, Quarantine, StateRecords, is_of_one_survey
 
 
 class LogReader(ABC):

@@ -11,8 +11,7 @@ from protocols.randomness import Keyring
 from protocols.scheme import Scheme
 from protocols.wire import Lookup
 from stream_app.counting.partials import Part, Partial, Progress, decode_partial
-from stream_app.counting.recovery import known_scheme
-from stream_app.counting.state import NEVER, Period
+from stream_app.counting.state import NEVER, Period, known_scheme
 from stream_app.finals import Final, NotCounted, Status
 from stream_app.finals.final import message
 from stream_app.finals.reducing import open_reports, reduced
@@ -20,10 +19,8 @@ from stream_app.log.codec import RECORD_BYTES, VALUE_BYTES, of_this_release
 from stream_app.log.flushes import FINALS, OPEN, Flush, Output, Write
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import NO_EPOCH, since
-from stream_app.log.quarantines import NONE_FAIL, Errors, check_size
-from stream_app.log.recovery import NOTHING, Records
-from stream_app.merging.state import MergePosition, SurveyStatus
-from stream_app.merging.survey import HeldPart, MergedSurvey, recover_merge
+from stream_app.log.recovery import NONE_FAIL, NOTHING, Errors, Records, check_size
+from stream_app.merging.survey import HeldPart, MergedSurvey, MergePosition, SurveyStatus, recover_merge
 
 OPEN_AT_ONCE = 32
 """Of how many surveys a flush has what is open: nothing else happens while it is made."""

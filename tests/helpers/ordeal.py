@@ -15,7 +15,7 @@ from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
 from stream_app.faust_app import stuck_partitions, write_state
-from stream_app.faust_app.broker.acceptance import StuckPartition
+from stream_app.faust_app.acceptance import StuckPartition
 from tests.helpers import bombs
 from tests.helpers.cluster import Cluster
 from tests.helpers.counting import Counting

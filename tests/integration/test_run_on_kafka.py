@@ -24,7 +24,7 @@ from protocols.survey import Survey
 from protocols.survey_text import parse_survey
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, Clock, decode_clock
 from servers.settings import KafkaSettings
-from stream_app.kafka import Topics, publish, published, read_topic, records
+from stream_app.kafka import Topics, publish, published, read_topic
 from stream_app.local import LocalStore
 from tests.helpers.another_release import never_choose
 from tests.helpers.clock_change import PEOPLE, SURVEY, write_events
@@ -295,7 +295,7 @@ def test_of_two_who_publish_at_the_same_moment_the_first_terms_and_their_time_st
         done = sorted(pool.map(attempt, rivals))
     assert done[1] and (horizon == 7 or not done[0])
     written = list(read_topic(kafka_settings, topics.surveys))
-    holds = published(kafka_settings, topics)[rivals[0].id]
+    holds = published(kafka_settings, topics)[rivals[0].id].survey
     for record in (written[0], written[-1]):
         assert Survey.model_validate_json(record.value) == holds
         assert record.headers == [("fingerprint", Scheme(holds).fingerprint.encode())]
@@ -373,4 +373,4 @@ def test_texts_that_change_keep_the_time_of_the_first_publication(
     assert publish(kafka_settings, topics, survey.model_copy(update={"title": "Another"}))
     first, second = (record.timestamp for record in read_topic(kafka_settings, topics.surveys))
     assert first == second and before - 1 <= first / 1000 <= time.time()
-    assert records(kafka_settings, topics)[survey.id].at == first / 1000
+    assert published(kafka_settings, topics)[survey.id].at == first / 1000

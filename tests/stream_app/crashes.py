@@ -15,7 +15,7 @@ from stream_app.counting.partials import Part, Progress, decode_partial
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.log.flushes import Flush, Output, Write
 from stream_app.log.log_reader import LogReader
-from stream_app.log.quarantines import NONE_FAIL, Errors
+from stream_app.log.recovery import NONE_FAIL, Errors
 from stream_app.merging.merger import Merger
 
 Action = Literal["read", "again", "flush", "crash", "pause", "resume", "revert"]

@@ -13,7 +13,7 @@ from stream_app.counting.open_periods import Saving
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.finals import Final
 from stream_app.log.flushes import Output
-from stream_app.log.quarantines import Errors
+from stream_app.log.recovery import Errors
 from stream_app.merging.merger import Merger
 from tests.helpers.published import Memory
 from tests.helpers.recount import finals_of, histograms_of

@@ -18,8 +18,7 @@ from stream_app.finals import Final
 from stream_app.log.flushes import Flush, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Loss
-from stream_app.log.quarantines import NONE_FAIL, Errors, resumption, survey_of
-from stream_app.log.recovery import Records
+from stream_app.log.recovery import NONE_FAIL, Errors, Records, resumption, survey_of
 from stream_app.merging.merger import Merger
 from stream_app.merging.survey import MergedSurvey
 from tests.stream_app.crashes import Step, Worker, World, counting, keep, merging

@@ -51,14 +51,14 @@ def close(
     if through <= closed:
         raise SurveyError(f"survey {survey!r} is closed through period {closed} already", "close a later period")
     if not force:
-        _refuse_future(known[survey], through, closed)
+        _refuse_future(known[survey].survey, through, closed)
     if not yes:
         if not sys.stdin.isatty():
             raise typer.BadParameter("closing cannot be undone: give --yes where nobody can be asked")
         question = f"Close periods {closed + 1} to {through} of {survey} for good? Reports that come later are refused"
         typer.confirm(question, abort=True)
     with console.progress("closing"), closing(KafkaSink(settings.kafka, topics.reports)) as sink:
-        SourceClock(known[survey], key, sink).finish(through)
+        SourceClock(known[survey].survey, key, sink).finish(through)
     if as_json:
         facts = {"survey": survey, "through": through, "closed_before": closed, "partitions": topics.partitions}
         console.print_json(facts)

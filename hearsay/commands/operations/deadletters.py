@@ -168,12 +168,12 @@ def _sent(kafka: KafkaSettings, reason: Reason, survey: str | None, step: consol
     """
     from producers.kafka_sink import KafkaSink
     from protocols.wire import Reason
-    from stream_app.kafka import RESUBMITTED, Refusals, dead_letters, existing, last_finals, noted, records
+    from stream_app.kafka import RESUBMITTED, Refusals, dead_letters, existing, last_finals, noted, published
 
     topics = existing(kafka)
     resubmitted, done = set[str](), Resubmission()
     total = sum(_wanted(letter, reason, survey) for letter in dead_letters(kafka, topics, resubmitted))
-    refusals = Refusals(records(kafka, topics), last_finals(kafka, topics))
+    refusals = Refusals(published(kafka, topics), last_finals(kafka, topics))
     waiting: list[DeadLetter] = []
     with closing(KafkaSink(kafka, topics.reports)) as sink, closing(KafkaSink(kafka, topics.deadletters)) as notes:
 

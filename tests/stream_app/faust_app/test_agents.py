@@ -13,11 +13,10 @@ from protocols.scheme import Scheme
 from protocols.wire import CONTENT_TYPE_HEADER
 from servers.settings import KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
-from stream_app.faust_app.agents import Counting
-from stream_app.faust_app.broker.tables import Surveys
+from stream_app.faust_app.agents import Counting, WorkerOptions
+from stream_app.faust_app.broker import Surveys
 from stream_app.faust_app.monitoring import Outcomes
 from stream_app.faust_app.overrides.batches import EpochRecord
-from stream_app.faust_app.partitions.tasks import WorkerOptions
 from stream_app.kafka import Topics
 from tests.helpers.another_release import never_choose
 from tests.helpers.surveys import of_size, scheme_with

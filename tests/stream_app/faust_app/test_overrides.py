@@ -76,7 +76,7 @@ def used() -> list[Used]:
         # leader_epochs.py
         Used(KafkaAdminClient, "_manager", "ask the leaders about their epochs"),
         Used(KafkaAdminClient, "_async_get_leader_for_partitions", "ask the leaders about their epochs"),
-        # consumer.py
+        # app.py, its consumer
         Used(AIOKafkaConsumerThread, "_create_worker_consumer", "shorten its long polls"),
         Used(consumer, "_fetch_max_wait_ms", "shorten its long polls"),
         Used(Consumer, "_new_consumer_thread", "have our consumer thread made instead of Faust's"),

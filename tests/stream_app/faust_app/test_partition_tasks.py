@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -11,10 +12,10 @@ import pytest
 from faust.types import TP
 
 from protocols.errors import ServerError
-from stream_app.faust_app.crash import MAX_UNCHANGED, Watchdog
+from stream_app.faust_app import crash
+from stream_app.faust_app.agents import AT_ONCE, in_turns
 from stream_app.faust_app.overrides.app import FaustApp
-from stream_app.faust_app.partitions.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
-from stream_app.faust_app.partitions.tasks import AT_ONCE, in_turns
+from stream_app.faust_app.task import FLUSH_BYTES, PAUSE_BYTES, QUIET_SECONDS, Pace
 from stream_app.log.codec import RECORD_COST
 
 LIMIT_SECONDS = 30
@@ -125,13 +126,18 @@ def test_results_that_are_not_final_take_a_small_share_of_the_time(cost: float, 
 
 
 @pytest.mark.parametrize("other", [(7, 101), (8, 100), None], ids=["recovered more", "assigned again", "none is due"])
-def test_too_many_checks_without_progress_in_between_are_an_error(other: object) -> None:
-    watchdog = Watchdog()
-    for other_or_same in (other, other, (7, 100)):
-        for progress in (*[(7, 100)] * (MAX_UNCHANGED - 1), other_or_same):
-            watchdog.check(progress)
+def test_too_many_checks_without_progress_in_between_are_an_error(
+    other: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(crash, "CHECK_SECONDS", 0.01)
+    monkeypatch.setattr(crash, "fatal", nullcontext)
+    seen: list[object] = []
+    for other_or_same in (other, other, (7, 100), (7, 100)):
+        seen += [*[(7, 100)] * (crash.MAX_UNCHANGED - 1), other_or_same]
+    progress = iter(seen)
     with pytest.raises(ServerError, match="although the broker answers"):
-        watchdog.check((7, 100))
+        asyncio.run(crash.run_watchdog(lambda: next(progress), AsyncMock()))
+    assert len(list(progress)) == crash.MAX_UNCHANGED - 1, "it ends at the first of the last group"
 
 
 async def fetched_while_paused() -> list[set[TP]]:

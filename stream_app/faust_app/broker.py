@@ -1,34 +1,48 @@
-"""Looking at logs: where they begin and end, whether each is still the one that the state contains, and whether its
-topic has grown partitions.
+"""What a worker asks the brokers: about its logs, and before it counts for its state and the surveys.
 
-kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader epochs. It has a
-connection of its own: a broker answers the requests of a connection in order, and holds back a fetch while there are no
-records.
+About logs: where they begin and end, whether each is still the one that the state contains, and whether its topic has
+grown partitions. kafka-python's admin client is asked, in a thread: aiokafka knows neither the ids of topics nor leader
+epochs. It has a connection of its own: a broker answers the requests of a connection in order, and holds back a fetch
+while there are no records.
+
+The state is in changelogs, which are its store. They are read to their end, and so is the registry of surveys.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import structlog
+from aiokafka import AIOKafkaConsumer, ConsumerRecord
+from aiokafka.errors import KafkaError as AIOKafkaError
+from aiokafka.errors import KafkaTimeoutError
 from faust.types import TP
 from kafka import TopicPartition
 from kafka.admin import OffsetSpec
 from kafka.errors import KafkaError, UnknownTopicOrPartitionError
 
-from protocols.errors import LogError, ServerUnavailable
+from protocols.errors import LogError, ServerUnavailable, StateError
 from servers.kafka_clients import opened
 from servers.settings import KafkaSettings
+from stream_app.faust_app.crash import fatal
+from stream_app.faust_app.overrides.batches import SkippedRecords
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
+from stream_app.kafka.registry import Registry
 from stream_app.kafka.topics import ANSWER_SECONDS
-from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, compare
+from stream_app.log.codec import RECORD_BYTES
+from stream_app.log.marks import NO_EPOCH, FaultKind, LogFault, LogView, Mark, Why, compare
 
 RETRY_SECONDS = 1.0
 """How long to wait before asking again, where nobody answers; and before a fault that was found is looked for again."""
 READ_MORE = "read in docs/operations.md what to do about a log that cannot be read on"
 Reading = tuple[Mark, int]  # what a state knows of its log, and its next offset
+
+POLL_SECONDS = 1.0
+"""How long to wait for records before asking whether the partitions are still ours."""
+FOLLOW_SECONDS = 1.0
+UNREADABLE = (Why.TOO_LARGE, Why.UNDECODABLE)  # batches with records; others lack them, as in a compacted topic
 
 T = TypeVar("T")
 log = structlog.get_logger(__name__)
@@ -118,12 +132,6 @@ class LogWatch:
             raise LogError(f"topic {topic} {what}", READ_MORE)
         return look, faults
 
-    async def check_exists(self, topic: str) -> None:
-        """Raise LogError if a topic is gone or is another."""
-        look, _ = await self.faults(topic, {})
-        if not look.topic:
-            raise LogError(f"topic {topic} was deleted", READ_MORE)
-
     async def has_partitions(self, topic: str, wanted: int) -> bool:
         """Whether a topic has so many partitions."""
         return (await self._asked(look_at, topic, {})).partitions == wanted
@@ -142,3 +150,109 @@ class LogWatch:
                     if admin is not None:
                         await asyncio.to_thread(admin.close)
             await asyncio.sleep(RETRY_SECONDS)
+
+
+async def consumer_at(kafka: KafkaSettings, offsets: Mapping[TP, int], **options: Any) -> AIOKafkaConsumer:
+    """A consumer of partitions from these offsets on; waits for as long as the broker is unavailable."""
+    consumer = AIOKafkaConsumer(**kafka.client_options(), enable_auto_commit=False, **options)
+    try:
+        while True:
+            try:
+                await consumer.start()
+                break
+            except AIOKafkaError as error:
+                if not (error.retriable or isinstance(error, KafkaTimeoutError)):
+                    raise
+                log.warning("waiting for the broker", error=str(error))
+                await asyncio.sleep(RETRY_SECONDS)
+    except BaseException:
+        await consumer.stop()
+        raise
+    consumer.assign(list(offsets))
+    for tp, offset in offsets.items():
+        consumer.seek(tp, offset)
+    return consumer
+
+
+async def read_to(consumer: AIOKafkaConsumer, ends: Mapping[TP, int]) -> AsyncIterator[list[ConsumerRecord]]:
+    """The records up to these ends, as they are fetched: none if nothing came for a while."""
+    while any([await consumer.position(tp) < end for tp, end in ends.items()]):
+        fetched = await consumer.getmany(timeout_ms=int(POLL_SECONDS * 1000))
+        yield [record for records in fetched.values() for record in records]
+
+
+@dataclass
+class StateTable:
+    """State records by key. A key names its partition, which is also the one of the changelog."""
+
+    kafka: KafkaSettings
+    watch: LogWatch
+    name: str
+    changelog: str
+    recovered_records: int = 0
+
+    async def records(self, partitions: Iterable[int], is_wanted: Callable[[], bool]) -> dict[int, dict[bytes, bytes]]:
+        """The state records of partitions: their changelog, read from its beginning to its end.
+
+        Ends early, with some of them, as soon as they are no longer wanted.
+        """
+        newest: dict[int, dict[bytes, bytes]] = {partition: {} for partition in partitions}
+        tps = [TP(self.changelog, partition) for partition in newest]
+        begins, ends = await self.watch.begins(tps), await self.watch.ends(tps)
+        if begins == ends:
+            return newest
+        options = {"auto_offset_reset": "earliest", "max_partition_fetch_bytes": RECORD_BYTES}
+        consumer = await consumer_at(self.kafka, begins, **options)
+        try:
+            async for records in read_to(consumer, ends):
+                if not is_wanted():
+                    break
+                self.recovered_records += len(records)
+                for record in records:
+                    if isinstance(record, SkippedRecords) and record.why in UNREADABLE:
+                        raise StateError(
+                            f"{record.topic}, partition {record.partition}: the batch with the records "
+                            f"{record.offset} to {record.last} cannot be read ({record.why.value})",
+                            "only workers may write to changelogs",
+                        )
+                    if record.value is None:
+                        newest[record.partition].pop(record.key, None)
+                    else:
+                        newest[record.partition][record.key] = record.value
+        finally:
+            await consumer.stop()
+        return newest
+
+
+class Surveys(Registry):
+    """The published surveys, compiled: read to their end before counting starts, and followed from then on.
+
+    One that cannot be used must not stop the counting of others.
+    """
+
+    def __init__(self, kafka: KafkaSettings, topic: str, watch: LogWatch) -> None:
+        super().__init__()
+        self._kafka = kafka
+        self._watch = watch
+        self._tp = TP(topic, 0)
+        self._reading = asyncio.Lock()
+        self._consumer: AIOKafkaConsumer | None = None
+
+    async def follow(self) -> None:
+        """Read the registry, and follow it for as long as the worker runs."""
+        with fatal("reading the surveys"):
+            while True:
+                await self.catch_up()
+                await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def catch_up(self) -> None:
+        """Read everything that is published by now."""
+        async with self._reading:
+            if self._consumer is None:
+                self._consumer = await consumer_at(self._kafka, {self._tp: 0})
+            async for records in read_to(self._consumer, await self._watch.ends([self._tp])):
+                for record in records:
+                    if isinstance(record, SkippedRecords) and record.why in UNREADABLE:
+                        about = {"first": record.offset, "last": record.last, "why": record.why.value}
+                        log.error("published surveys cannot be read", **about)
+                    self.register(record)

@@ -17,8 +17,7 @@ import structlog
 from faust.types import TP
 
 from protocols.errors import HearsayError
-from stream_app.faust_app.broker.log_watch import READ_MORE
-from stream_app.faust_app.broker.tables import StateTable
+from stream_app.faust_app.broker import READ_MORE, StateTable
 from stream_app.faust_app.crash import fatal
 from stream_app.faust_app.monitoring import FLUSH_SECONDS, Outcomes, note_outcomes
 from stream_app.faust_app.overrides.batches import SkippedRecords
@@ -26,7 +25,7 @@ from stream_app.faust_app.writing import NO_SURVEY, Writer
 from stream_app.log.codec import RECORD_BYTES, RECORD_COST
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import LogFault, Skipped
-from stream_app.log.quarantines import Errors
+from stream_app.log.recovery import Errors
 
 FLUSH_EVERY_SECONDS = 1.0
 """How long what others wait for may wait to be written: messages, results, and a good number of reports."""

@@ -19,7 +19,7 @@ from servers.kafka_clients import DURABLE, connected
 from servers.settings import NO_KAFKA, KafkaSettings
 from stream_app.counting.partition_counter import PartitionCounter
 from stream_app.counting.state import partition_of_key
-from stream_app.faust_app.broker.log_watch import RETRY_SECONDS, Reading, find_faults
+from stream_app.faust_app.broker import RETRY_SECONDS, Reading, find_faults
 from stream_app.faust_app.overrides.batches import BatchLimits, SkippedRecords, account_for_all_offsets
 from stream_app.faust_app.overrides.leader_epochs import EpochAdmin
 from stream_app.kafka.reading import read_topic
@@ -28,8 +28,7 @@ from stream_app.log.codec import of_this_release
 from stream_app.log.flushes import Write, state_key
 from stream_app.log.log_reader import LogReader
 from stream_app.log.marks import Acceptance, FaultKind, LogFault, LogView
-from stream_app.log.quarantines import Quarantine, resumption
-from stream_app.log.recovery import LogPosition
+from stream_app.log.recovery import LogPosition, Quarantine, resumption
 from stream_app.merging.merger import Merger
 
 ANSWERS = 10

@@ -1,1 +1,0 @@
-"""The partitions that are assigned to this worker: a task for each."""
