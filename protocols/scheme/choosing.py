@@ -64,10 +64,9 @@ class Choosing:
     def chosen(self) -> tuple[Question, ...]:
         """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
 
-        Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend, and in how well the true attribute, or one device in a crowd, is hidden. There attributes are visited
-        in turn, in order, and one switches only if the rank of all of them together improves. This terminates under
-        every guarantee, always with the same result.
+        Attributes are independent of each other, except under `guarantee: attribute` and where the true attribute or
+        one device in a crowd is to be hidden. There they are visited in turn, and one switches only if the rank of all
+        together improves: that terminates, always with the same result.
         """
         options = [self._options(attribute) for attribute in self._asked]
         if not self._hides and self._crowd is None:

@@ -1,7 +1,6 @@
-"""Sets: an attribute of which a device has several values at once, such as the integrations that are on.
+"""Sets: an attribute of which a device has several values at once, such as the integrations that are on (PROTOCOLS 12).
 
-A device draws one element of its set, and the question is about the element. A set of fewer than L values is padded to
-L with the first of L paddings, so that each value of it is drawn with a chance of 1/L, whatever the size of the set.
+A device draws one element of its set, padded to L elements, and the question is about the element.
 """
 
 import numpy as np

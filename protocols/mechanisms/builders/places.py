@@ -34,9 +34,8 @@ SECONDS = 8  # bisections of the rate of a second round
 def build_geo_grid(area: Area, budget: Budget) -> Mechanism:
     """Budgets are per cell side.
 
-    A second round that is displaced at the rate of one report keeps it: moving to the nearest cell inside brings no two
-    cells further apart, so whatever the memo is, a report keeps that rate. On small grids that would leave much of it
-    unused, so the second rate is the largest one with which the whole channel still keeps it.
+    On small grids a second round at the rate of one report would leave much of it unused: there it has the largest rate
+    with which the whole channel keeps that of one report.
     """
     _check(area, budget)
     if area.inside is not None:

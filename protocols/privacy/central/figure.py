@@ -1,9 +1,5 @@
 """The central figure: what readers of published results learn about one device (PROTOCOLS 11).
 
-Two collections differ in the values of one device over time; who reports when, and what devices keep for life, is the
-same in both. The reader knows all other devices' values. What is published are counts over all gaps, of closed periods
-(surveys with `central`). Forged answers hide nobody: only honest ones are a crowd.
-
 With memos, a reader of other periods may know everybody's memos, so only round 2 hides. Between any two memos, periods
 compose; where the victim's value never changes, its own memo contracts what is left (Balle, Barthe, Gaboardi 2018).
 """
