@@ -18,7 +18,8 @@ from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.rounds import MatrixRound, with_own_bit
 from protocols.question import Question
 
-CELLS_PER_PRESENCE = 3  # its own n[gap], and the two between which the device's next report moves
+# Its own n[gap], and the two between which the device's next report moves.
+CELLS_PER_PRESENCE = 3
 NEVER_MORE = 2.0**-64  # the chance that an honest report supports more values than the largest number
 LEAST_SHARE = 1 / 3  # of the budget for n[gap]
 
