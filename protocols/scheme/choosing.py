@@ -10,7 +10,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
+from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.portable import exp
@@ -262,7 +262,7 @@ def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:
     rates = [grid.rate(reach) for reach in reaches]
     budget = Budget(rates[0], rates[1] if len(rates) > 1 else None)
     try:
-        return Question(attribute, build_for_places(record.name, grid.area, budget), record, budget)
+        return Question(attribute, build(record.name, grid.area, budget), record, budget)
     except InfeasibleError as error:
         raise SurveyError(f"attribute {attribute.name!r}: {error.message}", error.hint) from None
 
