@@ -18,8 +18,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
-from protocols.survey.sets import Padded
-from protocols.survey.thresholds import Thresholds
+from protocols.survey.sets import Padded, Thresholds
 
 
 @dataclass(frozen=True)

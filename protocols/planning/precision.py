@@ -18,7 +18,7 @@ from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.names import Told
-from protocols.survey.thresholds import Thresholds, check_thresholds
+from protocols.survey.sets import Thresholds, check_thresholds
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""

@@ -24,7 +24,7 @@ from protocols.survey.attribute import BY_SIZE, Attribute
 from protocols.survey.crosses import Crossed
 from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
-from protocols.survey.thresholds import Thresholds
+from protocols.survey.sets import Thresholds
 
 Records = list[MechanismRecord]
 

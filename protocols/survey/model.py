@@ -28,8 +28,7 @@ from protocols.survey.calendar import (
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
-from protocols.survey.sets import check_set, padded
-from protocols.survey.thresholds import check_thresholds, thresholds
+from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
 from protocols.survey.visits import Visits, visits_of
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
