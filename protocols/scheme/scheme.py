@@ -135,7 +135,7 @@ class Scheme:
     @cached_property
     def guarantees(self) -> Guarantees:
         """What these questions reveal."""
-        return Guarantees(self.survey, self.questions)
+        return Guarantees(self.survey, self.questions, self.presence)
 
     @cached_property
     def presence(self) -> PresenceNoise | None:
