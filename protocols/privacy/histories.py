@@ -56,18 +56,6 @@ def any_loss(mechanism: Mechanism, t: int) -> tuple[float, bool]:
     return t * second_round_loss(mechanism), False
 
 
-def held(history: History, cap: int | None) -> History:
-    """The cells whose memos a device with a cap really reports.
-
-    >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
-    ((0, 1, 1, 1), (0, 1, 0, 2))
-    """
-    for place, cell in enumerate(history, 1):
-        if len(set(history[:place])) == cap:
-            return (*history[:place], *[cell] * (len(history) - place))
-    return history
-
-
 @lru_cache(maxsize=4096)
 def _enumerated_symbols(first: Flip, second: Flip, symbols: int, t: int) -> float:
     """Answers are symbols. Given the answers, the likeliest and the least likely history are chosen independently.
