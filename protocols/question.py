@@ -211,5 +211,8 @@ class Question:
 
 
 def _members(attribute: Attribute) -> Mask:
-    members = [np.isin(attribute.values, group) for group in attribute.groups.values()]
-    return np.array(members, dtype=np.bool_).reshape(-1, attribute.k)
+    places = {value: place for place, value in enumerate(attribute.values)}
+    members = np.zeros((len(attribute.groups), attribute.k), dtype=np.bool_)
+    for row, group in zip(members, attribute.groups.values(), strict=True):
+        row[[places[value] for value in group]] = True
+    return members
