@@ -205,12 +205,10 @@ class Choosing:
         parts = len(self._survey.attributes) if self._survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self._survey.calibration)
-        if isinstance(attribute, Thresholds):
-            number = attribute.number
-            return Question(attribute, build(record.name, number.k, budget, number.parameter), record, budget)
-        if attribute.several is not None:
-            return _ask_for_set(attribute, attribute.several, record, budget)
-        return Question(attribute, build(record.name, attribute.k, budget, attribute.parameter), record, budget)
+        listed = attribute.number if isinstance(attribute, Thresholds) else attribute
+        if listed.several is not None:
+            return _ask_for_set(attribute, listed.several, record, budget)
+        return Question(attribute, build(record.name, listed.k, budget, listed.parameter), record, budget)
 
     def _ask_among_fakes(self, attribute: Attribute, record: MechanismRecord, budgets: Budgets) -> Question:
         fakes, budget = record.fakes, Budget(*budgets, self._survey.calibration)
@@ -221,10 +219,9 @@ class Choosing:
 
     @property
     def _declared(self) -> Budgets:
-        if self._survey.eps is not None:
-            return self._survey.eps, None
-        assert self._survey.eps_inf is not None
-        return self._survey.eps_inf, self._survey.eps_1
+        inf = self._survey.eps or self._survey.eps_inf
+        assert inf is not None
+        return inf, self._survey.eps_1
 
 
 def _ask_for_set(attribute: Attribute, several: int, record: MechanismRecord, budget: Budget) -> Question:
