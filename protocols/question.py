@@ -18,8 +18,7 @@ from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.sampling import digest
 from protocols.survey.attribute import Attribute
 from protocols.survey.crosses import Crossed
-from protocols.survey.sets import Padded
-from protocols.survey.thresholds import Thresholds
+from protocols.survey.sets import Padded, Thresholds
 
 
 @dataclass(frozen=True)
@@ -212,5 +211,8 @@ class Question:
 
 
 def _members(attribute: Attribute) -> Mask:
-    members = [np.isin(attribute.values, group) for group in attribute.groups.values()]
-    return np.array(members, dtype=np.bool_).reshape(-1, attribute.k)
+    places = {value: place for place, value in enumerate(attribute.values)}
+    members = np.zeros((len(attribute.groups), attribute.k), dtype=np.bool_)
+    for row, group in zip(members, attribute.groups.values(), strict=True):
+        row[[places[value] for value in group]] = True
+    return members

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from datetime import datetime, time, timedelta
 from functools import partial
 from importlib.resources import files
-from math import log2
 from typing import Any, get_args
 from zoneinfo import ZoneInfo
 
@@ -14,7 +13,7 @@ import typer
 from pydantic import ValidationError
 
 from protocols.errors import HearsayError
-from protocols.planning import DEVICES, told_apart, visit_bits, widest_interval
+from protocols.planning import DEVICES, gap_bits, told_apart, widest_interval
 from protocols.scheme import Scheme
 from protocols.survey import Solution, Survey
 from protocols.survey_text import Document, explain, parse_survey
@@ -155,8 +154,7 @@ def _price(what: str, survey: Survey) -> str:
         "once": told_apart(survey.eps_1 or survey.eps or 0),
         "points": _points(survey),
         "smallest": _points(survey, max(survey.minimum, 1)),
-        "gap_bits": log2(survey.horizon),
-        "flag_bits": visit_bits(survey).get("flags"),
+        "gap_bits": gap_bits(survey),
         "held": held,
         "held_cost": held * (survey.eps_inf or 0),
     }

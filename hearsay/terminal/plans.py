@@ -127,7 +127,7 @@ def _values(drawn: Plan) -> dict[str, Any]:
         "way_periods": " | ".join(f"{t} periods" for way in drawn.ways[:1] for t in way.any),
         "crowd_devices": counted(crowd.devices, "device"),
         "gaps": crowd.horizon > 1,
-        "flags": crowd.visit_bits,
+        "flags": crowd.gap_bits and crowd.horizon == 1,
         "ratios": " | ".join(f"{ratio:g} eps_1" for ratio in _ratios(drawn)),
     }
 

@@ -24,7 +24,6 @@ from lab.attacks.likelihoods import chunks
 from lab.attacks.observed import Observed
 from lab.audit.report import Figure, plain
 from protocols.arrays import Floats, Mask, Places, Values, Whole
-from protocols.privacy import held
 from protocols.scheme import Scheme
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
@@ -89,6 +88,18 @@ def ratios(observed: Observed, coins: Coins, periods: range, shown: str | None =
     width = sum(question.k for question in observed.scheme.questions)
     parts = [_ratios(observed, coins, periods, some, shown) for some in chunks(rows, width)]
     return rows, np.concatenate([np.zeros(0), *parts])
+
+
+def held(history: tuple[int, ...], cap: int | None) -> tuple[int, ...]:
+    """The cells whose memos a device with a cap really reports.
+
+    >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
+    ((0, 1, 1, 1), (0, 1, 0, 2))
+    """
+    for place, cell in enumerate(history, 1):
+        if len(set(history[:place])) == cap:
+            return (*history[:place], *[cell] * (len(history) - place))
+    return history
 
 
 def _ratios(observed: Observed, coins: Coins, periods: range, rows: Places, shown: str | None) -> Floats:

@@ -248,7 +248,7 @@ class Reading:
 
     def promise(self, scheme: Scheme, question: Question) -> float:
         """The loss of one period's tables that coins can see: the central figure, or that of a report."""
-        found = central_loss(scheme, {question.name: [SIZE]}, delta=DELTA)
+        found = central_loss(scheme.guarantees, {question.name: [SIZE]}, delta=DELTA)
         return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
 
     def crowds(self, question: Question, keyring: Keyring) -> Crowds:

@@ -215,7 +215,7 @@ def _readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
         loss, delta, knows = local, 0.0, "tables by gap, or live: a single report"
         if promise is not None:
             answers, delta = answering(scheme, question, devices), promise.delta
-            found = central_loss(scheme, {question.name: [answers]}, delta=delta)
+            found = central_loss(scheme.guarantees, {question.name: [answers]}, delta=delta)
             loss, knows = found.by_attribute.get(question.name, local), f"tables of {answers:,} answers"
         chance = 1 / (1 + exp(-loss)) + delta
         yield plain("read", question.name, f"everybody else's memos; {knows}", 1, chance, luck=0.5, exact=False)

@@ -49,20 +49,12 @@ def fitting(use: Use, placed: bool = False) -> list[MechanismRecord]:
 
 
 @lru_cache(maxsize=1024)
-def build(name: str, k: int, budget: Budget, parameter: int | None = None) -> Mechanism:
-    """A mechanism by name, with as many rounds as the budget has parts.
+def build(name: str, domain: int | Area, budget: Budget, parameter: int | None = None) -> Mechanism:
+    """A mechanism by name for so many values, or for an area, with as many rounds as the budget has parts.
 
     Cached, because calibrating a long ordered range takes a while and surveys compare their options.
     """
     record = RECORDS[name]
     builder = record.one_round if budget.one is None else record.two_rounds
     assert builder is not None, f"{name} has no {'single round' if budget.one is None else 'second round'}"
-    return builder(k, budget, parameter)
-
-
-@lru_cache(maxsize=64)
-def build_for_places(name: str, area: Area, budget: Budget) -> Mechanism:
-    """A mechanism for the places of an area; cached like the others."""
-    builder = RECORDS[name].on_grid
-    assert builder is not None, f"{name} is not for places"
-    return builder(area, budget)
+    return builder(domain, budget, parameter)

@@ -1,11 +1,7 @@
 """The support channel: how true frequencies become frequencies of reports (PROTOCOLS 1).
 
-A report *supports* some values of an attribute. Whatever the mechanism, the chance that a report supports value i is
-
-    s_i = floor_i + gain * f_i
-
-with f the true frequencies, so one estimator and one variance serve all of them. Only the ordered mechanisms
-(truncated geometric) need their full matrix.
+The chance that a report supports value i is floor_i + gain * f_i whatever the mechanism, so one estimator and one
+variance serve all of them. Only the ordered mechanisms (truncated geometric) need their full matrix.
 """
 
 from collections.abc import Callable

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from protocols.arrays.aliases import Column, Floats, Values
 from protocols.mechanisms.channels import SupportChannel
 from protocols.mechanisms.encodings import Direct, Encoding, Unary
-from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.rounds import PlaceRound, PlanarChannel
 from protocols.mechanisms.rounds import Flip, MatrixRound, Round
 from protocols.randomness.keystream import Draws
@@ -74,7 +73,6 @@ class Mechanism:
         return SupportChannel(encoding.k, seen, encoding.exclusive, share, fake, together, among, several, slots)
 
 
-Builder = Callable[[int, Budget, int | None], Mechanism]
-"""Makes a mechanism for k values and a budget; the last argument is the parameter that the mechanism's record names."""
-PlaceBuilder = Callable[[Area, Budget], Mechanism]
-"""Makes a mechanism for the places of an area; budgets are per cell side."""
+Builder = Callable[[Any, Budget, int | None], Mechanism]
+"""Makes a mechanism for k values and a budget, or for the places of an area and a budget per cell side; the last
+argument is the parameter that the mechanism's record names."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from protocols.mechanisms.encodings import FakeKind
-from protocols.mechanisms.mechanism import Builder, PlaceBuilder
+from protocols.mechanisms.mechanism import Builder
 
 Use = Literal["one-shot", "memo only", "two rounds", "rs+fd", "rs+rfd"]
 """How a survey uses a mechanism: by its solution under fake data, otherwise by its budgets."""
@@ -64,8 +64,8 @@ class MechanismRecord:
     fresh: bool = False
     """Whether every report shows something new that a memo would keep for life: only for surveys without memos."""
     needs_order: bool = False
-    on_grid: PlaceBuilder | None = None
-    """Builds it for places, for one round or two; a mechanism that has it is for nothing else."""
+    needs_grid: bool = False
+    """Whether it is for places on a grid, and for nothing else; its budgets are per cell side."""
     max_values: int = MAX_VALUES
     parameter: str = ""
     """What its parameter means; empty: it takes none."""
@@ -76,11 +76,6 @@ class MechanismRecord:
     chosen_above: int = 0
     """Choosers choose it for attributes of more values only."""
 
-    @property
-    def needs_grid(self) -> bool:
-        """Whether it is for places on a grid, and for nothing else; its budgets are per cell side."""
-        return self.on_grid is not None
-
     def fits(self, use: Use) -> bool:
         """Whether a survey can use it this way.
 
@@ -88,8 +83,6 @@ class MechanismRecord:
         >>> [use for use in USES if RECORDS["loloha"].fits(use)]
         ['memo only', 'two rounds']
         """
-        if self.needs_grid:
-            return use in ("one-shot", "memo only", "two rounds")
         if use == "one-shot":
             return self.one_round is not None and (not self.lifelong or self.without_memos)
         if use == "memo only":

@@ -87,4 +87,4 @@ def _figure(
     assert survey.central is not None
     periods = ceil(time / survey.period)
     crowds = {q.name: [max(1, int(devices * q.drawn / survey.one_in))] * periods for q in scheme.questions}
-    return central(scheme, crowds, delta=survey.central.delta, relation=relation, forged=forged)
+    return central(scheme.guarantees, crowds, delta=survey.central.delta, relation=relation, forged=forged)

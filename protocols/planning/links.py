@@ -1,34 +1,20 @@
-"""What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do.
-
-And what gaps and flags tell about the report before, in bits: from their shares among the reports of a period. Nobody
-knows how often devices will report. The figures are those of a crowd in which some come daily and others hardly ever,
-all rates alike, over a year or as many periods as `MOST_PERIODS`.
-"""
+"""What links two reports of a device, for the author of a survey: bits, guesses, and what other budgets would do."""
 
 from collections.abc import Hashable
 from contextlib import suppress
 from dataclasses import replace
 from math import inf, log2
 
-import numpy as np
-
 from protocols.errors import InfeasibleError
 from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, trackability, trait_values
 from protocols.scheme import Scheme
-from protocols.survey import DAY, NEVER, CalendarVisits, Survey, Visits
-from protocols.survey.model import MAX_EPS
+from protocols.survey.model import MAX_EPS, Survey
 from protocols.survey.names import Told
-from protocols.survey.visits import GapVisits
 
 RATIOS = (1.5, 2.0, 3.0, 4.0)  # of eps_inf to eps_1
 CURVED = 256  # values of an ordered attribute up to which other budgets are calculated: each needs its own matrix
-RATES = 1000
-MOST_PERIODS = 800
-RARE = 0.01  # of the reports of a period: rarer numbers are left out of the worst case
-GAPS = 31
-"""The horizon that flags are compared with: the longest that a person's device takes."""
 
 
 class LinkPlan(Told):
@@ -61,9 +47,9 @@ class CrowdPlan(Told):
     """What links reports, against what a crowd of `devices` hides.
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
-    largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that this tells.
-    In a survey with `visitors`, `visit_bits` has what flags tell on average, and the rarest of 1 % or more; and the
-    same of gaps up to 31. `candidates` are among how many reports the one before is, at least: those of one period.
+    largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that gaps tell,
+    or the flags of a survey with `visitors`. `candidates` are among how many reports the one before is, at least: those
+    of one period.
     """
 
     devices: int
@@ -71,7 +57,6 @@ class CrowdPlan(Told):
     hidden_bits: float
     horizon: int
     gap_bits: float
-    visit_bits: dict[str, tuple[float, float]]
     candidates: int | None
     attributes: dict[str, LinkPlan]
     report: LinkPlan | None
@@ -93,8 +78,7 @@ def crowd_plan(scheme: Scheme, devices: int, alternatives: bool = True) -> Crowd
         crowd_bits=log2(devices),
         hidden_bits=hidden_bits(devices),
         horizon=scheme.survey.horizon,
-        gap_bits=log2(scheme.survey.horizon),
-        visit_bits=visit_bits(scheme.survey),
+        gap_bits=gap_bits(scheme.survey),
         candidates=candidates(scheme, devices),
         attributes={name: link[_terms(one)] for name, one in zip(names, alone, strict=True)},
         report=None if len(alone) == len(reports) else _link(reports[0], devices),
@@ -143,29 +127,12 @@ def _wider(one: Evidence, devices: int) -> list[WiderPlan]:
     return found
 
 
-def told_bits(visits: Visits, survey: Survey) -> tuple[float, float]:
-    """How many bits the number of a report tells: on average, and of the rarest number that is not very rare."""
-    daily = (np.arange(RATES) + 0.5) / RATES
-    often = 1 - (1 - daily) ** min(1.0, survey.period / DAY)
-    periods = min(round(365 * DAY / survey.period), MOST_PERIODS)
-    absent = (1 - often) ** np.arange(periods)[:, None]  # for so many periods
-    never, again = (often * absent).mean(axis=1), (often**2 * absent).mean(axis=1)
-    total, reports, worst = 0.0, 0.0, 0.0
-    for period in range(periods):
-        numbers = visits.of(np.arange(NEVER, period), period)
-        counts = np.bincount(numbers, np.append(never[period], again[:period][::-1]))
-        counts = counts[counts > 0]
-        bits = -np.log2(counts / counts.sum())
-        total, reports = total + float(counts @ bits), reports + float(counts.sum())
-        worst = max(worst, float(bits[counts >= RARE * counts.sum()].max()))
-    return total / reports, worst
+def gap_bits(survey: Survey) -> float:
+    """The most that gaps or flags tell about the report before: in which period it was, or in which units.
 
-
-def visit_bits(survey: Survey) -> dict[str, tuple[float, float]]:
-    """The same of a survey with `visitors`, and of gaps up to `GAPS` in their place; nothing of other surveys."""
-    if not isinstance(survey.visits, CalendarVisits):
-        return {}
-    return {"flags": told_bits(survey.visits, survey), "gaps": told_bits(GapVisits(GAPS), survey)}
+    The flags that a report can have contain each other, so there is at most one more of them than there are units.
+    """
+    return log2(len(survey.units) + 1 if survey.units else survey.horizon)
 
 
 def candidates(scheme: Scheme, devices: int) -> int | None:

@@ -1,12 +1,7 @@
-"""How large the standard errors of estimated shares will be: alone, with noise on presence, and for wanted errors.
+"""How large standard errors will be: of shares and means, with noise on presence, and at shares for wanted errors.
 
-And those of means: of numbers that an attribute asks for value by value, and if it asked by thresholds.
-
-`presence_epsilon` puts noise on counts, and so on what is computed from them (PROTOCOLS 7).
-
-A question with variance V (of one answer) that a share s of n devices answers has a standard error of sqrt(V / (n s)).
-So shares in proportion to V / wanted^2 reach all wanted errors at once, with the fewest devices. Estimates of places
-have no variance in closed form: they keep their shares, and the others divide what is left.
+Shares in proportion to V / wanted^2 reach all wanted errors with the fewest devices (PROTOCOLS 4, Pairs). Estimates of
+places have no variance in closed form: they keep their shares, and the others divide what is left.
 """
 
 from collections.abc import Mapping
@@ -23,7 +18,7 @@ from protocols.privacy.presence import geometric_variance, share_variance
 from protocols.question import Question
 from protocols.scheme import Scheme
 from protocols.survey.names import Told
-from protocols.survey.thresholds import Thresholds, check_thresholds
+from protocols.survey.sets import Thresholds, check_thresholds
 
 NORMAL_95 = 1.959964
 """Half the width of a 95 % interval, in standard errors."""

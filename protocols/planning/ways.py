@@ -1,7 +1,6 @@
 """The same attributes asked in other ways: with memos, or with fresh noise in every period or in one of several.
 
-Which way protects more depends on how often values change and on whether reports can be linked. So a plan shows, for
-each way, what it loses between any two histories and how exact it is.
+Which way protects more depends on how often values change and on whether reports can be linked.
 """
 
 from collections.abc import Iterator

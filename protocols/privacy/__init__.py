@@ -4,7 +4,6 @@ from protocols.privacy.central import CentralLoss
 from protocols.privacy.central import central as central_loss
 from protocols.privacy.crowd import Evidence, evidence, hidden_bits, memo_trackability, trait_values
 from protocols.privacy.guarantees import NEAR, Guarantees, Loss, PlaceLoss, in_words
-from protocols.privacy.histories import held
 from protocols.privacy.linked import loss_of_values
 from protocols.privacy.linking import first_guess, memos_of, of_the_value, pairs_of
 from protocols.privacy.presence import PresenceNoise, geometric_variance

@@ -1,21 +1,8 @@
-"""Whether a crowd of devices hides which reports come from one of them (PROTOCOLS 9).
+"""Whether a crowd of devices hides which reports come from one of them, and how far it can track one (PROTOCOLS 9).
 
 Two reports of a device are alike in two ways: their answers come from one memo (`linking`), and both show what the
 device keeps for life (its sampled attribute under smp, its hash, its buckets, its place under one_in). Both are
-measured in bits. A crowd of n devices hides a device while the sum is at least 10 bits below log2(n), and where the sum
-is below 1 bit.
-
-Trackability: how much likelier reports are if they come from one device than if they come from two (PROTOCOLS 9).
-
-It is the largest ln of
-
-    P(2t reports | one device) / P(t of them | one device) P(the other t | another device)
-
-where both devices have the same value, which never changes (Naor and Vexler, FORC 2020). Given the value, reports of
-two devices are independent, and those of one share its memo. The memo is a mixture, and the ratio is largest where all
-reports say the same, so it follows from two likelihoods (for bits from those of each bit). Fresh noise makes reports of
-one device independent too: there only what is lifelong tracks: traits that are shown, by the logarithm of the number of
-their values, and among fakes which attribute is true.
+measured in bits.
 """
 
 from collections.abc import Sequence
@@ -103,9 +90,10 @@ def trait_values(question: Question) -> int:
 
 
 def trackability(reports: Evidence, t: float) -> float | None:
-    """Of t and t reports that show this; infinity: of any number. None where no closed form is known.
+    """How much likelier t and t reports that show this are from one device than from two, as ln; of the same value.
 
-    There is none for ordered mechanisms with memos, nor where some of the attributes are fake and memoised.
+    t may be infinity: any number. None where no closed form is known: for ordered mechanisms with memos, and where some
+    of the attributes are fake and memoised.
     """
     traits = log(reports.traits)
     if not reports.memoised:
@@ -119,11 +107,9 @@ def trackability(reports: Evidence, t: float) -> float | None:
 def _hidden_trackability(questions: Sequence[Question], t: float) -> float | None:
     """Of fresh answers among fakes, where the attribute that is true was drawn for life.
 
-    With r_j how much likelier t answers about attribute j are if they are true than if they are fake, and s_j the
-    chance that they are true, it is the largest ln of (sum s_j r_j r'_j) / (sum s_j r_j) (sum s_j r'_j). That is 1 plus
-    a covariance of r and r' in units of their means, so the same reports twice are the worst (Cauchy and Schwarz); then
-    it is quasi-convex in each r_j, so each is as large or as small as possible. None where there are too many
-    attributes to go through.
+    The same reports twice are the worst; then it is quasi-convex in each r_j, how much likelier t answers about
+    attribute j are if they are true than if they are fake. So each r_j is as large or as small as possible. None where
+    there are too many attributes to go through.
     """
     if len(questions) > MOST_HIDDEN:
         return None

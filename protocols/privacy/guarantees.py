@@ -17,6 +17,7 @@ from protocols.mechanisms.rounds import MatrixRound
 from protocols.privacy.hidden import attribute_losses, tuple_loss
 from protocols.privacy.histories import any_loss, second_round_loss
 from protocols.privacy.linked import element_loss, loss, loss_of_values, neighbour_loss
+from protocols.privacy.presence import PresenceNoise
 from protocols.question import Question
 from protocols.survey.attribute import Attribute
 from protocols.survey.model import Survey
@@ -87,6 +88,7 @@ class Guarantees:
 
     survey: Survey
     questions: tuple[Question, ...]
+    presence: PresenceNoise | None = None  # on what is published
 
     def constant(self, t: float) -> Loss:
         """After t linked reports, if the values never change; infinity: whatever more is sent.

@@ -1,22 +1,8 @@
 """Losses where one attribute is true and the others are fake (PROTOCOLS 4).
 
-With A_j(y|v) the chance of attribute j's answers under value v and F_j(y) their chance when fake, dividing out
-constants leaves
-
-    P(y | v)  proportional to  sum_j L_j(y_j | v_j),      L_j(y|v) = A_j(y|v) / F_j(y)
-
-after one report, after t linked ones, or for the memos themselves. The attributes' answers are chosen independently,
-so every loss is a maximum over the possible pairs (L_j(y|v), L_j(y|v')):
-
-    one attribute changes    (high + R) / (high e^-loss + R), with R the others' smallest L: both numbers as large as
-                             they get at the same answer, the one that names the rarest fake value
-    all may change           sum of first / sum of second, a fractional maximisation over possible pairs
-
-How much the sampled attribute may spend depends on the guarantee:
-
-    tuple        e' is the declared eps: two tuples that differ everywhere are separated by exactly e'
-    published    ln(d (e^eps - 1) + 1), as printed, which holds for one attribute and equal domains only
-    attribute    the e' at which the exact loss where one attribute changes, the worst of them, is the declared eps
+With A_j(y|v) the chance of attribute j's answers under value v and F_j(y) their chance when fake, L_j(y|v) is
+A_j(y|v) / F_j(y). Answers are chosen independently, so every loss is a maximum over the possible pairs
+(L_j(y|v), L_j(y|v')).
 """
 
 from collections.abc import Callable, Sequence

@@ -1,19 +1,7 @@
-"""What linked reports reveal about a history of values, between any two histories (docs/PROTOCOLS.md, section 3).
+"""What linked reports reveal between any two histories of values (PROTOCOLS 3).
 
-A stated loss holds between two histories that are related in one of three ways (`guarantees.Relation`):
-
-    constant    the value never changes: t reports lose eps_t, at most eps_inf (`linked.loss`)
-    renaming    both histories are the same up to an injective renaming of cells, so they change *and return* at the
-                same times: each of c cells loses at most eps_inf (`linked.loss_of_values`)
-    any         nothing is assumed: this module
-
-For any two histories an observer may learn when a value changed and that it came back. Conditional on the memos, one
-report loses at most what round 2 alone loses between any two memos, so t reports lose at most t times that. For few
-reports the figure is computed exactly, by going through all histories. Where the memo itself is sent there is no bound:
-a memo that changed is a change of the value, with certainty.
-
-With a cap, a device holds its last memo for good from creating its cap-th one. With a cap of 1 its reports depend on
-the first value alone, so any two histories are as far apart as two constant ones.
+For few reports the figure is exact: all histories are gone through. For more it is a bound. Where the memo itself is
+sent there is none: a memo that changed is a change of the value, with certainty.
 """
 
 from collections.abc import Iterator
@@ -66,18 +54,6 @@ def any_loss(mechanism: Mechanism, t: int) -> tuple[float, bool]:
         if everywhere:
             return _enumerated_bits(*flips, memo.count, t), True
     return t * second_round_loss(mechanism), False
-
-
-def held(history: History, cap: int | None) -> History:
-    """The cells whose memos a device with a cap really reports.
-
-    >>> held((0, 1, 0, 2), cap=2), held((0, 1, 0, 2), cap=3)
-    ((0, 1, 1, 1), (0, 1, 0, 2))
-    """
-    for place, cell in enumerate(history, 1):
-        if len(set(history[:place])) == cap:
-            return (*history[:place], *[cell] * (len(history) - place))
-    return history
 
 
 @lru_cache(maxsize=4096)

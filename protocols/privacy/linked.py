@@ -1,13 +1,9 @@
 """What t linked answers about one value reveal, exactly (PROTOCOLS 3).
 
-An observer who can link reports sees t answers that came from one memo. The worst sequence repeats one answer: the
-likelihoods are linear in the memo's, each answer multiplies them, and t answers that all favour one memo separate two
-values most. So t answers act like a single round whose likelihoods are the second round's to the power t, and
-`Flip.then` chains them to round 1 as it chains anything else. Only ratios matter, so the larger is scaled to 1: t may
-be any number, infinity included, which means the memo itself.
-
-An answer is a symbol (direct, hashed) or bits (unary, buckets), as the layout of the memo. What a device keeps for life
-(its hash, its buckets) is assumed to be known to the observer.
+The worst sequence repeats one answer, so t answers act like a single round whose likelihoods are the second round's to
+the power t, and `Flip.then` chains them to round 1. Only ratios matter, so the larger is scaled to 1: t may be any
+number, infinity included, which means the memo itself. What a device keeps for life (its hash, its buckets) is assumed
+to be known to the observer.
 """
 
 from dataclasses import dataclass
@@ -110,11 +106,9 @@ def neighbour_loss(mechanism: Mechanism, t: float = 1) -> float:
 def loss_of_values(mechanism: Mechanism, count: int) -> float:
     """The largest log-ratio between two histories of `count` cells each that are the same up to renaming the cells.
 
-    Such histories change and return at the same times. Every cell has a memo of its own, so the losses add up: `count`
-    times that of one cell, with two exceptions. In an ordered domain distance is what costs, and only so many values
-    are far from others. And a device of lifelong buckets has one cell for all values it does not hold; a history that
-    visits every cell pairs that one with two others, which together differ by one bit each way. Of sets, what hides the
-    first element that was drawn does not hide a second one: all cost what two elements do.
+    Every cell has a memo of its own, so the losses add up, with two exceptions: in an ordered domain only so many
+    values are far from others, and of lifelong buckets the cell of all values that are not held differs from each other
+    one by one bit (PROTOCOLS 5). Of sets, what hides the first element that was drawn does not hide a second one.
     """
     if isinstance(mechanism.first, PlaceRound):  # few cells are as far from others as the widest two: a bound
         return count * loss(mechanism, inf)

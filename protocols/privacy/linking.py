@@ -1,15 +1,8 @@
 """How well two reports of one device are recognised by their answers alone (PROTOCOLS 9).
 
-Two reports of a device share its memo. An observer who sees two reports y and y' can compare
-
-    P(y, y' | one device) / (P(y) P(y'))
-
-The mean of its logarithm over one device's reports is the information that a pair carries, in bits. A crowd of n
-devices hides a device as long as that stays well below log2(n). Bits are taken as independent of one another: a value
-sets one of them, which changes little.
-
-Values are taken to stay the same, and to be spread evenly or like the survey's prior. What a device keeps for life and
-shows (its sampled attribute, its hash, its buckets) divides the crowd besides (`crowd`).
+Two reports y and y' carry ln P(y, y' | one device) / (P(y) P(y')): their mean over one device's reports, in bits, is
+the information of a pair. Bits of an answer are taken as independent of one another: a value sets one of them, which
+changes little. Values are taken to stay the same, and to be spread evenly or like the survey's prior.
 """
 
 from collections.abc import Iterator, Sequence

@@ -1,13 +1,7 @@
 """The noise on what is published about presence, for surveys with `presence_epsilon` (PROTOCOLS 7).
 
-The unit is one device in one period. For each closed period two kinds of cells are released, once, with two-sided
-geometric noise:
-
-    n[gap]       reports by gap                      scale 3 / e1: one presence changes three of them, over time
-                 (or by flags: its own cell, and the device's next report moves between two)
-    N[value]     supports of each value, all gaps    scale S / e2: one report supports at most S values
-
-with e1 + e2 = presence_epsilon. Everything published is computed from these cells.
+The cells of a period are n[gap], reports by gap or by flags, with the budget e1; and N[value], supports of each value,
+with e2. Everything published is computed from these cells.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,6 +18,7 @@ from protocols.mechanisms.mechanism import Channel
 from protocols.mechanisms.rounds import MatrixRound, with_own_bit
 from protocols.question import Question
 
+# Its own n[gap], and the two between which the device's next report moves.
 CELLS_PER_PRESENCE = 3
 NEVER_MORE = 2.0**-64  # the chance that an honest report supports more values than the largest number
 LEAST_SHARE = 1 / 3  # of the budget for n[gap]
@@ -64,9 +59,8 @@ class PresenceNoise:
 def presence_noise(epsilon: float, cells: int, questions: Sequence[Question], discloses: bool) -> PresenceNoise:
     """The noise of a survey, with its budget divided between n[gap] and N[value].
 
-    The division gives shares the smallest error, if all values are equally frequent. But n[gap] gets at least a third:
-    the numbers of visitors depend on it alone, and the noise on the answers of bit vectors is so much larger that the
-    best division would leave next to nothing for them.
+    The division gives shares the smallest error, if all values are equally frequent; but the numbers of visitors depend
+    on n[gap] alone, so it gets at least a third.
     """
     together = [[question] for question in questions] if discloses else [list(questions)]
     largest = {question.name: _largest(group) for group in together for question in group}

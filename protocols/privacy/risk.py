@@ -1,12 +1,7 @@
-"""What an attacker can do with a single report, in closed form (PROTOCOLS 4).
+"""What an attacker can do with a single report, in closed form (PROTOCOLS 4), and how widths of answers show forging.
 
-Two guesses: the value of an attribute, and, where one attribute is true and the others are fake, which one it is. Both
-are the accuracy of the best possible guess, so no classifier does better. And forging: how much a forged report counts.
-
-How many values honest answers support: the law of their widths (docs/audit.md, section 9).
-
-It does not depend on the shares of values for bit vectors, and hardly for hashes. So reports that were not made by the
-survey's mechanism show in their widths, whatever people's values are.
+Two guesses: the value of an attribute, and which attribute is true among fakes. Both are the accuracy of the best
+possible guess, so no classifier does better.
 """
 
 from collections.abc import Sequence
@@ -56,10 +51,8 @@ def blind_guess(question: Question) -> float:
 def attribute_guess(questions: Sequence[Question], same: bool) -> float:
     """The chance to guess from one report which attribute is true.
 
-    The best guess is the attribute whose answer has the largest likelihood ratio of true to fake, so the accuracy is
-    the mean of the largest ratio over fake answers, divided by d. Not `same`: values are spread like the fakes (evenly,
-    where fakes are zero vectors). `same`: all devices have the same values, which is the worst case, as the accuracy is
-    convex in how values are spread; only for uniform and zero fakes.
+    Not `same`: values are spread like the fakes (evenly, where fakes are zero vectors). `same`: all devices have the
+    same values, which is the worst case (the accuracy is convex in the shares); only for uniform and zero fakes.
     """
     return mean_of_largest([_ratio(question, same) for question in questions]) / len(questions)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from protocols.arrays.aliases import Floats
 from protocols.errors import InfeasibleError, SurveyError
-from protocols.mechanisms.catalogue import RECORDS, build, build_for_places, fitting
+from protocols.mechanisms.catalogue import RECORDS, build, fitting
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.portable import exp
@@ -24,7 +24,7 @@ from protocols.survey.attribute import BY_SIZE, Attribute
 from protocols.survey.crosses import Crossed
 from protocols.survey.grid import Grid
 from protocols.survey.model import Survey
-from protocols.survey.thresholds import Thresholds
+from protocols.survey.sets import Thresholds
 
 Records = list[MechanismRecord]
 
@@ -64,10 +64,9 @@ class Choosing:
     def chosen(self) -> tuple[Question, ...]:
         """Of each attribute's mechanisms the one that ranks first, by variance at frequency 0 if nothing else differs.
 
-        Attributes are independent of each other, except under `guarantee: attribute`, where a choice changes what all
-        may spend, and in how well the true attribute, or one device in a crowd, is hidden. There attributes are visited
-        in turn, in order, and one switches only if the rank of all of them together improves. This terminates under
-        every guarantee, always with the same result.
+        Attributes are independent of each other, except under `guarantee: attribute` and where the true attribute or
+        one device in a crowd is to be hidden. There they are visited in turn, and one switches only if the rank of all
+        together improves: that terminates, always with the same result.
         """
         options = [self._options(attribute) for attribute in self._asked]
         if not self._hides and self._crowd is None:
@@ -206,12 +205,10 @@ class Choosing:
         parts = len(self._survey.attributes) if self._survey.solution == "spl" else 1
         inf, one = self._declared
         budget = Budget(inf / parts, None if one is None else one / parts, self._survey.calibration)
-        if isinstance(attribute, Thresholds):
-            number = attribute.number
-            return Question(attribute, build(record.name, number.k, budget, number.parameter), record, budget)
-        if attribute.several is not None:
-            return _ask_for_set(attribute, attribute.several, record, budget)
-        return Question(attribute, build(record.name, attribute.k, budget, attribute.parameter), record, budget)
+        listed = attribute.number if isinstance(attribute, Thresholds) else attribute
+        if listed.several is not None:
+            return _ask_for_set(attribute, listed.several, record, budget)
+        return Question(attribute, build(record.name, listed.k, budget, listed.parameter), record, budget)
 
     def _ask_among_fakes(self, attribute: Attribute, record: MechanismRecord, budgets: Budgets) -> Question:
         fakes, budget = record.fakes, Budget(*budgets, self._survey.calibration)
@@ -222,10 +219,9 @@ class Choosing:
 
     @property
     def _declared(self) -> Budgets:
-        if self._survey.eps is not None:
-            return self._survey.eps, None
-        assert self._survey.eps_inf is not None
-        return self._survey.eps_inf, self._survey.eps_1
+        inf = self._survey.eps or self._survey.eps_inf
+        assert inf is not None
+        return inf, self._survey.eps_1
 
 
 def _ask_for_set(attribute: Attribute, several: int, record: MechanismRecord, budget: Budget) -> Question:
@@ -263,7 +259,7 @@ def _ask_for_place(attribute: Attribute, record: MechanismRecord) -> Question:
     rates = [grid.rate(reach) for reach in reaches]
     budget = Budget(rates[0], rates[1] if len(rates) > 1 else None)
     try:
-        return Question(attribute, build_for_places(record.name, grid.area, budget), record, budget)
+        return Question(attribute, build(record.name, grid.area, budget), record, budget)
     except InfeasibleError as error:
         raise SurveyError(f"attribute {attribute.name!r}: {error.message}", error.hint) from None
 

@@ -1,10 +1,6 @@
 """A survey, compiled: which mechanism asks each attribute, with which probabilities, and what its reports mean.
 
-All probabilities are derived here; no caller computes a p or a q.
-
-    spl              every attribute, each with its part of the budget
-    smp              one attribute per device, drawn once for life, disclosed
-    rs+fd, rs+rfd    every attribute; one of them (never disclosed) true, the others fake
+All probabilities are derived here; no caller computes a p or a q (PROTOCOLS 4 has the solutions).
 """
 
 import json
@@ -139,7 +135,7 @@ class Scheme:
     @cached_property
     def guarantees(self) -> Guarantees:
         """What these questions reveal."""
-        return Guarantees(self.survey, self.questions)
+        return Guarantees(self.survey, self.questions, self.presence)
 
     @cached_property
     def presence(self) -> PresenceNoise | None:

@@ -128,8 +128,9 @@ class Attribute(Strict):
             raise ValueError(f"{where}, role {self.role}: {error}") from None
         if self.other is not None and self.other not in self.values:
             raise ValueError(f"{where}: other is {self.other!r}, which is not among the values; list it, too")
+        known = set(self.values)
         for group, members in self.groups.items():
-            self._check_group(f"{where}: group {group!r}", members)
+            _check_group(f"{where}: group {group!r}", members, known)
         if self.prior is not None:
             self._check_prior(where, self.prior)
         self.check_mechanism(where)
@@ -188,14 +189,6 @@ class Attribute(Strict):
                 f"use fewer values (in a range a larger step), or another mechanism: {BY_SIZE}"
             )
 
-    def _check_group(self, where: str, members: tuple[str, ...]) -> None:
-        if not members:
-            raise ValueError(f"{where} is empty; name its values or leave it out")
-        refuse_twice(members, f"{where} lists", "name each value once")
-        unknown = set(members) - set(self.values)
-        if unknown:
-            raise ValueError(f"{where} names {min(unknown)!r}, which is not among the values; correct one of them")
-
     def _check_prior(self, where: str, prior: dict[str, float]) -> None:
         if set(prior) != set(self.values):
             differs = min(set(prior) ^ set(self.values))
@@ -226,6 +219,15 @@ class Attribute(Strict):
     @property
     def ordered(self) -> bool:
         return self.range is not None
+
+
+def _check_group(where: str, members: tuple[str, ...], known: set[str]) -> None:
+    if not members:
+        raise ValueError(f"{where} is empty; name its values or leave it out")
+    refuse_twice(members, f"{where} lists", "name each value once")
+    unknown = set(members) - known
+    if unknown:
+        raise ValueError(f"{where} names {min(unknown)!r}, which is not among the values; correct one of them")
 
 
 def refuse_twice(names: tuple[str, ...], what: str, fix: str) -> None:

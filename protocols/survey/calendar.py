@@ -271,16 +271,16 @@ SHORTER: dict[Unit, int] = {"day": 1, "week": 7, "month": 31, "year": 366}
 """Periods of so many days or more are never twice in the same unit."""
 
 
-def usual_units(period: timedelta) -> list[Unit]:
-    """What `visitors: calendar` counts."""
-    usual: tuple[Unit, ...] = ("week", "month")
-    return [*(unit for unit in usual if period < timedelta(days=SHORTER[unit])), "ever"]
-
-
 class Visitors(Strict):
     """Calendar visitors: the units in which unique devices are counted, by flags that a report has instead of a gap."""
 
     units: tuple[Unit, ...] = Field(min_length=1, max_length=5)
+
+    @classmethod
+    def usual(cls, period: timedelta) -> Self:
+        """What `visitors: calendar` counts: of weeks, months and ever those that are longer than a period."""
+        units: tuple[Unit, ...] = ("week", "month")
+        return cls(units=(*(unit for unit in units if period < timedelta(days=SHORTER[unit])), "ever"))
 
     def check(self, period: timedelta) -> None:
         """Raise ValueError if a unit is named twice, or is never longer than a period."""

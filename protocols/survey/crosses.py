@@ -8,14 +8,7 @@ from typing import Final
 from pydantic import Field
 
 from protocols.mechanisms.record import MAX_VALUES
-from protocols.survey.attribute import (
-    MIN_SHARE,
-    PARAMETERS,
-    Attribute,
-    MechanismName,
-    Share,
-    refuse_twice,
-)
+from protocols.survey.attribute import MIN_SHARE, PARAMETERS, Attribute, MechanismName, Share, refuse_twice
 from protocols.survey.names import Strict
 
 TIMES: Final = "*"

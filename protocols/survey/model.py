@@ -13,23 +13,11 @@ from pydantic import AwareDatetime, BeforeValidator, Field, ValidationInfo, fiel
 from protocols.errors import SurveyError
 from protocols.mechanisms.record import MAX_VALUES
 from protocols.survey.attribute import FILE_PATTERN, Attribute, ForecastPlan, NowcastPlan, refuse_twice
-from protocols.survey.calendar import (
-    DAY,
-    HOUR,
-    Calendar,
-    TimeZone,
-    Unit,
-    Visitors,
-    calendar_of,
-    micros,
-    resolve,
-    usual_units,
-)
+from protocols.survey.calendar import DAY, HOUR, Calendar, TimeZone, Unit, Visitors, calendar_of, micros, resolve
 from protocols.survey.crosses import Cross, check_cross, crossed, shares_of
 from protocols.survey.html import html_table
 from protocols.survey.names import Duration, Strict, Text, format_duration
-from protocols.survey.sets import check_set, padded
-from protocols.survey.thresholds import check_thresholds, thresholds
+from protocols.survey.sets import check_set, check_thresholds, padded, thresholds
 from protocols.survey.visits import Visits, visits_of
 
 Solution = Literal["smp", "spl", "rs+fd", "rs+rfd"]
@@ -122,8 +110,8 @@ class Survey(Strict):
     @field_validator("visitors", mode="before")
     @classmethod
     def _name_units(cls, given: Any, info: ValidationInfo) -> Any:
-        """The units that `calendar` stands for: of weeks, months and ever those that are longer than a period."""
-        return {"units": usual_units(info.data.get("period", DAY))} if given == "calendar" else given
+        """The units that `calendar` stands for."""
+        return Visitors.usual(info.data.get("period", DAY)) if given == "calendar" else given
 
     @model_validator(mode="after")
     def _check(self) -> Self:

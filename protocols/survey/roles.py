@@ -25,10 +25,12 @@ def check_role(role: str, values: Sequence[str]) -> None:
     elif role == "amount" and dwell_times(values)[1]:
         raise ValueError(f"{values[0]!r} is not a number; leave the units out, or choose the role dwell")
     elif role == "transition":
-        pairs = [origin_and_destination(value) for value in values]
-        for place, pair in enumerate(pairs):
-            if pair in pairs[:place]:
-                raise ValueError(f"{values[place]!r} is the transition {ARROW.join(pair)} again; name each one once")
+        seen: set[tuple[str, str]] = set()
+        for value in values:
+            pair = origin_and_destination(value)
+            if pair in seen:
+                raise ValueError(f"{value!r} is the transition {ARROW.join(pair)} again; name each one once")
+            seen.add(pair)
 
 
 def origin_and_destination(value: str) -> tuple[str, str]:

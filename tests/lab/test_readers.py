@@ -51,7 +51,7 @@ def tossed(periods: int, crowds: int) -> Any:
 
 
 def claim(scheme: Scheme, size: int = SIZE, delta: float = DELTA) -> float:
-    found = central(scheme, {scheme.questions[0].name: [size]}, delta=delta)
+    found = central(scheme.guarantees, {scheme.questions[0].name: [size]}, delta=delta)
     return found.by_attribute[scheme.questions[0].name]
 
 

@@ -16,8 +16,7 @@ from protocols.arrays import Floats
 from protocols.mechanisms import Flip
 from protocols.mechanisms.rounds import grr
 from protocols.planning.central import eps_1_for
-from protocols.privacy import CentralLoss
-from protocols.privacy.central import central
+from protocols.privacy import CentralLoss, central_loss
 from protocols.privacy.central.families import _symbols as symbols
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.figure import _noise as noise_on_answers
@@ -34,6 +33,10 @@ MEMOS = {"eps_inf": 4.0, "eps_1": 2.0}
 
 def asked(k: int, mechanism: str, **terms: Any) -> Scheme:
     return scheme_with(of_size(k, mechanism=mechanism), **terms)
+
+
+def central(scheme: Scheme, crowds: dict[str, list[int]], **how: Any) -> CentralLoss:
+    return central_loss(scheme.guarantees, crowds, **how)
 
 
 def figure(scheme: Scheme, crowd: int, periods: int = 1, **how: Any) -> float:
@@ -289,7 +292,7 @@ def test_a_figure_is_of_the_smallest_crowd_without_forged_answers_noise_and_what
     drawn = np.random.default_rng(1).laplace(
         scale=flags.presence.reports_scale, size=(50_000, len(flags.survey.visits.cells))
     )
-    assert np.quantile(drawn.sum(axis=1), 0.99) <= noise_on_answers(flags, 0.01)
+    assert np.quantile(drawn.sum(axis=1), 0.99) <= noise_on_answers(flags.guarantees, 0.01)
     tiny = scheme_with(of_size(3, mechanism="l-grr"), presence_epsilon=0.01, **MEMOS)
     assert tiny.presence is not None and figure(tiny, 20) <= ceil(2000 * tiny.presence.supports_epsilon) / 1000
 

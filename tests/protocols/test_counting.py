@@ -183,7 +183,7 @@ def test_a_record_says_whether_devices_keep_something_for_life(name: str) -> Non
     record = RECORDS[name]
     draws = seeded_keyring(4).draws(("trait",), np.arange(3, dtype=np.uint64))
     for fits, budget in ((record.one_round, Budget(2.0)), (record.two_rounds, Budget(2.0, 1.0))):
-        if fits is not None:
+        if fits is not None and not record.needs_grid:
             assert (build(name, 7, budget).encoding.traits(draws) is not None) == record.lifelong
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays.columns import PackedBits
 from protocols.mechanisms import RECORDS
-from protocols.mechanisms.catalogue import build, build_for_places
+from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.lifelong import Hashed
 from protocols.mechanisms.record import USES, Use
 from protocols.mechanisms.rounds import MatrixRound
@@ -99,7 +99,6 @@ def test_a_machine_whose_logarithms_differ_in_the_last_bit_has_the_same_fingerpr
             scheme_with(of_size(5, "a"), of_size(7, "b"), **budgets, solution="rs+fd", guarantee=guarantee)
             for budgets in lone
         ]
-        build_for_places.cache_clear()
         grid = {"at": [47, 6], "cell": 500, "columns": 9, "rows": 7}
         places = scheme_with({"name": "a", "grid": grid, "geo": {"level": 1, "radius": 700}})
         return [scheme.fingerprint for scheme in (*alone, *hidden, places)]

@@ -16,7 +16,7 @@ from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import Floats, Mask
 from protocols.errors import SettingsError, SurveyError
 from protocols.mechanisms.builders.places import composed
-from protocols.mechanisms.catalogue import build_for_places
+from protocols.mechanisms.catalogue import build
 from protocols.mechanisms.mechanism import Budget
 from protocols.mechanisms.places.area import Area
 from protocols.mechanisms.places.displacement import PlanarRound, cuts, rate_after
@@ -64,7 +64,7 @@ def test_the_channel_is_that_of_the_integers_and_its_transpose_fits() -> None:
 @pytest.mark.parametrize(("name", "area"), [("geo-grid", Area(5, 4)), ("geo-tight", Area(4, 4, (0, 1, 4, 8, 9, 13)))])
 def test_devices_draw_from_the_channel(name: str, area: Area, budget: Budget) -> None:
     """Also a single one: few rows are drawn by other code than many."""
-    mechanism = build_for_places(name, area, budget)
+    mechanism = build(name, area, budget)
     channel = mechanism.channel()
     assert isinstance(channel, PlanarChannel)
     for cell in (0, area.k // 2, area.k - 1):
@@ -181,7 +181,7 @@ def test_the_integers_keep_the_rate_between_any_two_cells_exactly(area: Area | N
 def test_a_second_round_is_the_largest_that_keeps_the_budget_of_a_report(name: str, inf: float, one: float) -> None:
     """The combined loss is enumerated in whole numbers; a slightly larger second round would exceed the budget."""
     area = Area(4, 3) if name == "geo-grid" else HOOK
-    mechanism = build_for_places(name, area, Budget(inf, one))
+    mechanism = build(name, area, Budget(inf, one))
     first, second = mechanism.first, mechanism.second
     assert isinstance(first, PlaceRound) and isinstance(second, PlaceRound)
     rounds = [integers(noise) for noise in (first, second)]
@@ -327,7 +327,7 @@ def test_no_two_positions_within_the_radius_lose_more_than_the_level(
 def test_half_a_cell_of_hysteresis_and_losses_between_middles_would_break_the_promise() -> None:
     """The rule before terms of version 2, and each half of it alone."""
     grid, radius = Grid.model_validate(WHOLE), 20
-    before = losses_of(build_for_places("geo-grid", grid.area, Budget(LEVEL * grid.cell / radius)).channel())
+    before = losses_of(build("geo-grid", grid.area, Budget(LEVEL * grid.cell / radius)).channel())
     assert worst(grid, before, radius, kept=1) > 14 * LEVEL and worst(grid, before, radius, KEPT) > 7 * LEVEL
     scheme = scheme_with({"name": "place", "grid": WHOLE, "geo": {"level": LEVEL, "radius": radius}})
     assert worst(grid, losses_of(scheme.questions[0].channel), radius, kept=1) > 1.9 * LEVEL

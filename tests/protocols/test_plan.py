@@ -204,7 +204,7 @@ def test_six_lines_say_how_often_a_guess_is_right() -> None:
     place = "{name: place, geo: {level: 1, radius: 400m}, grid: {at: [47, 6], cell: 100m, columns: 60, rows: 45}}"
     assert right(terms("eps_inf: 4, eps_1: 2, "))[:4] == ["88.1", "98.3", "100", "98.3"], "results as all reports"
     readers = terms("eps_inf: 4, eps_1: 2, central: {delta: 0.001}, ")
-    week = central(readers, {"gender": [3250] * 7}, delta=0.001).epsilon
+    week = central(readers.guarantees, {"gender": [3250] * 7}, delta=0.001).epsilon
     assert week is not None
     exact = (exp(week) + 0.001) / (1 + exp(week))  # what P(A) <= e^x Q(A) + delta allows
     assert float(right(readers)[3]) == pytest.approx(100 * exact, abs=0.1)

@@ -118,5 +118,5 @@ def test_each_final_has_the_figure_of_its_period_and_of_all_up_to_it(tmp_path: P
     assert len(finals) == 4
     for periods, promised in enumerate(finals, 1):
         assert isinstance(promised, CentralGuarantees)
-        assert promised.central == central(Scheme(asked), {"colour": [100]})
-        assert promised.central_since_first == central(Scheme(asked), {"colour": [100] * periods})
+        assert promised.central == central(Scheme(asked).guarantees, {"colour": [100]})
+        assert promised.central_since_first == central(Scheme(asked).guarantees, {"colour": [100] * periods})

@@ -206,7 +206,7 @@ def _guarantees(past: Past) -> PublishedGuarantees:
             known[period] = {name: answers.n for name, answers in released.items()}
     crowds = {q.name: [known[period].get(q.name, 0) for period in periods] for q in past.scheme.questions}
     newest = {name: sizes[-1:] for name, sizes in crowds.items()}
-    one, every = (central_loss(past.scheme, sizes, delta=promise.delta) for sizes in (newest, crowds))
+    one, every = (central_loss(past.scheme.guarantees, sizes, delta=promise.delta) for sizes in (newest, crowds))
     return CentralGuarantees(**dict(promised), central=one, central_since_first=every)
 
 

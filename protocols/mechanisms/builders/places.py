@@ -31,12 +31,11 @@ MOST_WEIGHED = 400  # cells of geo-tight: its tables have the square of that
 SECONDS = 8  # bisections of the rate of a second round
 
 
-def build_geo_grid(area: Area, budget: Budget) -> Mechanism:
+def build_geo_grid(area: Area, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Budgets are per cell side.
 
-    A second round that is displaced at the rate of one report keeps it: moving to the nearest cell inside brings no two
-    cells further apart, so whatever the memo is, a report keeps that rate. On small grids that would leave much of it
-    unused, so the second rate is the largest one with which the whole channel still keeps it.
+    On small grids a second round at the rate of one report would leave much of it unused: there it has the largest rate
+    with which the whole channel keeps that of one report.
     """
     _check(area, budget)
     if area.inside is not None:
@@ -54,7 +53,7 @@ def build_geo_grid(area: Area, budget: Budget) -> Mechanism:
     return Mechanism("geo-grid", Plane(area.k, columns, rows, f"{columns} x {rows} cells"), first, second)
 
 
-def build_geo_tight(area: Area, budget: Budget) -> Mechanism:
+def build_geo_tight(area: Area, budget: Budget, parameter: int | None = None) -> Mechanism:
     """Budgets are per cell side. Round 2 is the largest of its family with which the whole channel keeps the budget."""
     _check(area, budget)
     first, second = weighed(area, budget.inf), None
@@ -114,12 +113,16 @@ def _check(area: Area, budget: Budget) -> None:
 GEO_GRID = MechanismRecord(
     "geo-grid",
     "a place on a grid is moved: near places are confused, far ones less",
-    on_grid=build_geo_grid,
+    one_round=build_geo_grid,
+    two_rounds=build_geo_grid,
+    needs_grid=True,
 )
 GEO_TIGHT = MechanismRecord(
     "geo-tight",
     "the same inside an area of any shape: no report is outside of it, and the whole budget is used; where the tight "
     "mechanism does not exist, because cells are small against the noise, the exponential mechanism with weights",
-    on_grid=build_geo_tight,
+    one_round=build_geo_tight,
+    two_rounds=build_geo_tight,
+    needs_grid=True,
     max_values=MOST_WEIGHED,
 )

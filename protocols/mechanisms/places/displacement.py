@@ -1,12 +1,7 @@
-"""A round of noise on places: displaced by the law, moved to the nearest cell inside (PROTOCOLS 10).
+"""A round of noise on places: displaced by a law, moved to the nearest cell inside (PROTOCOLS 10).
 
-A cell is displaced by (a, b) columns and rows with a chance proportional to e^(-rate r), r = sqrt(a^2 + b^2), and a
-place outside the grid is moved to the nearest cell inside. On a grid of C columns every displacement by C - 1 columns
-or more ends in the same column, so the law is folded: the outermost displacements have the chances of all that are
-larger. The table is finite, and nothing is cut off.
-
-Shares of cells go through it as through a convolution over the grid. And what such noise reveals, per cell side of
-distance, and how far it moves a place.
+On a grid of C columns every displacement by C - 1 columns or more ends in the same column, so the law is folded: the
+table is finite, and nothing is cut off. Shares of cells go through it as through a convolution over the grid.
 """
 
 from functools import cached_property

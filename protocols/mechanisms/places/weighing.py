@@ -1,12 +1,5 @@
 """A round of noise on the cells of any area: each cell has a weight, which falls with distance (PROTOCOLS 10).
 
-A report names cell j with a chance proportional to m_j e^(-s d), d its distance from the true cell. The sums T_i of
-these over all cells differ between true cells, so a cell side costs
-
-    s + the largest |ln T_i - ln T_i'| / d(i, i')
-
-which is at most 2 s whatever the masses m are. Where all sums are the same it is s: the mechanism is tight.
-
 Everything that ends up in a survey's terms is computed with the basic operations in a fixed order, or is the result of
 a few bisections whose comparisons are far from equal: all machines find the same.
 """

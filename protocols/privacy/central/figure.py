@@ -1,18 +1,14 @@
 """The central figure: what readers of published results learn about one device (PROTOCOLS 11).
 
-Two collections differ in the values of one device over time; who reports when, and what devices keep for life, is the
-same in both. The reader knows all other devices' values. What is published are counts over all gaps, of closed periods
-(surveys with `central`). Forged answers hide nobody: only honest ones are a crowd.
-
 With memos, a reader of other periods may know everybody's memos, so only round 2 hides. Between any two memos, periods
 compose; where the victim's value never changes, its own memo contracts what is left (Balle, Barthe, Gaboardi 2018).
 """
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, floor, inf, log, log1p, log2, log10
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +20,6 @@ from protocols.mechanisms.rounds import Flip
 from protocols.privacy.central.families import walks_of
 from protocols.privacy.central.walks import Walks, losses_of, quantile, together
 from protocols.privacy.guarantees import Guarantees
-from protocols.privacy.presence import PresenceNoise
 from protocols.question import Question
 from protocols.survey.model import Survey
 from protocols.survey.names import Strict
@@ -33,16 +28,6 @@ DELTA = 1e-8
 FINE, COARSE = 100, 1000  # steps of the grid of losses in the least spread of a release; at most in the largest one
 FEW = 8  # numbers of answers that are kept apart; more are rounded down to classes of 1 %
 CentralRelation = Literal["constant", "any"]
-
-
-class Compiled(Protocol):
-    """What is known of a survey: `Scheme`."""
-
-    survey: Survey
-    questions: tuple[Question, ...]
-
-    @property
-    def presence(self) -> PresenceNoise | None: ...
 
 
 class CentralLoss(Strict):
@@ -60,7 +45,7 @@ class CentralLoss(Strict):
 
 
 def central(
-    scheme: Compiled,
+    promise: Guarantees,
     crowds: Mapping[str, Sequence[int]],
     *,
     delta: float = DELTA,
@@ -76,20 +61,20 @@ def central(
     >>> scheme = Scheme(parse_survey('''
     ... {id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 4, eps_1: 2,
     ...  attributes: [{name: gender, values: [a, b, c]}]}'''))
-    >>> [central(scheme, {"gender": [3250] * days}).epsilon for days in (1, 7)]
+    >>> [central(scheme.guarantees, {"gender": [3250] * days}).epsilon for days in (1, 7)]
     [0.271, 0.756]
     """
-    asked = [question for question in scheme.questions if any(crowds.get(question.name, ()))]
+    asked = [question for question in promise.questions if any(crowds.get(question.name, ()))]
     published = {question.name: crowds[question.name] for question in asked}
     periods = max(map(len, published.values()), default=0)
-    survey, why = scheme.survey, _why_none(scheme.survey, asked)
+    survey, why = promise.survey, _why_none(promise.survey, asked)
     figures: dict[str, float] = {}
     if why is None:
-        hidden = _noise(scheme, delta / 100 / periods / len(asked))
+        hidden = _noise(promise, delta / 100 / periods / len(asked))
         honest = {
             name: [n and max(1, floor((n - hidden) * (1 - forged))) for n in sizes] for name, sizes in published.items()
         }
-        reader = _Reader(scheme, honest, delta, relation if periods > 1 else "constant")
+        reader = _Reader(promise, honest, delta, relation if periods > 1 else "constant")
         figures = {question.name: reader.figure([question]) for question in asked}
         # Two histories may differ in several attributes that a device answers: fakes have memos, too.
         fakes = survey.solution.startswith("rs") and survey.longitudinal and reader.relation == "any"
@@ -130,7 +115,7 @@ def round_up(figure: float) -> float:
 class _Reader:
     """Who reads all that is published of these honest answers."""
 
-    scheme: Compiled
+    promise: Guarantees
     honest: Mapping[str, Sequence[int]]
     delta: float
     relation: CentralRelation
@@ -138,18 +123,18 @@ class _Reader:
     def figure(self, questions: Sequence[Question]) -> float:
         """Where these attributes differ, not rounded: never more than what reports tell, or noise on counts hides."""
         periods = max(len(self.honest[question.name]) for question in questions)
-        local, noise = Guarantees(self.scheme.survey, tuple(questions)), self.scheme.presence
+        local, noise = replace(self.promise, questions=tuple(questions)), self.promise.presence
         bound = (local.constant(periods) if self.relation == "constant" else local.any(periods)).whole
         noised = inf if noise is None else 2 * noise.supports_epsilon * periods
         return min(self._composed(questions), inf if bound is None else bound, noised)
 
     def _composed(self, questions: Sequence[Question]) -> float:
-        memos = self.scheme.survey.longitudinal
+        memos = self.promise.survey.longitudinal
         releases: Counter[Walks] = Counter()
         same, spent = 1.0, 0.0  # the chance that both values have the same memos; how much of delta is spent
         share = self.delta / 100 / len(questions)
         for question in questions:
-            sizes = _classes(_answered(self.honest[question.name], self.scheme.survey.one_in))
+            sizes = _classes(_answered(self.honest[question.name], self.promise.survey.one_in))
             constant = self.relation == "constant" or len(sizes) == 1
             same *= 1 - _apart(question) if memos and constant else 0.0
             copies, encoding = 1, question.mechanism.encoding
@@ -157,7 +142,7 @@ class _Reader:
                 copies = 2 if constant else _differing(question, 10 * share / len(sizes))
                 spent += 0.0 if constant else 10 * share
             hashed = isinstance(encoding, Hashed | Threshold)
-            if hashed or self.scheme.presence is not None:
+            if hashed or self.promise.presence is not None:
                 spent += share
             for size, times in Counter(sizes).items():
                 # The victim's hash or slot is known: its crowd are answers with the same, always but for a chance.
@@ -207,11 +192,11 @@ def _differing(question: Question, chance: float) -> int:
     return 2 + others - quantile(others, 1 - 2 * first.q * (1 - first.q), chance)
 
 
-def _noise(scheme: Compiled, chance: float) -> int:
+def _noise(promise: Guarantees, chance: float) -> int:
     """By how much a number of answers may be below the published one, but for a chance (Chernoff)."""
-    if scheme.presence is None:
+    if promise.presence is None:
         return 0
     rates = np.linspace(0.01, 0.99, 99)
     # Of Laplace noise, which is wider than geometric noise, on each cell of a period.
-    logs = -len(scheme.survey.visits.cells) * np.log1p(-(rates**2))
-    return ceil(float(((logs - log(chance)) / rates).min()) * scheme.presence.reports_scale)
+    logs = -len(promise.survey.visits.cells) * np.log1p(-(rates**2))
+    return ceil(float(((logs - log(chance)) / rates).min()) * promise.presence.reports_scale)
