@@ -1,15 +1,8 @@
 """Estimates from cells with noise of their own: surveys with `presence_epsilon` (PROTOCOLS 7).
 
-The number of reports n and the supports N of each value are released with noise. A share is still the one f for which
-
-    T(f) = sum_i a_i N_i + (c - f) n
-
-is 0 on average (a and c from the votes: an estimate is a . N / n + c), and the variance of T at f has three parts:
-
-    n V(f)  +  var(N) |a|^2  +  (f - c)^2 var(n)        the answers' own noise, and the noise on N and on n
-
-The interval is all f with T(f)^2 at most z^2 times that (Fieller's method), the ends of which are roots of a quadratic.
-It covers at any n. Where n may be 0 as far as its noise shows, every share is possible.
+A share is the one f for which T(f) = sum_i a_i N_i + (c - f) n is 0 on average (a and c from the votes). The interval
+is all f with T(f)^2 at most z^2 times the variance of T at f (Fieller), the ends of which are roots of a quadratic. It
+covers at any n. Where n may be 0 as far as its noise shows, every share is possible.
 """
 
 from dataclasses import dataclass

@@ -1,16 +1,10 @@
 """The histogram of an ordered attribute: expectation-maximisation that stops early (`stopping`, PROTOCOLS 6).
 
-Stopping early smooths, which a bootstrap does not notice. The half width of an interval is z times the root of
-
-    the variance of the fit over resampled reports
-    + the variance of sampling the devices that reported
-    + the mean square, over the value and its neighbours, of the difference from the unbiased estimate
-
-The unbiased estimate smooths nothing, so the last part contains what stopping early has removed, and the noise of the
-unbiased estimate besides. No interval that is much shorter than that of the unbiased estimate can cover every truth.
-What this one promises is measured, not proved, for 95 %: on average over the values of an attribute it contains the
-share in 95 of 100 cases or more, and the highest value of an attribute in about 95 (in 90 where the truth is a comb or
-a spike). It is about a quarter shorter than the interval of the unbiased estimate.
+Stopping early smooths, which a bootstrap does not notice. The unbiased estimate smooths nothing, so the mean square of
+the difference from it contains what stopping early has removed, and the noise of the unbiased estimate besides. What an
+interval promises is measured, not proved, for 95 %: on average over the values of an attribute it contains the share in
+95 of 100 cases or more, and the highest value of an attribute in about 95 (in 90 where the truth is a comb or a spike).
+It is about a quarter shorter than the interval of the unbiased estimate.
 """
 
 import numpy as np

@@ -1,10 +1,8 @@
 """Expectation-maximisation that stops early, for mechanisms that confuse neighbours (PROTOCOLS 6 and 10).
 
-Such a mechanism moves answers to values or places nearby, so the likeliest histogram has spikes that are not in the
-truth. A few steps of the iterative Bayesian update (IBU) from the even histogram are usually far closer. Their number
-is chosen without looking at the truth: the reports are divided at random into ten parts. Each part is held out in turn,
-the others are fitted, and the steps are taken that make the held-out reports likeliest. Every report is held out once:
-with single draws of a tenth, an unlucky one may stop so early that errors double. The same counts are divided alike.
+The number of steps is chosen without looking at the truth: ten parts of the reports are held out in turn. Every report
+is held out once: with single draws of a tenth, an unlucky one may stop so early that errors double. The same counts are
+divided alike.
 """
 
 from hashlib import sha256

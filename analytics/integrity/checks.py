@@ -1,24 +1,13 @@
-"""Checks of one attribute's counts. Each has a law that holds for honest devices whatever people's values are.
+"""Checks of one attribute's counts, and the share of forged reports that each would have noticed (docs/audit.md, 9).
 
-    sum          the mean width of answers, how many values they support
-    widths       how many answers have each width
-    negativity   fewer answers support a value than noise alone makes, or more than if everybody had it
-    jump         the shares of answers that support each value, against the period before
+Each has a law that holds for honest devices whatever people's values are. Sum, widths and negativity bound the chance
+of honest counts for any number of reports. A jump says that something changed, which honest people may do all at once.
+Forged reports that are noticed with a chance of 90 %:
 
-Sum, widths and negativity bound the chance of honest counts for any number of reports. A jump says that something
-changed, which honest people may do all at once.
-
-Each check also says which share of forged reports it would have noticed with a chance of 90 %:
-
-    sum          forged reports that support one value and nothing else
-    widths       forged reports that support one value, filled up to the most usual width
-    negativity   forged reports that all support one value
+    sum          support one value and nothing else
+    widths       support one value, filled up to the most usual width
+    negativity   all support one value
     jump         the same, by forgers who were not there in the period before
-
-Beside them are estimates that forged reports move less, beside the unbiased ones and never instead of them. The
-*normalised* shares are those of Cao, Jia and Gong (2021): moved up so that the smallest is 0, and divided by their sum.
-Forged reports that support some values push the others below 0, and this takes part of that back. The *bound* is an
-interval that holds the share if at most a given part of the reports is forged, whatever they are.
 """
 
 from dataclasses import dataclass

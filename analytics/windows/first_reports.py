@@ -1,16 +1,10 @@
-"""The unique devices of every window, without identifiers (PROTOCOLS 7).
-
-A report of period t is its device's first in the window [s..e] exactly when its gap is at least t - s + 1. So with
-counters by period and gap, every window up to the horizon is a sum. Counters have the shape
+"""The unique devices of every window, without identifiers: sums of counters by period and gap (PROTOCOLS 7).
 
     n[period, gap - 1]           reports                gaps 1 .. horizon; the last means "horizon or more, or never"
     N[period, gap - 1, value]    reports that support each value
 
-and further dimensions are allowed, so the same functions count devices and histograms of devices. With a long horizon
-most gaps do not occur: a `ByGap` holds the counters of one period for the gaps that do.
-
-Each cell n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| / scale). A window adds up
-many cells, so its noise is a sum of such draws.
+With a long horizon most gaps do not occur: a `ByGap` holds the counters of one period for the gaps that do. Each cell
+n[period, gap] may carry two-sided geometric noise, P(x) proportional to e^(-|x| / scale).
 """
 
 from collections.abc import Sequence

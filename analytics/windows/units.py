@@ -1,9 +1,6 @@
-"""The unique devices of calendar units: weeks, months, years and ever (PROTOCOLS 7).
+"""The unique devices of calendar units: sums of the reports that have the flag of a unit (PROTOCOLS 7).
 
-A report has a flag for each unit in which it is its device's first. So the visitors of a unit are the reports of its
-periods that have its flag, and the new ones those that have the flag `ever`. Sums grow period by period, and can be
-published while the unit is open: they are exact for the periods that are closed. Nobody is counted twice. A report that
-is late or lost is missing in the units in which it was the first.
+Sums grow period by period, and can be published while the unit is open: they are exact for the periods that are closed.
 """
 
 from collections.abc import Mapping
