@@ -23,6 +23,5 @@ from analytics.mobility.model import (
     Sizes,
     WindowReport,
 )
-from analytics.mobility.output.part import Part
-from analytics.mobility.output.tables import PART_ROWS, explained, tables, tables_in_parts
 from analytics.mobility.report import mobility_report
+from analytics.mobility.tables import PART_ROWS, explained, tables, tables_in_parts

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
+from analytics.columns import Part
 from analytics.estimation import consistent_shares, estimate_all
-from analytics.mobility import Part
 from protocols.errors import SurveyError, WireError
 from protocols.mechanisms import MatrixRound, SupportChannel
 from protocols.question import Question

@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.arrays import Floats
 from protocols.scheme import Scheme
 from protocols.survey import Survey

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.arrays import lazy_arrow as pa
 from protocols.errors import DeliveryError, SettingsError
 from protocols.survey import Survey

@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.errors import DeliveryError
 from views.sinks.sink import Made, TableSink, tables_of
 

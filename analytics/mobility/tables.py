@@ -29,6 +29,7 @@ from importlib import resources
 from itertools import chain, product
 from typing import Any
 
+from analytics.columns import SEVERAL, Part, Types, flat, types_of
 from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.estimates import product as times
@@ -48,7 +49,6 @@ from analytics.mobility.model import (
     WindowReport,
     measured,
 )
-from analytics.mobility.output.part import SEVERAL, Part, Types, flat, types_of
 from protocols.arrays import lazy_arrow as pa
 from protocols.survey import origin_and_destination
 
