@@ -1,8 +1,8 @@
 """What published results are made of: frozen models, columns of numbers, and tables.
 
-A column is an array in the program and a list in JSON, with no object for each number. In a table a nested model has its
-columns beside the others, with both names; lists of models have tables of their own. Columns of tables have types of
-Python; which types of Arrow these are is written here alone.
+A column is an array in the program and a list in JSON, with no object for each number. In a table a nested model has
+its columns beside the others, with both names; lists of models have tables of their own. Columns of tables have types
+of Python; which types of Arrow these are is written here alone.
 """
 
 from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type

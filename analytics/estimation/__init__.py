@@ -1,7 +1,7 @@
 """Estimates with error bars from support counts, and histograms made consistent."""
 
 from analytics.estimation.consistent_shares import consistent_shares, decimals, shortened
-from analytics.estimation.estimates import drawn_share, estimate, estimate_all, exact
+from analytics.estimation.estimates import drawn_share, estimate, exact
 from analytics.estimation.likelihood import most_likely
 from analytics.estimation.noised import CellNoise
 from analytics.estimation.ordered import early_stopped

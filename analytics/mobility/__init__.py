@@ -24,4 +24,4 @@ from analytics.mobility.model import (
     WindowReport,
 )
 from analytics.mobility.report import mobility_report
-from analytics.mobility.tables import PART_ROWS, explained, tables, tables_in_parts
+from analytics.mobility.report_tables import PART_ROWS, explained, tables, tables_in_parts
