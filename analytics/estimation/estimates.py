@@ -22,9 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.noised import CellNoise, vote_sums, wider_quantile
 from analytics.estimation.places import fit_places, spread_of
-from analytics.estimation.votes import mean_squares, norm_sub, unbiased
+from analytics.estimation.votes import CellNoise, mean_squares, norm_sub, unbiased, vote_sums, wider_quantile
 from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixRound, PlanarChannel, SupportChannel
@@ -67,7 +66,7 @@ def estimate(
     `population` is the number of people the estimate is about: None if the reports are a sample of an unlimited
     population, `n` if it is about those who reported, all visitors if only some of them were asked (SMP).
     `groups[group, value]` adds up values (areas into regions) with their covariances; without it every value is its own
-    group. With `noise` on the counts and on n, see `noised`.
+    group. With `noise` on the counts and on n, see `votes`.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import grr

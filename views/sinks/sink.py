@@ -59,11 +59,9 @@ class SinkKind(NamedTuple):
 
 
 SINKS = (
-    SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sqlite:SqliteSink"),
+    SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sql:SqliteSink"),
     SinkKind("parquet:DIR", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
-    SinkKind(
-        "postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.postgresql:PostgresqlSink"
-    ),
+    SinkKind("postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.sql:PostgresqlSink"),
 )
 
 
