@@ -1,11 +1,4 @@
-"""Forecasts of a series with intervals of two kinds.
-
-    truth         what will really be the case: the model's variance, and that of memos
-    publication   what will be published: the model's variance, and that of fresh noise
-
-Memos are not in the second: they are in past and future publications alike. Fresh noise is not in the first: it is no
-part of the truth.
-"""
+"""Forecasts of a series with intervals of two kinds: of the truth, and of its publication (docs/forecasting.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
