@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from analytics.estimation.estimates import CONFIDENCE, Estimates, estimate, quantile
-from analytics.estimation.ordered import early_stopped, half_width
+from analytics.estimation.stopping import early_stopped, half_width
 from analytics.estimation.votes import covariance, nearest, unbiased
 from protocols.arrays import Floats
 from protocols.mechanisms import Channel, MatrixRound, PlanarChannel, SupportChannel
