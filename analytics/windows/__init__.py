@@ -3,4 +3,4 @@
 from analytics.windows.agreement import Agreed, agree
 from analytics.windows.calendar import Window
 from analytics.windows.first_reports import ByGap
-from analytics.windows.units import UnitSum, UnitSums, agree_flags, extended, period_sum
+from analytics.windows.units import UnitSum, UnitSums, agree_flags, extended, flagged

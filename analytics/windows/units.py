@@ -86,32 +86,6 @@ def flagged(axis: Whole, unit: Unit) -> Whole:
     return np.flatnonzero(axis & BITS[unit])
 
 
-def period_sum(
-    unit: Unit, period: int, n: Mapping[str, tuple[Whole, Whole]], N: Mapping[str, Whole], noised: Whole | None = None
-) -> UnitSum:
-    """The first reports of a unit in one period. `n` has, by question, the flags and the reports with each.
-
-    `N` has the supports by flags and value. With noise there are none, and `noised` are the agreed numbers by flags.
-    """
-
-    def total(name: str, unit: Unit) -> int:
-        axis, reports = n[name]
-        return int(reports[flagged(axis, unit)].sum())
-
-    found = UnitSum(
-        period,
-        {name: total(name, unit) for name in n},
-        {name: total(name, "ever") for name in n},
-        {name: supports[flagged(n[name][0], unit)].sum(axis=0) for name, supports in N.items()},
-    )
-    if noised is None:
-        return found
-    axis = next(iter(n.values()))[0]
-    rows = flagged(axis, unit), flagged(axis, "ever")
-    agreed = int(noised[rows[0]].sum()), int(noised[rows[1]].sum())
-    return replace(found, cells=(len(rows[0]), len(rows[1])), agreed=agreed)
-
-
 def extended(
     before: UnitSums, now: UnitSums, visits: CalendarVisits, period: int, since: int = 0
 ) -> dict[Unit, UnitSum]:

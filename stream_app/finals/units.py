@@ -6,7 +6,7 @@ over, and not all of these.
 
 from dataclasses import replace
 
-from analytics.windows import UnitSum, UnitSums, extended, period_sum
+from analytics.windows import UnitSum, UnitSums, extended, flagged
 from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits, Unit
 from stream_app.counting.counters import Counts
@@ -42,12 +42,27 @@ def sums_through(
 
 def sums_of_period(visits: CalendarVisits, period: int, counts: Counts | Release) -> dict[Unit, UnitSum]:
     """The first reports of each unit in one period."""
-    if isinstance(counts, Release):
-        n = {name: (counts.axis, found) for name, found in counts.n.items()}
-        return {unit: period_sum(unit, period, n, {}, counts.agreed.cells) for unit in visits.units}
-    n = {name: (found.gaps, found.n) for name, found in counts.items()}
-    N = {name: found.N for name, found in counts.items()}
-    return {unit: period_sum(unit, period, n, N) for unit in visits.units}
+    return {unit: _sum_of_period(unit, period, counts) for unit in visits.units}
+
+
+def _sum_of_period(unit: Unit, period: int, counts: Counts | Release) -> UnitSum:
+    """The first reports of a unit in one period; of counts with noise no supports, but the agreed numbers."""
+    if not isinstance(counts, Release):
+        rows = {name: flagged(found.gaps, unit) for name, found in counts.items()}
+        return UnitSum(
+            period,
+            n={name: int(found.n[rows[name]].sum()) for name, found in counts.items()},
+            new={name: int(found.n[flagged(found.gaps, "ever")].sum()) for name, found in counts.items()},
+            N={name: found.N[rows[name]].sum(axis=0) for name, found in counts.items()},
+        )
+    first, new, agreed = flagged(counts.axis, unit), flagged(counts.axis, "ever"), counts.agreed.cells
+    return UnitSum(
+        period,
+        n={name: int(found[first].sum()) for name, found in counts.n.items()},
+        new={name: int(found[new].sum()) for name, found in counts.n.items()},
+        cells=(len(first), len(new)),
+        agreed=(int(agreed[first].sum()), int(agreed[new].sum())),
+    )
 
 
 def published_sums(sums: UnitSums, scheme: Scheme, period: int) -> dict[Unit, UnitSum]:
