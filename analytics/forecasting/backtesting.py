@@ -13,8 +13,7 @@ import numpy as np
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.fitting import fit
 from analytics.forecasting.predicting import calibration, from_all_origins
-from analytics.forecasting.series import Series, mean_of_known
-from analytics.forecasting.structure import Structure
+from analytics.forecasting.structure import Series, Structure, mean_of_known
 from protocols.arrays import Floats
 
 BINS = 10
@@ -107,7 +106,7 @@ def backtest(
     Simple rules have intervals, too: as wide as their errors within the training part.
     """
     first = len(series) - periods
-    training = series[:first]
+    training = series.before(first)
     fitted = fit(training, structure)
     stretch, _ = calibration(training, fitted)
     mean, variance = from_all_origins(series, fitted, first, max(steps))

@@ -10,8 +10,7 @@ import numpy as np
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, move, predict, update
 from analytics.forecasting.fitting import Fit, fit
-from analytics.forecasting.series import CYCLES, UNSEASONAL, Series, future_noise
-from analytics.forecasting.structure import Structure
+from analytics.forecasting.structure import CYCLES, UNSEASONAL, Series, Structure, future_noise
 from protocols.arrays import Floats, Whole
 
 MODEL = "level + AR(1) + harmonics, Kalman"

@@ -98,7 +98,7 @@ def test_the_model_beats_the_rules_and_errors_against_publications_contain_the_n
 
 def test_calibration_widens_what_is_too_narrow_never_narrows_and_needs_enough_publications() -> None:
     series = Series.exact("week", well_specified(1, 500))
-    fitted = fit(series[:250], Structure.of([7]))
+    fitted = fit(series.before(250), Structure.of([7]))
     assert forecast(series, Structure.of([7]), 3, fitted).stretch < 1.3
     wilder = series.values.copy()
     wilder[300:] += np.random.default_rng(1).normal(0, 40, 200)
