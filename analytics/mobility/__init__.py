@@ -11,7 +11,7 @@ from analytics.mobility.combining import (
     with_shortfall,
     with_truth,
 )
-from analytics.mobility.count_history import CountHistory
+from analytics.mobility.count_history import ByGap, CountHistory
 from analytics.mobility.model import (
     AskedAttribute,
     AttributeReport,
