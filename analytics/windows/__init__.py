@@ -2,4 +2,4 @@
 
 from analytics.windows.agreement import Agreed, agree
 from analytics.windows.calendar import Window
-from analytics.windows.units import UnitSum, UnitSums, agree_flags, extended, flagged
+from analytics.windows.units import UnitSum, UnitSums, agree_flags, flagged

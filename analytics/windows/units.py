@@ -4,7 +4,7 @@ Sums grow period by period, and can be published while the unit is open: they ar
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import add
 from typing import Any
 
@@ -84,20 +84,6 @@ def _pair(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 def flagged(axis: Whole, unit: Unit) -> Whole:
     """The rows of counts whose flags have a unit."""
     return np.flatnonzero(axis & BITS[unit])
-
-
-def extended(
-    before: UnitSums, now: UnitSums, visits: CalendarVisits, period: int, since: int = 0
-) -> dict[Unit, UnitSum]:
-    """The sums of all units through a period, from those of the period before it and those of the period alone.
-
-    Sums begin with period `since`, if their unit began before it.
-    """
-    found = {}
-    for unit in visits.units:
-        first, held = max(visits.first(unit, period), since), before.get(unit)
-        found[unit] = held.add(now[unit]) if held and held.first >= first else replace(now[unit], first=first)
-    return found
 
 
 def agree_flags(noised: Whole, total: int, visits: CalendarVisits, period: int, before: UnitSums) -> Whole:

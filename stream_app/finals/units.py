@@ -6,7 +6,7 @@ over, and not all of these.
 
 from dataclasses import replace
 
-from analytics.windows import UnitSum, UnitSums, extended, flagged
+from analytics.windows import UnitSum, UnitSums, flagged
 from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits, Unit
 from stream_app.counting.counters import Counts
@@ -30,14 +30,15 @@ def sums_through(
     visits = scheme.survey.visits
     if not isinstance(visits, CalendarVisits):
         return {}
-    now = sums_of_period(visits, period, counts)
-    if isinstance(released, Release):  # what is not counted has no noise, and is not published
-        return extended(before, now, visits, period, since)
-    shown = {name: found.total for name, found in released.items()}
-    for unit, found in now.items():
-        late = sum(rows for at, rows in missing.late.items() if at >= max(visits.first(unit, period), since))
-        now[unit] = replace(found, visits=shown, most=shown, late=late, refused=missing.refused)
-    return extended(before, now, visits, period, since)
+    shown = {} if isinstance(released, Release) else {name: found.total for name, found in released.items()}
+    through = {}
+    for unit, now in sums_of_period(visits, period, counts).items():
+        first, held = max(visits.first(unit, period), since), before.get(unit)
+        if not isinstance(released, Release):  # what is not counted has no noise, and is not published
+            late = sum(rows for at, rows in missing.late.items() if at >= first)
+            now = replace(now, visits=shown, most=shown, late=late, refused=missing.refused)
+        through[unit] = held.add(now) if held and held.first >= first else replace(now, first=first)
+    return through
 
 
 def sums_of_period(visits: CalendarVisits, period: int, counts: Counts | Release) -> dict[Unit, UnitSum]:
