@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from analytics.estimation import CellNoise, exact
-from analytics.mobility import Answers, CountHistory
-from analytics.windows import ByGap, UnitSum
+from analytics.mobility import Answers, ByGap, CountHistory
+from analytics.windows import UnitSum
 from protocols.arrays import Whole
 from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, Field
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.scheme import Scheme
 from protocols.survey import Survey
 from protocols.wire import CONTENT_TYPE_HEADER

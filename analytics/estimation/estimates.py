@@ -14,7 +14,6 @@ at small n and near 0 and 1 too, where that of value +- 1.96 errors is not.
 Products and ratios of estimated quantities have intervals that are as asymmetric as those of their parts.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from statistics import NormalDist
@@ -23,13 +22,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from analytics.estimation.noised import CellNoise, vote_sums, wider_quantile
 from analytics.estimation.places import fit_places, spread_of
-from analytics.estimation.votes import mean_squares, norm_sub, unbiased
+from analytics.estimation.votes import CellNoise, mean_squares, norm_sub, unbiased, vote_sums, wider_quantile
 from protocols.arrays import Floats, Mask
 from protocols.errors import ResultsError
 from protocols.mechanisms import Channel, MatrixRound, PlanarChannel, SupportChannel
-from protocols.scheme import PRESENCE_ONLY, Scheme
 
 CONFIDENCE = 0.95
 
@@ -69,7 +66,7 @@ def estimate(
     `population` is the number of people the estimate is about: None if the reports are a sample of an unlimited
     population, `n` if it is about those who reported, all visitors if only some of them were asked (SMP).
     `groups[group, value]` adds up values (areas into regions) with their covariances; without it every value is its own
-    group. With `noise` on the counts and on n, see `noised`.
+    group. With `noise` on the counts and on n, see `votes`.
 
     >>> from protocols.mechanisms import SupportChannel
     >>> from protocols.mechanisms.rounds import grr
@@ -137,37 +134,6 @@ def estimate(
         np.where(bounded, low, np.fmin(value, 0)),
         np.where(bounded, high, np.fmax(value, most)),
     )
-
-
-def estimate_all(
-    scheme: Scheme,
-    counts: Mapping[str, ArrayLike],
-    n: Mapping[str, ArrayLike],
-    confidence: float = CONFIDENCE,
-    presence_only: ArrayLike | None = None,
-) -> dict[str, Estimates]:
-    """Every attribute of a survey at once: `counts[name][..., value]` out of `n[name][...]`, such as a year of periods.
-
-    The estimates are about those who reported; where each device answers one attribute, about all of them together.
-    With one_in, `presence_only[...]` are the reports that answered nothing; if it is left out, the answers are taken as
-    a sample of an unlimited population.
-
-    >>> from protocols.survey_text import parse_survey
-    >>> scheme = Scheme(parse_survey('''{id: s, start: 2026-01-01T00:00:00Z, period: 1d, eps: 1, attributes: [
-    ...     {name: a, values: [x, y]}, {name: b, values: [u, v, w]}]}'''))
-    >>> year = estimate_all(scheme, {"a": np.full((365, 2), 50), "b": np.full((365, 3), 40)},
-    ...                     {"a": np.full(365, 100), "b": np.full(365, 120)})
-    >>> {name: shares.value.shape for name, shares in year.items()}
-    {'a': (365, 2), 'b': (365, 3)}
-    """
-    everybody = None
-    if presence_only is not None or not scheme.takes_turns:
-        sizes = {**n, PRESENCE_ONLY: 0 if presence_only is None else presence_only}
-        everybody = sum(np.asarray(sizes[kind]) for kind in scheme.kinds)
-    return {
-        q.name: estimate(counts[q.name], n[q.name], q.channel, population=everybody, confidence=confidence)
-        for q in scheme.questions
-    }
 
 
 def drawn_share(reports: ArrayLike, population: ArrayLike | None) -> Floats:

@@ -1,13 +1,7 @@
-"""Tables of pairs that agree with the tables of both attributes (PROTOCOLS 4).
+"""Tables of pairs that agree with the tables of both attributes (PROTOCOLS 4): adjusted ones, and consistent ones.
 
 A cross and its two attributes are answered by different devices, so there are three independent unbiased tables of the
-same people. Two tables are made of them:
-
-    adjusted      the least squares fit to all three with their known variances. It is linear in the counts, so it is
-                  unbiased, too, and has the smaller errors.
-    consistent    the adjusted table, shrunk towards the product of its sums by signal / (signal + noise): the noise is
-                  known, and the signal is what the differences surely have beyond it. Then Norm-Sub in both
-                  directions: the nearest table that is non-negative and has the sums of the adjusted one.
+same people. The adjusted table is the least squares fit to all three: linear in the counts, so it is unbiased, too.
 """
 
 from dataclasses import dataclass

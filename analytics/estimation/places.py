@@ -1,17 +1,9 @@
 """Shares of places: expectation-maximisation over the displacement that stops early (`stopping`, PROTOCOLS 10).
 
-Inverting the displacement would amplify its noise beyond use. Stopping early smooths instead, so the estimate is off:
-it takes from peaks and gives to what is around them. Intervals must contain that, and nothing in the estimate shows it.
-So errors are measured on other towns, whose truth is known: people are drawn from what more steps give, their reports
-are drawn and fitted in as many steps as the estimate, and compared with where these people are. More steps give rougher
-shares. Their number is the largest that held-out reports do not contradict: towns must be as rough as the true one may
-be. Reports of a smooth town soon contradict; those of a sparse one never do, and then it is the likeliest shares. Even
-these have leaked from single cells into empty ones, which refits show: shares are divided by what they become.
-
-The standard error of a group of cells is the root of its mean square error over these towns. To that of a cell the mean
-over its surroundings is added, as far as the displacement reaches: where in them people are is what the reports do not
-say. It is the mean over cells where somebody is. Cells where nobody is have no error, and where most of them are empty
-they would hide what intervals are for: that the people of a few cells may be in others.
+The estimate takes from peaks and gives to what is around them. Intervals must contain that, and nothing in the estimate
+shows it. So errors are measured on other towns, as rough as the reports allow, whose truth is known. To the error of a
+cell the mean over its surroundings is added, as far as the displacement reaches: where in them people are is what the
+reports do not say.
 """
 
 from functools import lru_cache

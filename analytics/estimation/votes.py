@@ -12,12 +12,21 @@ group and from those outside (PROTOCOLS 1). That holds for groups too: the covar
 `norm_sub` makes estimates consistent: non-negative and summing to 1 (PROTOCOLS 6). Consistent histograms are published
 beside the unbiased estimates, never instead of them, and are not stored: only counts can be merged. Any leading
 dimensions are allowed; the last axis is the values.
+
+With `presence_epsilon` the number of reports n and the supports N of each value have noise of their own (PROTOCOLS 7).
+A share is still the one f for which T(f) = sum_i a_i N_i + (c - f) n is 0 on average (a and c from the votes). Its
+interval is all f with T(f)^2 at most z^2 times the variance of T at f (Fieller): the ends are roots of a quadratic. It
+covers at any n. Where n may be 0 as far as its noise shows, every share is possible.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from protocols.arrays import Floats, Mask, Places
 from protocols.mechanisms import Channel, MatrixRound, SupportChannel
+from protocols.privacy import geometric_variance
+from protocols.scheme import Scheme
 
 TURNS = 5
 """Of both conditions on consistent shares of sets: more change no digit that is published."""
@@ -150,3 +159,50 @@ def _average(given: Floats, where: Mask, spread: Floats) -> Floats:
     weight = spread @ where.T + thin * where.sum(axis=1)
     total = spread @ (where * given).T + thin * (where * given).sum(axis=1)
     return np.asarray(np.divide(total, weight, out=np.zeros_like(total), where=weight > 0))
+
+
+@dataclass(frozen=True)
+class CellNoise:
+    """The variances of the noise on each N[value], and on n, which is a sum of `cells`."""
+
+    supports: float
+    reports: float
+    cells: int
+
+    @classmethod
+    def of(cls, scheme: Scheme, name: str) -> "CellNoise | None":
+        """The noise on one attribute's counts of a period; None where they are exact."""
+        noise, cells = scheme.presence, len(scheme.survey.visits.cells)
+        if noise is None:
+            return None
+        supports = geometric_variance(noise.supports_scale(name))
+        return cls(supports, cells * geometric_variance(noise.reports_scale), cells)
+
+
+def noise_covariance(shares: Floats, n: int, channel: Voted, noise: CellNoise, places: Places | None) -> Floats:
+    """What the noise adds to the covariance of the shares, of all values or of some."""
+    some = np.arange(channel.k) if places is None else places
+    possible = np.clip(shares, 0, 1)
+    if isinstance(channel, MatrixRound):
+        products, level = channel.votes[:, some].T @ channel.votes[:, some], possible[some]
+    else:
+        products, level = np.eye(len(some)) / channel.gain**2, channel.support(possible)[some] / channel.gain
+    return np.asarray((noise.supports * products + noise.reports * np.outer(level, level)) / n**2)
+
+
+def vote_sums(channel: Voted, groups: Mask | None) -> tuple[Floats, Floats, Floats]:
+    """Of each value or group: the sums of the squares and of the fourth powers of its votes, and their constant."""
+    if isinstance(channel, MatrixRound):
+        votes = channel.votes if groups is None else channel.votes @ groups.T
+        return (votes**2).sum(axis=0), (votes**4).sum(axis=0), np.zeros(votes.shape[1])
+    members = np.ones(channel.k) if groups is None else groups.sum(axis=1)
+    floors = channel.floor if groups is None else groups @ channel.floor
+    return members / channel.gain**2, members / channel.gain**4, -floors / channel.gain
+
+
+def wider_quantile(z: float, excess: Floats) -> Floats:
+    """Half the width of an interval in standard errors, for noise with this excess kurtosis (Cornish and Fisher).
+
+    Geometric noise has heavier tails than the normal distribution: an excess of 3 for one draw, less for sums.
+    """
+    return np.asarray(z + (z**3 - 3 * z) / 24 * excess)

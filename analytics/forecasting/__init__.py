@@ -11,5 +11,12 @@ from analytics.forecasting.predicting import (
     interval_ends,
     unexpected,
 )
-from analytics.forecasting.series import Series, mean_of_known
-from analytics.forecasting.structure import SEEN_CYCLES, Structure, check_enough, usual_seasons, values_needed
+from analytics.forecasting.structure import (
+    SEEN_CYCLES,
+    Series,
+    Structure,
+    check_enough,
+    mean_of_known,
+    usual_seasons,
+    values_needed,
+)

@@ -17,8 +17,7 @@ from math import floor, log2, sqrt
 import numpy as np
 
 from analytics.forecasting.filtering import NO_ORIGINS, Filter, log_likelihood
-from analytics.forecasting.series import Series
-from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, LEVEL, MOST_SIDES, Structure
+from analytics.forecasting.structure import DEVIATION, FIRST_HARMONIC, LEVEL, MOST_SIDES, Series, Structure
 
 # The lowest and the highest value, where the search begins, and centre and width of the prior.
 # They were chosen on days of simulated areas, with and without weeks and drift, and on the regions of Montreuil.

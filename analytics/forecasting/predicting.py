@@ -1,11 +1,4 @@
-"""Forecasts of a series with intervals of two kinds.
-
-    truth         what will really be the case: the model's variance, and that of memos
-    publication   what will be published: the model's variance, and that of fresh noise
-
-Memos are not in the second: they are in past and future publications alike. Fresh noise is not in the first: it is no
-part of the truth.
-"""
+"""Forecasts of a series with intervals of two kinds: of the truth, and of its publication (docs/forecasting.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,8 +10,7 @@ import numpy as np
 from analytics.estimation.estimates import quantile
 from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, move, predict, update
 from analytics.forecasting.fitting import Fit, fit
-from analytics.forecasting.series import CYCLES, UNSEASONAL, Series, future_noise
-from analytics.forecasting.structure import Structure
+from analytics.forecasting.structure import CYCLES, UNSEASONAL, Series, Structure, future_noise
 from protocols.arrays import Floats, Whole
 
 MODEL = "level + AR(1) + harmonics, Kalman"

@@ -1,4 +1,4 @@
-"""The structural model of a series, and its regressors.
+"""A series to forecast, and its structural model: unbiased values, of whose variance it is known how much is noise.
 
     y_t = level_t + deviation_t + sum_j (c_j cos(w_j t) + s_j sin(w_j t)) + u_t + b_t + e_t
 
@@ -17,7 +17,7 @@ If nobody says which seasons a series has, they are days, weeks and years, as fa
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -32,7 +32,69 @@ LEVEL, DEVIATION, FIRST_HARMONIC = 0, 1, 2
 SHORTEST_HARMONICS, LONGER_HARMONICS, MOST_SIDES = 8, 3, 3
 ALWAYS_MODULATED = 2  # that many first harmonics of the day have a side band on each side in any case
 MOST_SEASONS, LONGEST_SEASON = 3, 100_000
+CYCLES, UNSEASONAL = 4, 24  # seasons, or periods, over which the size of future noise is averaged
 GRAIN = 2.0**40  # regressors are rounded to this grain, so that every machine has the same
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values of consecutive periods; NaN where one is missing or suppressed.
+
+    Values are unbiased estimates: never clipped at 0, never made consistent. `fresh` is the variance R_t of noise that
+    is new in every period, `memo` the variance B_t of noise that stays (0 where the value is exact).
+    """
+
+    name: str
+    values: Floats
+    fresh: Floats
+    memo: Floats
+    first: int = 0  # the number of the first period
+    clock: Callable[[Whole], Whole] = lambda periods: periods
+    """From numbers of periods to those that count for seasons: with a time zone, as the clock on the wall counts.
+    Without one, all follow each other."""
+
+    @staticmethod
+    def exact(name: str, values: Floats) -> "Series":
+        """A series without noise."""
+        return Series(name, values, np.zeros(len(values)), np.zeros(len(values)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def before(self, place: int) -> "Series":
+        """The periods before this place."""
+        return replace(self, values=self.values[:place], fresh=self.fresh[:place], memo=self.memo[:place])
+
+    def numbers(self, begin: int, end: int) -> Whole:
+        """Of the periods at these places, from which seasons have their phases; also of those to come."""
+        return self.clock(np.arange(self.first + begin, self.first + end))
+
+    @property
+    def known(self) -> int:
+        """How many values there are."""
+        return int(np.isfinite(self.values).sum())
+
+
+def future_noise(recent: Floats, phases: int, ahead: int) -> Floats:
+    """The variance of noise `[..., step]` to expect in the next periods, from that of recent ones `[..., period]`.
+
+    It is the mean of the same phases of these seasons.
+
+    Noise grows with the number of reports, which has seasons too.
+
+    >>> future_noise(np.array([1.0, 5.0] * 10), 2, 3).tolist()
+    [1.0, 5.0, 1.0]
+    """
+    missing = np.full((*recent.shape[:-1], -recent.shape[-1] % phases), np.nan)
+    cycles = np.concatenate([missing, recent], axis=-1).reshape(*recent.shape[:-1], -1, phases)
+    expected, overall = mean_of_known(cycles, axis=-2), mean_of_known(recent, axis=-1)[..., None]
+    expected = np.where(np.isnan(expected), np.where(np.isnan(overall), 0.0, overall), expected)
+    return expected[..., np.arange(ahead) % phases]
+
+
+def mean_of_known(numbers: Floats, axis: int | tuple[int, ...]) -> Floats:
+    """The mean of those that are known; NaN if none is."""
+    return np.ma.filled(np.ma.masked_invalid(numbers).mean(axis=axis), np.nan)
 
 
 @dataclass(frozen=True)

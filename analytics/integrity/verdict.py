@@ -1,11 +1,8 @@
-"""The verdict on a period: all checks of all attributes, corrected for looking at every period for ever.
+"""The verdict on a period: all checks, corrected for looking at every period for ever (docs/audit.md, 9).
 
-The period number t (from 0) may spend 6 alpha / (pi^2 (t + 1)^2) of alpha, divided among its checks, so all periods
-together spend alpha. A check's `adjusted` p-value is its own times these factors: at most alpha is an alarm.
-
-The flow of gaps is exact: a device reports once in a period, so each report has at most one successor. Reports of
-period s + g with the gap g say that their device last reported in period s. There cannot be more of them, for all g
-together, than there were reports in s: counted, late or refused.
+A check's `adjusted` p-value is its own times the factors of its period and of the number of checks. The flow of gaps is
+exact: a device reports once in a period, so each report has at most one successor. There cannot be more reports that
+say that their device last reported in period s than there were reports in s: counted, late or refused.
 """
 
 from collections.abc import Collection, Mapping

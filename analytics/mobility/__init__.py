@@ -11,7 +11,7 @@ from analytics.mobility.combining import (
     with_shortfall,
     with_truth,
 )
-from analytics.mobility.count_history import CountHistory
+from analytics.mobility.count_history import ByGap, CountHistory
 from analytics.mobility.model import (
     AskedAttribute,
     AttributeReport,
@@ -23,6 +23,5 @@ from analytics.mobility.model import (
     Sizes,
     WindowReport,
 )
-from analytics.mobility.output.part import Part
-from analytics.mobility.output.tables import PART_ROWS, explained, tables, tables_in_parts
 from analytics.mobility.report import mobility_report
+from analytics.mobility.report_tables import PART_ROWS, explained, tables, tables_in_parts

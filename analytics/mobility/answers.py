@@ -12,15 +12,14 @@ from analytics.estimation.consistent_shares import (
     ConsistentShares,
     consistent_shares,
     places_of,
+    project,
     shortened,
     shortened_consistent,
 )
 from analytics.estimation.estimates import CONFIDENCE, Estimates, drawn_share, estimate, quantile
-from analytics.estimation.likelihood import project
-from analytics.estimation.noised import CellNoise, noise_covariance
 from analytics.estimation.pairs import Table, fitted_pairs
 from analytics.estimation.places import covariance_of, fit_places
-from analytics.estimation.votes import covariance, nearest
+from analytics.estimation.votes import CellNoise, covariance, nearest, noise_covariance
 from analytics.mobility.count_history import CountHistory
 from analytics.windows.calendar import Window
 from protocols.arrays import Floats, Mask, Places, Whole

@@ -1,6 +1,5 @@
-"""Windows of periods: which ones there are, their first reports, and the noise on their counts."""
+"""Windows of periods: which ones there are, sums of calendar units, and counts with noise made to agree."""
 
 from analytics.windows.agreement import Agreed, agree
 from analytics.windows.calendar import Window
-from analytics.windows.first_reports import ByGap
-from analytics.windows.units import UnitSum, UnitSums, agree_flags, extended, period_sum
+from analytics.windows.units import UnitSum, UnitSums, agree_flags, flagged

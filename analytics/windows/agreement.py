@@ -1,14 +1,9 @@
 """Counts with noise made to agree with one another (PROTOCOLS 7).
 
-The cells of a period have noise of their own, so sums of them may contradict each other: more new visitors than
-visitors, fewer visitors in a week than on one of its days. `Agreed` is the nearest set of cells, in whole numbers, with
-the same total, that some visitors could have caused:
-
-    no cell is negative
-    a report with gap g follows one of g periods ago, and each report is followed by at most one
-
-All numbers of visitors that are computed from agreed cells agree: parts add up to their whole, and a window has at
-least the visitors of every window inside it.
+The cells of a period have noise of their own, so sums of them may contradict each other. `Agreed` is the nearest set of
+cells, in whole numbers, with the same total, that some visitors could have caused: no cell is negative, and each report
+is followed by at most one. So parts add up to their whole, and a window has at least the visitors of every window
+inside it.
 """
 
 from dataclasses import dataclass

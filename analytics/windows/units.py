@@ -1,13 +1,10 @@
-"""The unique devices of calendar units: weeks, months, years and ever (PROTOCOLS 7).
+"""The unique devices of calendar units: sums of the reports that have the flag of a unit (PROTOCOLS 7).
 
-A report has a flag for each unit in which it is its device's first. So the visitors of a unit are the reports of its
-periods that have its flag, and the new ones those that have the flag `ever`. Sums grow period by period, and can be
-published while the unit is open: they are exact for the periods that are closed. Nobody is counted twice. A report that
-is late or lost is missing in the units in which it was the first.
+Sums grow period by period, and can be published while the unit is open: they are exact for the periods that are closed.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import add
 from typing import Any
 
@@ -87,46 +84,6 @@ def _pair(one: tuple[int, int], other: tuple[int, int]) -> tuple[int, int]:
 def flagged(axis: Whole, unit: Unit) -> Whole:
     """The rows of counts whose flags have a unit."""
     return np.flatnonzero(axis & BITS[unit])
-
-
-def period_sum(
-    unit: Unit, period: int, n: Mapping[str, tuple[Whole, Whole]], N: Mapping[str, Whole], noised: Whole | None = None
-) -> UnitSum:
-    """The first reports of a unit in one period. `n` has, by question, the flags and the reports with each.
-
-    `N` has the supports by flags and value. With noise there are none, and `noised` are the agreed numbers by flags.
-    """
-
-    def total(name: str, unit: Unit) -> int:
-        axis, reports = n[name]
-        return int(reports[flagged(axis, unit)].sum())
-
-    found = UnitSum(
-        period,
-        {name: total(name, unit) for name in n},
-        {name: total(name, "ever") for name in n},
-        {name: supports[flagged(n[name][0], unit)].sum(axis=0) for name, supports in N.items()},
-    )
-    if noised is None:
-        return found
-    axis = next(iter(n.values()))[0]
-    rows = flagged(axis, unit), flagged(axis, "ever")
-    agreed = int(noised[rows[0]].sum()), int(noised[rows[1]].sum())
-    return replace(found, cells=(len(rows[0]), len(rows[1])), agreed=agreed)
-
-
-def extended(
-    before: UnitSums, now: UnitSums, visits: CalendarVisits, period: int, since: int = 0
-) -> dict[Unit, UnitSum]:
-    """The sums of all units through a period, from those of the period before it and those of the period alone.
-
-    Sums begin with period `since`, if their unit began before it.
-    """
-    found = {}
-    for unit in visits.units:
-        first, held = max(visits.first(unit, period), since), before.get(unit)
-        found[unit] = held.add(now[unit]) if held and held.first >= first else replace(now[unit], first=first)
-    return found
 
 
 def agree_flags(noised: Whole, total: int, visits: CalendarVisits, period: int, before: UnitSums) -> Whole:

@@ -164,7 +164,8 @@ def look_ahead(
             check_enough(series.name, series.known, structure)
             scores = []
             if backtested:
-                check_enough(f"{series.name}, before the backtest", series[: len(series) - backtested].known, structure)
+                before = series.before(len(series) - backtested)
+                check_enough(f"{series.name}, before the backtest", before.known, structure)
                 steps = (1, min(ahead, backtested // 2)) if ahead > 1 and backtested > 3 else (1,)
                 scores = backtest(series, structure, backtested, steps, loaded.truth.get(series.name))
         except ResultsError as error:

@@ -55,7 +55,7 @@ def _by_period(survey: Survey, found: list[Series], shares: bool = False) -> Loa
     series = [replace(one, clock=survey.calendar.on_the_wall) for one in found]
     first, names = series[0].first, {one.name for one in series}
     begin = survey.bounds(first)[0].replace(tzinfo=None)
-    attributes = [[str(Cell(a.name, v)) for v in a.values] for a in survey.asked] if shares else []
+    attributes = [[str(Cell("values", a.name, v)) for v in a.values] for a in survey.asked] if shares else []
     wholes = [whole for whole in attributes if names.issuperset(whole)]
     return Loaded(series, TimeAxis(begin, survey.period, (survey.calendar, first)), wholes=wholes)
 

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike, NDArray
 
-from analytics.estimation import consistent_shares, estimate_all
-from analytics.mobility import Part
+from analytics.columns import Part
+from analytics.estimation import consistent_shares
+from analytics.estimation import estimate as shares_of
 from protocols.errors import SurveyError, WireError
 from protocols.mechanisms import MatrixRound, SupportChannel
 from protocols.question import Question
@@ -147,12 +148,18 @@ def _table(
     presence_only: int | None = None,
     **period: Any,
 ) -> pa.Table:
-    """One row for each attribute and value; with the columns of its `period`, if there is one."""
-    types, parts = (HISTOGRAMS if period else ESTIMATES), list[Part]()
-    for name, shares in estimate_all(scheme, counts, n, confidence, presence_only).items():
-        question, figures = scheme.question(name), {}
-        values = question.attribute.values
+    """One row for each attribute and value; with the columns of its `period`, if there is one.
+
+    The estimates are about those who reported; where each device answers one attribute, about all of them together.
+    With one_in, `presence_only` reports answered nothing; without it, answers are a sample of an unlimited population.
+    """
+    types, parts, everybody = (HISTOGRAMS if period else ESTIMATES), list[Part](), None
+    if presence_only is not None or not scheme.takes_turns:
+        everybody = sum({**n, PRESENCE_ONLY: presence_only or 0}[kind] for kind in scheme.kinds)
+    for question in scheme.questions:
+        name, values, figures = question.name, question.attribute.values, {}
         if n[name]:
+            shares = shares_of(counts[name], n[name], question.channel, population=everybody, confidence=confidence)
             correction = question.attribute.correction
             consistent = consistent_shares(counts[name], n[name], question.channel, confidence, correction)
             found = shares.value, shares.error, shares.low, shares.high

@@ -19,7 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet
 from pydantic_core import to_json
 
-from analytics.mobility import PART_ROWS, MobilityReport, Part, explained, tables, tables_in_parts
+from analytics.columns import Part
+from analytics.mobility import PART_ROWS, MobilityReport, explained, tables, tables_in_parts
 from hearsay.reports.files import chosen, mobility_of
 from protocols.arrays import Floats
 from protocols.errors import ResultsError

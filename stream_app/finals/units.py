@@ -6,7 +6,7 @@ over, and not all of these.
 
 from dataclasses import replace
 
-from analytics.windows import UnitSum, UnitSums, extended, period_sum
+from analytics.windows import UnitSum, UnitSums, flagged
 from protocols.scheme import Scheme
 from protocols.survey import CalendarVisits, Unit
 from stream_app.counting.counters import Counts
@@ -30,24 +30,40 @@ def sums_through(
     visits = scheme.survey.visits
     if not isinstance(visits, CalendarVisits):
         return {}
-    now = sums_of_period(visits, period, counts)
-    if isinstance(released, Release):  # what is not counted has no noise, and is not published
-        return extended(before, now, visits, period, since)
-    shown = {name: found.total for name, found in released.items()}
-    for unit, found in now.items():
-        late = sum(rows for at, rows in missing.late.items() if at >= max(visits.first(unit, period), since))
-        now[unit] = replace(found, visits=shown, most=shown, late=late, refused=missing.refused)
-    return extended(before, now, visits, period, since)
+    shown = {} if isinstance(released, Release) else {name: found.total for name, found in released.items()}
+    through = {}
+    for unit, now in sums_of_period(visits, period, counts).items():
+        first, held = max(visits.first(unit, period), since), before.get(unit)
+        if not isinstance(released, Release):  # what is not counted has no noise, and is not published
+            late = sum(rows for at, rows in missing.late.items() if at >= first)
+            now = replace(now, visits=shown, most=shown, late=late, refused=missing.refused)
+        through[unit] = held.add(now) if held and held.first >= first else replace(now, first=first)
+    return through
 
 
 def sums_of_period(visits: CalendarVisits, period: int, counts: Counts | Release) -> dict[Unit, UnitSum]:
     """The first reports of each unit in one period."""
-    if isinstance(counts, Release):
-        n = {name: (counts.axis, found) for name, found in counts.n.items()}
-        return {unit: period_sum(unit, period, n, {}, counts.agreed.cells) for unit in visits.units}
-    n = {name: (found.gaps, found.n) for name, found in counts.items()}
-    N = {name: found.N for name, found in counts.items()}
-    return {unit: period_sum(unit, period, n, N) for unit in visits.units}
+    return {unit: _sum_of_period(unit, period, counts) for unit in visits.units}
+
+
+def _sum_of_period(unit: Unit, period: int, counts: Counts | Release) -> UnitSum:
+    """The first reports of a unit in one period; of counts with noise no supports, but the agreed numbers."""
+    if not isinstance(counts, Release):
+        rows = {name: flagged(found.gaps, unit) for name, found in counts.items()}
+        return UnitSum(
+            period,
+            n={name: int(found.n[rows[name]].sum()) for name, found in counts.items()},
+            new={name: int(found.n[flagged(found.gaps, "ever")].sum()) for name, found in counts.items()},
+            N={name: found.N[rows[name]].sum(axis=0) for name, found in counts.items()},
+        )
+    first, new, agreed = flagged(counts.axis, unit), flagged(counts.axis, "ever"), counts.agreed.cells
+    return UnitSum(
+        period,
+        n={name: int(found[first].sum()) for name, found in counts.n.items()},
+        new={name: int(found[new].sum()) for name, found in counts.n.items()},
+        cells=(len(first), len(new)),
+        agreed=(int(agreed[first].sum()), int(agreed[new].sum())),
+    )
 
 
 def published_sums(sums: UnitSums, scheme: Scheme, period: int) -> dict[Unit, UnitSum]:

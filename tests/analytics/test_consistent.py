@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 from scipy.optimize import minimize
 
 from analytics.estimation import CellNoise, estimate, exact, norm_sub
-from analytics.estimation.likelihood import most_likely, project
+from analytics.estimation.consistent_shares import most_likely, project
 from analytics.estimation.votes import covariance
 from analytics.mobility import Answers
 from lab.evaluation.measuring import clip_renormalise

@@ -16,8 +16,8 @@ from analytics.mobility import (
 )
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import amount, dwell
-from analytics.windows import ByGap, Window
-from analytics.windows.first_reports import noise_error
+from analytics.mobility.count_history import ByGap, noise_error
+from analytics.windows import Window
 from hearsay.running.simulating import count_windows
 from producers.scenarios import scenario
 from protocols.arrays import Floats

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimates import Estimates, exact, product, quantile, ratio
+from analytics.mobility import count_history
 from analytics.mobility.attributes import rank
-from analytics.windows import first_reports
-from analytics.windows.first_reports import MANY, noise_error, noise_quantile
+from analytics.mobility.count_history import MANY, noise_error, noise_quantile
 
 TRIALS = 20_000
 
@@ -64,7 +64,7 @@ def test_the_noise_of_many_cells_reaches_as_far_as_its_exact_distribution_says(
     scale: float, confidence: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     many = noise_quantile.__wrapped__(MANY, scale, confidence)
-    monkeypatch.setattr(first_reports, "MANY", MANY + 1)
+    monkeypatch.setattr(count_history, "MANY", MANY + 1)
     assert many == pytest.approx(noise_quantile.__wrapped__(MANY, scale, confidence), rel=5e-4, abs=1)
 
 

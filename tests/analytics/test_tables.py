@@ -9,12 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import analytics.mobility.output.tables
+import analytics.mobility.report_tables
 from analytics.estimation import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.mobility import MobilityReport, tables_in_parts, with_changes, with_nowcasts, with_truth
 from analytics.mobility.model import Amount, AmountQuantile, Quantity, measured, quantities
-from analytics.mobility.output.tables import tables
+from analytics.mobility.report_tables import tables
 from analytics.windows import Window
 from hearsay.reports.table_files import for_spreadsheets, write_tables
 from hearsay.running.simulating import count_windows
@@ -86,7 +86,7 @@ def test_long_tables_are_made_in_parts_of_limited_length(
     report: MobilityReport, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = tables(report)
-    monkeypatch.setattr(analytics.mobility.output.tables, "PART_ROWS", 3)
+    monkeypatch.setattr(analytics.mobility.report_tables, "PART_ROWS", 3)
     for name, parts in tables_in_parts(report).items():
         found = list(parts)
         assert pa.concat_tables([part.table() for part in found]).equals(whole[name])

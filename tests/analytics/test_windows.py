@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analytics.windows import ByGap, Window, agree
+from analytics.mobility import ByGap
+from analytics.mobility.count_history import first_reports
+from analytics.windows import Window, agree
 from analytics.windows.agreement import project
 from analytics.windows.calendar import Unit, calendar_windows, comparable, same_phase
-from analytics.windows.first_reports import first_reports
 from protocols.survey import EPOCH, HOUR, Calendar, Survey
 from protocols.survey_text import parse_survey
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from analytics.mobility import CountHistory
-from analytics.windows import ByGap
+from analytics.mobility import ByGap, CountHistory
 from lab.seeded_keyrings import seeded_keyring
 from producers.scenarios import Presences, Scenario
 from protocols.arrays import Devices, Whole

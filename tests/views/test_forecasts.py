@@ -11,7 +11,7 @@ from stream_app.finals import Final, NotCounted, release
 from stream_app.finals.final import message
 from stream_app.log.flushes import FINALS
 from tests.helpers.published import Memory, build_histogram
-from views.forecasts import FORECASTS, ForecastResult, cells, observe
+from views.forecasts import FORECASTS, ForecastResult, ForecastTable, cells, observe
 from views.reading import Results
 
 PERIODS, SEASON, DAY_OFF = 190, 7, 150
@@ -86,10 +86,14 @@ def test_what_leaves_its_interval_is_marked(scheme: Scheme, whole: Results) -> N
     assert sum(len(table.unexpected) for table in calm) < 0.05 * sum(len(table.names) for table in calm)
 
 
+def table(result: ForecastResult, kind: str) -> ForecastTable:
+    return next(table for table in result.tables if table.kind == kind)
+
+
 def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, whole: Results) -> None:
     last = whole.forecasts(scheme.survey.id)[-1]
-    visitors, area = last.table("visitors"), last.table("values", "area")
-    assert (last.period, area.names, last.table("groups", "area").names) == (PERIODS - 1, ("a", "b", "c"), ("ab",))
+    visitors, area = table(last, "visitors"), table(last, "values")
+    assert (last.period, area.names, table(last, "groups").names) == (PERIODS - 1, ("a", "b", "c"), ("ab",))
     assert visitors.mean is not None and visitors.truth_95 and visitors.publication_95
     expected = [[3000 + 100 * ((PERIODS + step) % SEASON)] for step in range(3)]
     np.testing.assert_allclose(visitors.mean, expected, atol=80)
@@ -102,7 +106,7 @@ def test_forecasts_have_the_season_and_intervals_of_both_kinds(scheme: Scheme, w
 def test_periods_that_will_be_suppressed_are_not_forecast() -> None:
     scheme = scheme_of("eps: 2, minimum: 3150, solution: spl")
     results = published(scheme, [final(scheme, period) for period in range(120)]).forecasts(scheme.survey.id)
-    days = [result.table("visitors") for result in results if result.period % SEASON == 6]
+    days = [table(result, "visitors") for result in results if result.period % SEASON == 6]
     visitors = next(table for table in reversed(days) if table.suppressed is None)
     assert visitors.mean is not None and np.isnan(visitors.mean[:2]).all()
     assert visitors.mean[2, 0] == pytest.approx(3200, abs=60)

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.survey_text import parse_survey
 from tests.views.folders import Doubling, FolderSink, Hasty, Racing, content
 from tests.views.trials import SURVEY, World, check_sink, check_view

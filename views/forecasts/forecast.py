@@ -8,7 +8,7 @@ from datetime import datetime
 
 import numpy as np
 
-from analytics.mobility import Part
+from analytics.columns import Part, flat
 from protocols.arrays import Floats
 from protocols.scheme import Scheme
 from protocols.survey import Survey
@@ -74,10 +74,7 @@ def forecast_parts(result: ForecastResult, survey: Survey) -> Iterator[Part]:
 def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Part:
     steps, names = mean.shape
     bounds = [survey.bounds(period + step) for step in range(1, steps + 1)]
-    numbers = {"mean": mean}
-    for interval in _INTERVALS:
-        found = getattr(table, interval)
-        numbers |= {f"{interval}_low": found.low, f"{interval}_high": found.high}
+    numbers = {name: column.ravel() for name, column in flat(table).items() if np.shape(column) == mean.shape}
     entries = {
         "begin": [begin for begin, _ in bounds for _ in range(names)],
         "end": [end for _, end in bounds for _ in range(names)],
@@ -86,7 +83,7 @@ def _part(table: ForecastTable, mean: Floats, period: int, survey: Survey) -> Pa
         "attribute": table.attribute,
         "name": table.names * steps,
         "unexpected": [name in table.unexpected for name in table.names] * steps,
-        **{name: column.ravel() for name, column in numbers.items()},
+        **numbers,
     }
     return Part.of(COLUMNS, steps * names, entries)
 

@@ -13,8 +13,8 @@ from analytics.estimation import decimals
 from analytics.forecasting import MODEL, SEEN_CYCLES, Series, Structure, Tracked, interval_ends, values_needed
 from protocols.arrays import Floats, Mask, Whole
 from protocols.scheme import Scheme
-from views.forecasts.model import ForecastResult, ForecastTable, Intervals, Kind
-from views.forecasts.observing import Cell, cells, observe
+from views.forecasts.model import ForecastResult, ForecastTable, Intervals
+from views.forecasts.observing import cells, observe
 from views.results.histogram import Histogram
 
 EXACT = 6  # decimals of numbers without errors
@@ -100,7 +100,7 @@ class Forecaster:
             trained=self._trained,
             tables=tuple(
                 self._table(list(places), made, few, unexpected, newest)
-                for _, places in groupby(range(len(self._cells)), lambda place: _table_of(self._cells[place]))
+                for _, places in groupby(range(len(self._cells)), lambda place: self._cells[place][:2])
             ),
         )
 
@@ -118,7 +118,7 @@ class Forecaster:
         return np.asarray(few | np.resize(cycle, self._ahead))
 
     def _table(self, places: list[int], made: Floats, few: Mask, unexpected: Mask, newest: Floats) -> ForecastTable:
-        kind, attribute = _table_of(self._cells[places[0]])
+        kind, attribute, _ = self._cells[places[0]]
         named = {"kind": kind, "attribute": attribute, "names": tuple(self._cells[place].value for place in places)}
         if not np.isfinite(newest[0, places]).any():
             return ForecastTable(**named, suppressed="minimum")
@@ -137,12 +137,6 @@ class Forecaster:
             unexpected=tuple(self._cells[place].value for place in places if unexpected[place]),
             **ends,
         )
-
-
-def _table_of(cell: Cell) -> tuple[Kind, str | None]:
-    if not cell.attribute:
-        return "visitors", None
-    return "groups" if cell.group else "values", cell.attribute
 
 
 def _intervals(mean: Floats, deviation: Floats, confidence: float) -> Intervals:

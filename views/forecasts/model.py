@@ -51,6 +51,3 @@ class ForecastResult(ResultModel):
     trained: int
     tables: tuple[ForecastTable, ...]
     pieces: Pieces = ()
-
-    def table(self, kind: Kind, attribute: str | None = None) -> ForecastTable:
-        return next(table for table in self.tables if (table.kind, table.attribute) == (kind, attribute))

@@ -17,15 +17,16 @@ from protocols.arrays import Floats, Mask
 from protocols.mechanisms import Channel
 from protocols.question import Question
 from protocols.scheme import Scheme
+from views.forecasts.model import Kind
 from views.results.histogram import AttributeHistogram, Histogram
 
 
 class Cell(NamedTuple):
     """What a series is about: the visitors (no attribute), a value of an attribute, or a group of its values."""
 
-    attribute: str
+    kind: Kind
+    attribute: str | None
     value: str
-    group: bool = False
 
     def __str__(self) -> str:
         return f"{self.attribute}={self.value}" if self.attribute else self.value
@@ -33,11 +34,11 @@ class Cell(NamedTuple):
 
 def cells(scheme: Scheme) -> tuple[Cell, ...]:
     """The visitors, and every value and group of every attribute; of places only the groups."""
-    found = [Cell("", "visitors")]
+    found = [Cell("visitors", None, "visitors")]
     for question in scheme.questions:
         if not question.attribute.placed:
-            found += [Cell(question.name, value) for value in question.items.values]
-        found += [Cell(question.name, group, True) for group in question.attribute.groups]
+            found += [Cell("values", question.name, value) for value in question.items.values]
+        found += [Cell("groups", question.name, group) for group in question.attribute.groups]
     return tuple(found)
 
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from analytics.columns import Column, CountColumn, CountColumns, ResultModel
+from analytics.columns import Column, CountColumn, CountColumns, Part, ResultModel
 from analytics.integrity import Integrity
-from analytics.mobility import Axis, Part, Sizes, axes_of, sizes_of
+from analytics.mobility import Axis, Sizes, axes_of, sizes_of
 from protocols.arrays import lazy_arrow as pa
 from protocols.privacy import central_loss
 from protocols.question import Question

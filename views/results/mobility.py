@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 
-from analytics.mobility import MobilityReport, Part, mobility_report, tables_in_parts
+from analytics.columns import Part
+from analytics.mobility import MobilityReport, mobility_report, tables_in_parts
 from protocols.survey import Survey
 from stream_app.finals import CentralGuarantees, PublishedGuarantees, guarantees_without_figure
 from stream_app.log import TopicName

@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from analytics.columns import Column, ResultModel
+from analytics.columns import Column, Part, ResultModel
 from analytics.estimation import CellNoise, nearest, shortened
-from analytics.mobility import Answers, Part, Quantities
+from analytics.mobility import Answers, Quantities
 from analytics.nowcasting import UNEXPECTED, Nowcaster
 from protocols.arrays import Mask
 from protocols.question import Question

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from analytics.mobility import Part
+from analytics.columns import Part
 from protocols.arrays import lazy_arrow as pa
 from protocols.errors import DeliveryError, SettingsError
 from protocols.survey import Survey
@@ -59,11 +59,9 @@ class SinkKind(NamedTuple):
 
 
 SINKS = (
-    SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sqlite:SqliteSink"),
+    SinkKind("sqlite:PATH", "tables of an SQLite file", "views.sinks.sql:SqliteSink"),
     SinkKind("parquet:DIR", "Parquet files by survey and date", "views.sinks.parquet:ParquetSink"),
-    SinkKind(
-        "postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.postgresql:PostgresqlSink"
-    ),
+    SinkKind("postgresql://USER@HOST/DATABASE", "tables of a PostgreSQL database", "views.sinks.sql:PostgresqlSink"),
 )
 
 

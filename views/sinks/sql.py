@@ -1,22 +1,45 @@
-"""Results as tables of an SQL database: what SQLite and PostgreSQL have in common.
+"""Results as tables of an SQL database: of an SQLite file, which anybody can open, or of PostgreSQL.
 
 A flush is one transaction. It deletes the rows of each result's survey and period, inserts them, and notes in
 `reached_v1` through which period a survey is complete.
+
+The driver of PostgreSQL, psycopg, is an extra: `pip install 'hearsay[postgresql]'`.
 """
 
+import sqlite3
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from datetime import datetime
 from itertools import islice, repeat
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from analytics.mobility import Part
-from protocols.errors import DeliveryError
+from analytics.columns import Part
+from protocols.errors import DeliveryError, SettingsError
+from servers.private_files import open_private, private_directory
+from servers.settings import has_password
 from views.sinks.sink import Made, TableSink, tables_of
 
 TIME = pa.timestamp("us", tz="UTC")
+SQLITE_TYPES = {pa.int64(): "INTEGER", pa.float64(): "REAL", pa.string(): "TEXT", pa.bool_(): "INTEGER", TIME: "TEXT"}
+POSTGRESQL_TYPES = {
+    pa.int64(): "BIGINT",
+    pa.float64(): "DOUBLE PRECISION",
+    pa.string(): "TEXT",
+    pa.bool_(): "BOOLEAN",
+    TIME: "TIMESTAMP WITH TIME ZONE",
+}
+WAIT_SECONDS = 10.0
+"""How long to wait for another program that is writing to an SQLite file."""
+CONNECT_SECONDS = 10
+SILENCE_MS = 30_000
+"""How long a connection may be silent before it counts as broken."""
+LOCK_WAIT = "60s"
+LOCK = int.from_bytes(b"hearsay", "big")
+"""The number of the lock that a sink holds while it writes: two that insert the same rows would double them."""
 _REACHED = "reached_v1 (survey TEXT NOT NULL, views TEXT NOT NULL, period BIGINT NOT NULL, PRIMARY KEY (survey, views))"
 
 
@@ -84,19 +107,16 @@ class SqlSink(TableSink):
         self._known.add(name)
 
     def _insert(self, name: str, part: Part) -> None:
-        columns = [
-            repeat(self._entry(column.as_py())) if isinstance(column, pa.Scalar) else self._entries(column)
-            for column in part.columns.values()
-        ]
+        columns: list[Iterator[Any]] = []
+        for column in part.columns.values():
+            alike = isinstance(column, pa.Scalar)
+            columns.append(repeat(self._entry(column.as_py())) if alike else map(self._entry, column.to_pylist()))
         marks = ", ".join("?" * len(columns))
         rows = islice(zip(*columns, strict=False), part.rows)
         self._db.cursor().executemany(self._said(f'INSERT INTO "{name}" VALUES ({marks})'), rows)
 
-    def _entries(self, column: pa.Array) -> Iterable[Any]:
-        """A column as the driver takes it."""
-        return map(self._entry, column.to_pylist())
-
     def _entry(self, entry: Any) -> Any:
+        """An entry as the driver takes it."""
         return entry
 
     def _run(self, statement: str, *values: object) -> Any:
@@ -107,3 +127,73 @@ class SqlSink(TableSink):
 
     def close(self) -> None:
         self._db.close()
+
+
+class SqliteSink(SqlSink):
+    """A file. Any number of processes may read it while one writes. Times are text, in UTC."""
+
+    types = SQLITE_TYPES
+    errors = (sqlite3.Error, OSError)
+    hint = (
+        "see whether the disk has space and whether another program has locked the file; "
+        "if it is damaged, delete it: it is written again from finals"
+    )
+
+    def __init__(self, address: str) -> None:
+        self._path = Path(address.removeprefix("sqlite:"))
+        super().__init__(str(self._path))
+
+    def _connect(self) -> sqlite3.Connection:
+        private_directory(self._path.parent)
+        open_private(self._path, "ab").close()  # SQLite gives the files beside it the same mode
+        db = sqlite3.connect(self._path, timeout=WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+        (version,) = db.execute("PRAGMA user_version").fetchone()
+        if version:
+            db.close()
+            raise DeliveryError(f"{self._path} belongs to another program", "name another file for results")
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = NORMAL")  # a power cut may undo what was written last: it is made again
+        return db
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._db:  # commits, or rolls back
+            self._db.execute("BEGIN IMMEDIATE")
+            yield
+
+    def _entry(self, entry: Any) -> Any:
+        return f"{entry:%F %T}" if isinstance(entry, datetime) else entry
+
+
+class PostgresqlSink(SqlSink):
+    """A database, in the first schema of the user's search path. libpq's variables apply, PGPASSWORD among them."""
+
+    types = POSTGRESQL_TYPES
+    parameter = "%s"
+    hint = "see whether the server is up, and whether its user may create tables and write to them"
+
+    def __init__(self, address: str) -> None:
+        if has_password(address):
+            raise SettingsError(
+                "a password in the address of a database would be printed",
+                "leave it out, and put it in PGPASSWORD or in a password file (PGPASSFILE)",
+            )
+        try:
+            import psycopg
+        except ImportError:
+            raise SettingsError(
+                "the driver of PostgreSQL is not installed", "run `pip install 'hearsay[postgresql]'`"
+            ) from None
+        self.errors, self._driver = (psycopg.Error,), psycopg
+        super().__init__(address)
+
+    def _connect(self) -> Any:
+        limits = {"connect_timeout": CONNECT_SECONDS, "tcp_user_timeout": SILENCE_MS, "application_name": "hearsay"}
+        return self._driver.connect(self._place, autocommit=True, **limits)  # type: ignore[arg-type]
+
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        with self._db.transaction():
+            self._db.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT}'")
+            self._db.execute("SELECT pg_advisory_xact_lock(%s)", (LOCK,))
+            yield

@@ -6,8 +6,7 @@ import pytest
 from analytics.forecasting.filtering import NO_ORIGINS, log_likelihood, predict
 from analytics.forecasting.fitting import Fit
 from analytics.forecasting.predicting import Tracked
-from analytics.forecasting.series import Series
-from analytics.forecasting.structure import FIRST_HARMONIC, Structure
+from analytics.forecasting.structure import FIRST_HARMONIC, Series, Structure
 from protocols.arrays import Floats
 
 pytestmark = pytest.mark.xdist_group("statsmodels")  # which takes two CPU seconds to import
@@ -63,7 +62,7 @@ def test_many_series_are_updated_as_one_by_one_to_the_last_bit() -> None:
     values, noise = a_series(structure, 0)
     whole = Series("whole", values, noise, noise)
     fit = a_fit(structure)
-    known, later = (Tracked(whole[:end], structure, fit) for end in (PERIODS, PERIODS - 9))
+    known, later = (Tracked(whole.before(end), structure, fit) for end in (PERIODS, PERIODS - 9))
     for t in range(PERIODS - 9, PERIODS):
         later.take(values[t], noise[t], noise[t], np.array([t]))
     for one, other in zip(known.filters, later.filters, strict=True):

@@ -1,22 +1,9 @@
-"""The report as flat tables, for spreadsheets and data frames.
-
-    visitors    one row per window: visitors, new and returning ones, changes, shortfall
-    gaps        returning visitors by the time since their last visit
-    values      one row per window, attribute and value: share, people, nowcast, changes, truth
-    groups      the same for groups of values
-    rankings    the busiest areas, by place
-    dwell       mean and quartiles of dwell times
-    sizes       of sets: shares of devices by how many values they have
-    amounts     mean, sum and quantiles of numbers, a row each
-    flows       people from each origin to each destination
-    trips       people by where their transition began, and by where it ended
-    crosses     shares and people of each pair of values of two attributes, and of pairs with groups
+"""The report as flat tables, for spreadsheets and data frames; docs/results.md lists them.
 
 Tables with a row for each value can have millions of rows. So they are made column by column, in parts of a limited
 number of rows, in which a column that is the same in all of them takes no room.
 
-What the columns mean, and in which unit they are, is a table of its own, written beside them. `columns.json` has the
-unit and the meaning of each column, but for those that are about another one.
+What the columns mean, and in which unit they are (`columns.json`), is a table of its own, written beside them.
 """
 
 from __future__ import annotations  # pyarrow is loaded when it is used, and not for a type
@@ -29,6 +16,7 @@ from importlib import resources
 from itertools import chain, product
 from typing import Any
 
+from analytics.columns import SEVERAL, Part, Types, flat, types_of
 from analytics.estimation.consistent_shares import shortened
 from analytics.estimation.estimates import Estimates
 from analytics.estimation.estimates import product as times
@@ -48,7 +36,6 @@ from analytics.mobility.model import (
     WindowReport,
     measured,
 )
-from analytics.mobility.output.part import SEVERAL, Part, Types, flat, types_of
 from protocols.arrays import lazy_arrow as pa
 from protocols.survey import origin_and_destination
 
@@ -57,17 +44,6 @@ Cells = Callable[[WindowReport, AskedAttribute, AttributeReport], Columns | None
 PART_ROWS = 32_768
 """The most rows of a part of a table."""
 MEANINGS: Mapping[str, list[str]] = json.loads((resources.files(__package__) / "columns.json").read_text("utf-8"))
-_TEXT, _PERIOD = "text", "number of a period"
-_PARTS = {
-    "error": "standard error of {}",
-    "low": "lower end of the 95 % interval of {}",
-    "high": "upper end of the 95 % interval of {}",
-}
-_COMPARED = {
-    "against": (_TEXT, "what {} is compared with, in words"),
-    "first": (_PERIOD, "first period of what {} is compared with"),
-    "last": (_PERIOD, "last period of what {} is compared with"),
-}
 WINDOW: dict[str, Any] = {"first": int, "last": int, "begin": datetime, "end": datetime, "kind": str}
 ATTRIBUTE: dict[str, Any] = {**WINDOW, "attribute": str, "role": str, "counted": str}
 CONSISTENT = dict.fromkeys(["consistent", "consistent_low", "consistent_high"], float)
@@ -208,27 +184,5 @@ def _parts(types: Types, made: Iterable[Columns]) -> Iterator[Part]:
 
 def explained(tables: Mapping[str, pa.Table]) -> pa.Table:
     """One row for each column of these tables."""
-    rows = [(table, column, *meaning(column)) for table, listed in tables.items() for column in listed.column_names]
+    rows = [(table, column, *MEANINGS[column]) for table, listed in tables.items() for column in listed.column_names]
     return pa.table(dict(zip(("table", "column", "unit", "meaning"), map(list, zip(*rows, strict=True)), strict=True)))
-
-
-def meaning(column: str) -> tuple[str, str]:
-    """The unit of a column, and what it says.
-
-    >>> meaning("people_low")
-    ('people', 'lower end of the 95 % interval of people')
-    >>> meaning("low_2")
-    ('text', 'lower end of the 95 % interval of quartiles_2')
-    >>> meaning("nothing")
-    ('', '')
-    """
-    if column in MEANINGS:
-        unit, words = MEANINGS[column]
-        return unit, words
-    name, _, part = column.rpartition("_")
-    if part in _PARTS and name in MEANINGS:
-        return MEANINGS[name][0], _PARTS[part].format(name)
-    if part in _COMPARED:
-        unit, words = _COMPARED[part]
-        return unit, words.format(name)
-    return (_TEXT, _PARTS[name].format(f"quartiles_{part}")) if name in _PARTS else ("", "")

@@ -1,1 +1,0 @@
-"""A mobility report as an Arrow table, as flat tables and as a page."""
