@@ -1,25 +1,22 @@
-"""Guesses of values, of places and of the true attribute, carried out (docs/audit.md, sections 2 and 3).
+"""Guesses of values and of the true attribute, carried out (docs/audit.md, sections 2 and 3).
 
-Published attackers look for the true attribute with devices whose attribute they know, and train classifiers on these.
-Ours know the same and use it best: they learn how true and fake answers are spread, where the best attacker computes
-it, and guess the others' attribute from one report by the ratio of both:
+Who knows what published attackers know learns how true and fake answers are spread, where the best attacker computes
+it, and guesses the others' attribute from one report by the ratio of both:
 
     partial knowledge    two histograms of each attribute, with one added to every count; of bits one for each bit
     hybrid               the same, on top of what the survey's own estimate says, with as much weight
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from lab.attacks.accuracy import SAME
 from lab.attacks.likelihoods import NEVER, Linked, chunks, linked
 from lab.attacks.observed import Observed
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.closed.places import averaged, blind
-from lab.audit.report import Figure, plain
+from lab.attacks.report import Trials
 from protocols.arrays import Column, Floats, PackedBits, Places, Whole
-from protocols.mechanisms import Flip, PlanarRound
+from protocols.mechanisms import Flip
 from protocols.question import Question
 
 KNOWN = 0.1  # the share of devices whose attribute the attacker knows
@@ -27,7 +24,6 @@ KINDS = {
     "partial": f"{KNOWN:.0%} of the devices (same knowledge, best use of it)",
     "hybrid": "estimates and devices (same knowledge, best use of it)",
 }
-INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
 
 
 def guess_trials(
@@ -63,37 +59,6 @@ def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: rang
         seen = [likelihood(observed, q, some, periods).true_to_fake(spread[q.name]) for q in questions]
         total += best_guesses(np.stack(seen, axis=1), observed.sampled[some])
     return total
-
-
-def place_figures(observed: Observed) -> Iterator[Figure]:
-    """The averaging attack on places: how far the mean of a device's reports is from its place.
-
-    Of each attribute of places: after one report, and after as many as there are.
-    """
-    memoised = observed.scheme.survey.longitudinal
-    for question in observed.scheme.questions:
-        for periods in map(range, sorted({1, observed.periods}) if question.attribute.placed else ()):
-            grid = question.attribute.grid
-            assert grid is not None
-            answered = observed.answered[periods.start : periods.stop].all(axis=0) & observed.answering(question.name)
-            rows = np.flatnonzero(answered & observed.kept(question.name, periods))
-            positions = grid.area.positions
-            true = positions[observed.values[question.name][0][rows]]
-            if isinstance(question.mechanism.first, PlanarRound):
-                most = np.array([grid.rows, grid.columns]) - 1
-                margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, most.min() / 2)
-                inside = ((true >= margin) & (true <= most - margin)).all(axis=1)
-                rows, true = rows[inside], true[inside]
-            if not len(rows):
-                continue
-            cells = observed.answers[question.name][periods.start : periods.stop, rows]
-            off = np.hypot(*(positions[cells].mean(axis=0) - true).T) * grid.cell
-            measured = float(np.sqrt((off**2).mean()))
-            spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
-            best, knows = averaged(question, len(periods), memoised), "averages linked reports, away from the border"
-            ends = {"low": measured - 1.96 * spread, "high": measured + 1.96 * spread, "trials": len(rows)}
-            facts = {"luck": blind(question), "histogram": None, "exact": False, "limited": False}
-            yield plain("place", question.name, knows, len(periods), best, measured=measured, **ends, **facts)
 
 
 def likelihood(observed: Observed, question: Question, rows: Places, periods: Iterable[int]) -> Linked:

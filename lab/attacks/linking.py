@@ -1,25 +1,35 @@
-"""Finding a device's earlier report by its answers, carried out (docs/audit.md, section 7).
+"""Finding a device's earlier report by its answers, in closed form and carried out (docs/audit.md, section 7).
 
-The score of a pair is ln P(y, y' | one device) / (P(y) P(y')), where the device's value did not change in between. It
-is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent). On a grid of very many
-cells it depends on how far two answers are apart, as if the grid had no border.
+The score of a pair is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent). On
+a grid of very many cells it depends on how far two answers are apart, as if the grid had no border.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import prod
+from math import comb, inf, log, prod
 
 import numpy as np
 
+from lab.attacks.accuracy import SAME, asked
 from lab.attacks.likelihoods import NEVER, chunks, linked
 from lab.attacks.observed import Observed
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.report import Figure
+from lab.attacks.report import Figure, Trials, plain
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Flip, FreshHash, PlanarRound, noise_matrix
-from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
+from protocols.mechanisms import (
+    Buckets,
+    Encoding,
+    Flip,
+    FreshHash,
+    Hashed,
+    MatrixRound,
+    PlanarRound,
+    Threshold,
+    Unary,
+    noise_matrix,
+)
+from protocols.privacy import evidence, first_guess, memo_trackability, memos_of, pairs_of, trait_values
 from protocols.question import Question
+from protocols.scheme import Scheme
 
 FEW_VALUES = 4096
 FEW_CELLS = 1024  # of a grid whose channel is gone through
@@ -137,3 +147,64 @@ def _cells(ones: Floats, noise: Flip) -> tuple[Floats, Floats, Floats]:
         )
 
     return score(0), score(1), score(2)
+
+
+def links(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in):
+        one = len(report.questions) == 1
+        target = report.questions[0].name if one else "a whole report"
+        knows, luck = "answers and lifelong traits; values stay", 1 / report.alike(devices)
+        yield plain("link", target, knows, 2, report.first_guess(devices), luck=luck, exact=False)
+        knows = "what two reports of a device have in common"
+        yield plain("link", target, knows, 2, report.bits, unit="bits", exact=False)
+    if scheme.survey.longitudinal:
+        yield from _memos(scheme)
+
+
+def _memos(scheme: Scheme) -> Iterator[Figure]:
+    for question in asked(scheme):
+        name, tracked, shows = question.name, memo_trackability(question.mechanism, 10), change_shows(question)
+        yield plain("link", name, "all reports: what the memo adds to the value", inf, memo_bits(question), unit="bits")
+        if tracked is not None:
+            knows = "one device or two with the same value, ten reports each"
+            yield plain("link", name, knows, 20, tracked / log(2), unit="bits")
+        if shows is not None:
+            yield plain("link", name, "a change of value changes the memo", inf, shows, limited=False)
+
+
+def memo_bits(question: Question) -> float:
+    """The entropy of a memo given the value, in bits: what unlimited reports can show of a device beyond its value."""
+    from scipy.special import entr  # takes a while to import
+
+    first, memo = question.mechanism.first, question.mechanism.encoding.memo
+    if isinstance(first, MatrixRound):
+        return float(entr(first.matrix).sum(axis=1).mean() / log(2))
+    chances = np.array([first.p, *[first.q] * (memo.count - 1)])
+    unset = entr(1 - chances).sum() if isinstance(memo, PackedBits) else 0.0
+    return float((entr(chances).sum() + unset) / log(2))
+
+
+def change_shows(question: Question) -> float | None:
+    """The chance that another value has another memo, so that linked reports can show a change. None if ordered."""
+    encoding, first = question.mechanism.encoding, question.mechanism.first
+    if isinstance(first, MatrixRound):
+        return None
+    moved = 2 / (question.several + 1) if question.sets else 1.0  # a set with one other value, by its element
+    return moved * _memos_differ(encoding, first)
+
+
+def _memos_differ(encoding: Encoding, first: Flip) -> float:
+    """The chance that the memos of two values of a device differ."""
+    own, other = first.p * first.q + (1 - first.p) * (1 - first.q), first.q**2 + (1 - first.q) ** 2  # bits are alike
+    if isinstance(encoding, Unary):
+        return 1 - own**2 * other ** (encoding.k - 2)
+    if isinstance(encoding, Buckets):
+        k, d, ways = encoding.k, encoding.d, comb(encoding.k, encoding.d)
+        neither, both = comb(k - 2, d) / ways, comb(k - 2, d - 2) / ways if d > 1 else 0.0
+        alike = both * own**2 * other ** max(0, d - 2) + (1 - both - neither) * own * other ** (d - 1)
+        return 1 - neither - alike
+    apart = 1 - 1 / encoding.g if isinstance(encoding, Hashed) else 1.0
+    if isinstance(encoding, Threshold):  # between two numbers as often as numbers that are drawn evenly are apart
+        apart = (encoding.numbers + 1) / (3 * (encoding.numbers - 1))
+    symbols = encoding.memo.count
+    return apart * (1 - (2 * first.p * first.q + (symbols - 2) * first.q**2))

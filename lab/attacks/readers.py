@@ -1,25 +1,21 @@
 """Readers of published tables: what the counts of a crowd tell about one of its devices (docs/audit.md, section 10).
 
-A reader knows the values of everybody else and, where there are memos, everybody else's memos, because other periods
-may have shown them. So it knows what to expect of them, and only round 2 hides what is left. It looks along
-`direction`: what an answer of the first value adds on average, less what one of the last value adds.
-
-Paths of people follow from tables of areas, without any report: the attack of Xu, Tu and others (2017). From one period
-to the next as many people stay as the numbers in each area allow; the others move. What is found is compared with true
-paths under the matching of both that suits the attacker best. Most people stay where they are, so somebody who sees no
-table names most positions: the figure means nothing without that line of luck.
+A reader looks along a direction: what an answer of the first value adds on average, less what one of the last value
+adds. Paths of people follow from tables of areas: from one period to the next as many people stay as the numbers in
+each area allow; the others move.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 
 from analytics.estimation import estimate, norm_sub
 from lab.attacks.coins import loss_figure
+from lab.attacks.forging import answering
 from lab.attacks.reidentify import Table, own_respondent
-from lab.attacks.trials import Trials
-from lab.audit.report import Figure
+from lab.attacks.report import Figure, Trials, plain
 from protocols.arrays import Counts, Devices, Floats, Mask, Values, Whole
 from protocols.mechanisms import Flip, MatrixRound, SupportChannel
 from protocols.privacy import central_loss
@@ -285,3 +281,18 @@ class Reading:
     ) -> Figure:
         facts = {"attack": "read", "target": question.name, "knows": f"{knows}; tables of {SIZE} answers"}
         return told.figure(self.alpha, reports=periods, luck=luck, best=control.share, exact=False, **facts)
+
+
+def readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    """A reader of tables who knows everybody else guesses which of two values a device has."""
+    promise = scheme.survey.central
+    for question, local in zip(scheme.questions, scheme.guarantees.per_attribute(1), strict=True):
+        if question.attribute.placed:
+            continue
+        loss, delta, knows = local, 0.0, "tables by gap, or live: a single report"
+        if promise is not None:
+            answers, delta = answering(scheme, question, devices), promise.delta
+            found = central_loss(scheme, {question.name: [answers]}, delta=delta)
+            loss, knows = found.by_attribute.get(question.name, local), f"tables of {answers:,} answers"
+        chance = 1 / (1 + exp(-loss)) + delta
+        yield plain("read", question.name, f"everybody else's memos; {knows}", 1, chance, luck=0.5, exact=False)

@@ -1,9 +1,4 @@
-"""Finding people of another table by their answers to several surveys (docs/audit.md, section 4).
-
-Every record of the background is scored by how likely it makes all that was seen of a device. The published attacker
-guesses a value from each answer instead, and counts how many of them a record has. Among fakes it first guesses the
-true attribute, by the shares of values that the survey itself estimates, and uses no other answer of the report.
-"""
+"""Finding people of another table by their answers to several surveys (docs/audit.md, section 4)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,11 +9,10 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation import norm_sub
+from lab.attacks.accuracy import SAME
 from lab.attacks.forging import estimated
 from lab.attacks.likelihoods import NEVER, chunks, linked
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.report import Attacker, Figure, Finding
+from lab.attacks.report import Attacker, Figure, Finding, Trials
 from protocols.arrays import Devices, Floats, Places, Whole
 from protocols.question import Question
 from protocols.randomness import Keyring

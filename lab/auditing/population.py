@@ -8,14 +8,22 @@ from math import inf
 import numpy as np
 
 from analytics.estimation import norm_sub
+from lab.attacks.accuracy import (
+    Priors,
+    attribute_inference,
+    best_guess,
+    guess_terms,
+    guessed,
+    number_guess,
+    of_values,
+    tuple_guess,
+)
 from lab.attacks.forging import estimated, forged_figures
-from lab.attacks.guessing import KINDS, guess_trials, place_figures, same_knowledge_trials, which_trials
+from lab.attacks.guessing import KINDS, guess_trials, same_knowledge_trials, which_trials
 from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import attribute_inference, best_guess, number_guess, tuple_guess
-from lab.audit.computed import Priors, guess_terms, guessed, of_values
-from lab.audit.report import Attack, Attacker, Figure
+from lab.attacks.places import place_figures
+from lab.attacks.report import Attack, Attacker, Figure, Trials
 from protocols.arrays import Floats, PackedBits
 from protocols.mechanisms import MatrixRound
 from protocols.privacy import blind_guess

@@ -20,7 +20,7 @@ import numpy as np
 
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
-from lab.attacks.bits import padded
+from lab.attacks.beside import padded
 from lab.attacks.observed import Observed
 from lab.attacks.reidentify import own_scheme
 from lab.auditing.gateways import Request, answering, gateway

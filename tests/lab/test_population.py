@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from hearsay.terminal.console import no_step
+from lab.attacks.accuracy import guess
 from lab.attacks.coins import experiments
 from lab.attacks.linking import link_figures
 from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, seen_of_tuples, without_noise
-from lab.attacks.trials import Trials, defects, effective
-from lab.audit.closed.guessing import guess
-from lab.audit.report import ATTACKS, Attacker, Figure
+from lab.attacks.report import ATTACKS, Attacker, Figure, Trials, defects, effective
 from lab.auditing.population import Population
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import PackedBits

@@ -1,29 +1,24 @@
 """The chance to guess a device's value from t linked reports, or its true attribute (docs/audit.md, sections 2 and 3).
 
-The best guess is the value with the largest share times likelihood. Its accuracy is the sum over everything that can be
-seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
-For symbols with even shares the best guess is the symbol that was seen most often.
+For bits the products of share and likelihood are independent, so the accuracy is the mean of the largest of k
+variables. For symbols with even shares the best guess is the symbol that was seen most often. For other shares, and for
+any noise, it is a sum over all counts of symbols: given the memo, the order of t reports says nothing.
 
 A set is guessed by one element: right if the set has it, drawn or not. A number is guessed by answers about one slot.
-
-Given the memo, the order of t reports says nothing: how often each symbol was named is all that there is to see. So for
-other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
-
-Among fakes only one attribute of a report is true, so correlations between attributes do not help, whatever the spread
-of values: the best guess of which one is the attribute with the largest ratio L_j = A_j(y_j) / F_j(y_j) of true to
-fake. Its accuracy is the mean of the largest ratio over fake answers, divided by the number of attributes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from math import comb, inf, lgamma, log
+from typing import Any
 
 import numpy as np
 
+from lab.attacks.report import Figure, plain
 from protocols.arrays import Floats, PackedBits, Whole
 from protocols.mechanisms import Flip, MatrixRound, Threshold, above, noise_matrix
-from protocols.privacy import blind_guess, mean_of_largest, of_the_value
+from protocols.privacy import attribute_guess, blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -31,11 +26,14 @@ MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are 
 MOST_COUNTS = 100_000  # of symbols in t reports: all of them are gone through
 MOST_REPORTS = 200  # up to this number, symbols are enumerated
 SAME = 1e-9  # scores that differ by less are equal
+SEEN = (1, 10, inf)  # linked reports that figures are for
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 GRID = 1 << 15  # points on which sums of shares are computed
 DRAWS = 50_000  # of fakes without a closed law
 
 Variable = tuple[Floats, Floats]
+Priors = Mapping[str, Floats]
+"""The shares of values that an attacker knows, by attribute."""
 
 
 def prior_guess(k: int, prior: Floats | None) -> float:
@@ -353,3 +351,66 @@ def _of_zero_vectors(noise: Flip, shares: Floats) -> Variable:
     chances = np.maximum(np.fft.irfft(law, GRID), 0.0)[: size + len(shares) + 1]
     sums = np.arange(len(chances)) / size
     return down + (up - down) * sums, chances / chances.sum()
+
+
+def asked(scheme: Scheme) -> list[Question]:
+    """The questions whose values are guessed one by one: not those about places."""
+    return [question for question in scheme.questions if not question.attribute.placed]
+
+
+def of_values(question: Question) -> bool:
+    """Whether a device has one of the values asked: not a set, nor a number that answers compare with thresholds."""
+    return not question.sets and not question.numeric
+
+
+def guessed(scheme: Scheme) -> list[tuple[Question, ...]]:
+    """What is guessed together: each question alone; of several that are all about values, whole tuples, too."""
+    whole = len(scheme.questions) > 1 and all(not q.attribute.placed and of_values(q) for q in scheme.questions)
+    return [*((question,) for question in asked(scheme)), *([scheme.questions] if whole else [])]
+
+
+def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[str, Any]:
+    """What a figure says of guesses of these questions, by somebody who knows these shares and sees t reports."""
+    return {
+        "attack": "guess",
+        "target": "the whole tuple" if len(targets) > 1 else targets[0].name,
+        "knows": ("the shares of all values" if any(q.name in priors for q in targets) else "even shares")
+        + ("; the number" if targets[0].numeric else "; a value of the set" if targets[0].sets else ""),
+        "reports": t,
+        "luck": float(np.prod([blind_guess(question) for question in targets])),
+    }
+
+
+def guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    for targets in guessed(scheme):
+        known, whole = [priors.get(question.name) for question in targets], len(targets) > 1
+        if whole and priors and targets[0].faked:
+            continue  # that has no closed form
+        commonest = [blind_guess(q) if p is None else p.max() for q, p in zip(targets, known, strict=True)]
+        for t in SEEN:
+            if whole:
+                best, exact = tuple_guess(scheme, t, priors), True
+            else:
+                best, exact = best_guess(scheme, targets[0], t, known[0])
+            if best is not None:
+                terms = guess_terms(targets, priors, t)
+                yield plain(**terms, histogram=float(np.prod(commonest)), best=best, exact=exact)
+
+
+def which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    questions = scheme.questions
+    if not questions[0].faked:
+        return
+
+    def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
+        if scheme.takes_turns:
+            knows = f"{knows}; a report that answers"
+        return plain("which", "the true attribute", knows, t, best, luck=1 / len(questions), exact=exact)
+
+    if all(question.name in priors for question in questions):
+        for t in (1, inf) if scheme.survey.longitudinal else (1,):
+            yield figure("the shares of all values", t, *attribute_inference(questions, priors, t))
+        return
+    yield figure("values are spread like fakes", 1, attribute_guess(questions, same=False))
+    if all(question.fake is None or np.ptp(question.fake) == 0 for question in questions):
+        yield figure("all devices have the same values (worst case)", 1, attribute_guess(questions, same=True))
