@@ -17,7 +17,7 @@ import numpy as np
 
 from lab.attacks.report import Figure, plain
 from protocols.arrays import Floats, PackedBits, Whole
-from protocols.mechanisms import Flip, MatrixRound, Threshold, above, noise_matrix
+from protocols.mechanisms import Flip, Threshold, above, noise_matrix
 from protocols.privacy import attribute_guess, blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
@@ -157,18 +157,13 @@ def _accuracy(question: Question, t: float, prior: Floats | None) -> float | Non
     if isinstance(encoding.memo, PackedBits):
         unknown = prior is not None and (encoding.lifelong or (question.faked and question.fake is not None))
         return None if unknown else _largest_product(question, int(t), shares)
-    if t > 1:
-        counted = prior is not None or isinstance(mechanism.first, MatrixRound)
-        return guess_by_counts(question, int(t), shares) if counted else _named_most(question, int(t))
+    if t > 1 and prior is None and isinstance(mechanism.first, Flip):
+        return _named_most(question, int(t))
     if question.record.fresh:
         few = encoding.answer.count * encoding.k <= MOST_CELLS
         by_value = encoding.answers_by_value(noise) if few else None
         return None if by_value is None else float((shares[:, None] * by_value).max(axis=0).sum())
-    matrix = noise_matrix(noise, encoding.memo.count)
-    if question.faked:
-        matrix = question.share * matrix + (1 - question.share) * np.asarray(question.fake_answer)
-    best = best_by_cell(encoding.sent, len(matrix), shares)
-    return float(np.mean([(row[:, None] * matrix).max(axis=0).sum() for row in best]))
+    return guess_by_counts(question, int(t), shares)
 
 
 def _named_most(question: Question, t: int) -> float | None:
@@ -194,36 +189,23 @@ def most_frequent(t: int, second: Flip, rivals: int, free: int) -> float:
     """
     from scipy.stats import poisson  # takes over a second to import
 
-    degrees = np.arange(t + 1)
+    degrees, points = np.arange(t + 1), 4 * t + 64  # of transforms: longer sums hardly ever happen
     named, missed = poisson.pmf(degrees, t * second.p), poisson.pmf(degrees, t * second.q)
-    anything = poisson.pmf(degrees, free * t * second.q)
+    anything = np.fft.rfft(poisson.pmf(degrees, free * t * second.q), points)
     total = 0.0
     for count in degrees:
-        fewer = np.where(degrees < count, missed, 0.0)
+        fewer = np.fft.rfft(np.where(degrees < count, missed, 0.0), points)
         for ties in range(rivals + 1):
             left = t - count * (ties + 1)
             if left < 0:
                 break
             if count == 0 and ties < rivals:  # nobody is named less than never
                 continue
-            rest = np.convolve(_power(fewer, rivals - ties), anything)[: t + 1]
+            rest = np.fft.irfft(fewer ** (rivals - ties) * anything, points)
             choices = lgamma(rivals + 1) - lgamma(ties + 1) - lgamma(rivals - ties + 1)
             tied = ties * log(missed[count]) if ties and missed[count] > 0 else 0.0 if not ties else -inf
             total += named[count] * np.exp(choices + tied) / (ties + 1) * rest[left]
     return float(total / poisson.pmf(t, t))
-
-
-def _power(polynomial: Floats, exponent: int) -> Floats:
-    """A polynomial to a power, without the terms beyond its length."""
-    size = len(polynomial)
-    result = np.zeros(size)
-    result[0] = 1.0
-    while exponent:
-        if exponent & 1:
-            result = np.convolve(result, polynomial)[:size]
-        polynomial = np.convolve(polynomial, polynomial)[:size]
-        exponent >>= 1
-    return result
 
 
 def _largest_product(question: Question, t: int, prior: Floats) -> float:
@@ -260,20 +242,20 @@ def guess_by_counts(question: Question, t: int, prior: Floats) -> float | None:
     [0.51, 0.518, 0.745]
     """
     encoding, mechanism = question.mechanism.encoding, question.mechanism
-    size = encoding.memo.count
-    if mechanism.second is None or comb(t + size - 1, size - 1) > MOST_COUNTS:
-        return None
-    first, second = noise_matrix(mechanism.first, size), noise_matrix(mechanism.second, size)
+    size, noise, fake = encoding.memo.count, mechanism.one_report, question.fake_answer
+    if t > 1:
+        noise, fake = mechanism.first, question.fake_memo
+        if comb(t + size - 1, size - 1) > MOST_COUNTS:
+            return None
+    cells = noise_matrix(noise, size)
     if question.faked:
-        first = question.share * first + (1 - question.share) * np.asarray(question.fake_memo)
-    likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, cell]
-    rows, times = np.unique(best_by_cell(encoding.sent, encoding.memo.count, prior), axis=0, return_counts=True)
+        cells = question.share * cells + (1 - question.share) * np.asarray(fake)
+    likelihoods = cells.T  # [counts, cell]
+    if t > 1:
+        likelihoods = chances(counts_of(t, size), noise_matrix(mechanism.second or KEPT, size)) @ cells.T
+    best = [[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in encoding.sent]
+    rows, times = np.unique(best, axis=0, return_counts=True)
     return float(np.average([(likelihoods * row).max(axis=1).sum() for row in rows], weights=times))
-
-
-def best_by_cell(sent: Whole, size: int, prior: Floats) -> Floats:
-    """For each trait, a row each, the largest share of a value that it sends to each cell."""
-    return np.array([[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in sent])
 
 
 def counts_of(t: int, size: int) -> Whole:

@@ -97,7 +97,7 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     ones = memos.shares
     if encoding.lifelong:  # an answer shows a bit where it is held and set
         ones = np.full(question.k, ones[0] * encoding.memo.count / question.k)
-    return partial(_of_bits, encoding.answer, _cells(ones, memos.noise))
+    return partial(_of_bits, encoding.answer, ones, memos.noise)
 
 
 def _of_symbols(table: Floats, hashed: bool, later: Column, earlier: Column) -> Floats:
@@ -109,13 +109,21 @@ def _of_symbols(table: Floats, hashed: bool, later: Column, earlier: Column) -> 
     return np.asarray(scores)
 
 
-def _of_bits(layout: PackedBits, cells: tuple[Floats, Floats, Floats], later: Column, earlier: Column) -> Floats:
-    """From the scores of a bit that is set in none of two answers, in one of them, and in both."""
-    none, one, both = cells
-    ones, before = (layout.unpack(column).astype(np.float64) for column in (later, earlier))
+def _of_bits(layout: PackedBits, ones: Floats, noise: Flip, later: Column, earlier: Column) -> Floats:
+    """From the scores of a bit that is set in none of two answers, in one of them, and in both.
+
+    `ones` is how often each bit of a memo is set.
+    """
+    seen, scores = ones * noise.gain + noise.q, []
+    for count in range(3):
+        up, down = (chance**count * (1 - chance) ** (2 - count) for chance in (noise.p, noise.q))
+        together = np.log(np.maximum(ones * up + (1 - ones) * down, NEVER))
+        scores.append(together - np.log(seen**count * (1 - seen) ** (2 - count)))
+    none, one, both = scores
+    bits, before = (layout.unpack(column).astype(np.float64) for column in (later, earlier))
     flips = one - none
-    alone = (ones @ flips)[:, None] + (before @ flips)[None, :] + none.sum()
-    return np.asarray((ones * (both - one - flips)) @ before.T + alone)
+    alone = (bits @ flips)[:, None] + (before @ flips)[None, :] + none.sum()
+    return np.asarray((bits * (both - one - flips)) @ before.T + alone)
 
 
 def _of_cells(scores: Floats, later: Column, earlier: Column) -> Floats:
@@ -135,18 +143,6 @@ def _of_fresh_hashes(question: Question, later: Column, earlier: Column) -> Floa
     one, other = (np.exp(linked(question, [column], None, memoised=False).values) for column in (later, earlier))
     marginal = np.outer(one.mean(axis=1), other.mean(axis=1))
     return np.asarray(np.log(one @ other.T / question.k) - np.log(marginal))
-
-
-def _cells(ones: Floats, noise: Flip) -> tuple[Floats, Floats, Floats]:
-    seen = ones * noise.gain + noise.q
-
-    def score(count: int) -> Floats:
-        up, down = (chance**count * (1 - chance) ** (2 - count) for chance in (noise.p, noise.q))
-        return np.asarray(
-            np.log(np.maximum(ones * up + (1 - ones) * down, NEVER)) - np.log(seen**count * (1 - seen) ** (2 - count))
-        )
-
-    return score(0), score(1), score(2)
 
 
 def links(scheme: Scheme, devices: int) -> Iterator[Figure]:

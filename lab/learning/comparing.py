@@ -1,9 +1,4 @@
-"""What a classifier learns from a survey of crosses, where the truth is known.
-
-Some people answer a survey that asks each attribute together with the label, through the devices' own code. A naive
-Bayes classifier is made from the published tables, and another from synthetic records; both are tried on other people,
-beside one that sees true records and the largest class.
-"""
+"""What a classifier learns from a survey of crosses, where the truth is known (docs/learning.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,8 +11,7 @@ from lab.evaluation.measuring import Mean, Progress, plain, respondents, support
 from lab.evaluation.methods import made_up
 from lab.evaluation.truth import crossing, one_period
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
-from lab.learning.model import draw_records, fit
-from lab.learning.tables import Measured, Pair, Records, Shares, counted
+from lab.learning.model import Measured, Pair, Records, Shares, counted, draw_records, fit
 from protocols.arrays import Counts, Floats
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme

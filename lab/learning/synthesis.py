@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from analytics.mobility import MobilityReport, WindowReport
 from analytics.mobility import Shares as PublishedShares
-from lab.learning.model import LEVEL, distances, draw_records, fit
-from lab.learning.tables import Measured, Shares
+from lab.learning.model import LEVEL, Measured, Shares, distances, draw_records, fit
 from protocols.errors import ResultsError
 from protocols.survey import TIMES
 

@@ -10,8 +10,20 @@ from analytics.estimation import estimate
 from lab.evaluation.measuring import respondents
 from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
 from lab.learning.comparing import CROSSES, MAJORITY, People, _collected, compare, survey
-from lab.learning.model import LEVEL, Model, association, distances, draw_records, fit, mutual_information
-from lab.learning.tables import Measured, Shares, agree, counted, nearest
+from lab.learning.model import (
+    LEVEL,
+    Measured,
+    Model,
+    Shares,
+    agree,
+    association,
+    counted,
+    distances,
+    draw_records,
+    fit,
+    mutual_information,
+    nearest,
+)
 from protocols.scheme import Scheme
 from tests.helpers.crowd import counts_of, scheme_of
 
