@@ -14,6 +14,7 @@ from lab.attacks.accuracy import Priors, guesses, of_values, which
 from lab.attacks.beside import Beside
 from lab.attacks.coins import experiments, losses
 from lab.attacks.forging import forgeries
+from lab.attacks.guessing import Population
 from lab.attacks.linking import links
 from lab.attacks.observed import Observed
 from lab.attacks.places import places
@@ -21,7 +22,6 @@ from lab.attacks.readers import Reading, readings
 from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
 from lab.attacks.report import Attack, Attacker, AuditReport, Figure, Finding, defects
 from lab.auditing.devices import STEADY, Way, block, everybody, named, rows_of, ways_of_reports
-from lab.auditing.population import Population
 from lab.populations import survey_values
 from producers.files import TableSource
 from producers.scenarios import Scenario

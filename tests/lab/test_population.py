@@ -8,10 +8,10 @@ import pytest
 from hearsay.terminal.console import no_step
 from lab.attacks.accuracy import guess
 from lab.attacks.coins import experiments
+from lab.attacks.guessing import Population
 from lab.attacks.linking import link_figures
 from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, seen_of_tuples, without_noise
 from lab.attacks.report import ATTACKS, Attacker, Figure, Trials, defects, effective
-from lab.auditing.population import Population
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import PackedBits
 from protocols.mechanisms import Use, fitting
