@@ -84,11 +84,6 @@ def _log_ratios(shares: Shares, values: Floats, prior: Floats) -> Floats:
     return np.asarray(np.log(np.maximum(1 + ratio * signal / (signal + noise), RATIO)))
 
 
-def accuracy(scores: Floats, labels: Values) -> float:
-    """The share of records whose label has the largest score; the first one, where several have."""
-    return float((scores.argmax(axis=1) == labels).mean())
-
-
 def auc(scores: Floats, labels: Values) -> float:
     """How often a record with a label has a larger score for it than one without; ties count half.
 

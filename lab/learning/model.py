@@ -144,18 +144,18 @@ class Association:
     """What was found about one pair."""
 
     information: float  # the mutual information of the Norm-Sub table, in nats
-    floor: float  # what it would be on average if the attributes were independent
-    chance: float  # the share of independent tables that deviate as much
+    noise_floor: float  # what it would be on average if the attributes were independent
+    chance_if_independent: float  # the share of independent tables that deviate as much
 
     @property
     def dependent(self) -> bool:
         """Whether the pair can be told from an independent one."""
-        return self.chance <= LEVEL
+        return self.chance_if_independent <= LEVEL
 
     @property
     def gain(self) -> float:
         """The information that is not noise; 0 where the pair cannot be told from an independent one."""
-        return max(self.information - self.floor, 0.0) if self.dependent else 0.0
+        return max(self.information - self.noise_floor, 0.0) if self.dependent else 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -260,14 +260,11 @@ def draw_records(model: Model, rows: int, seed: int = 0) -> dict[str, Values]:
 
 @dataclass(frozen=True)
 class Distance:
-    """How far records are from the measured table of a pair, as total variation.
+    """How far records are from the measured table of a pair: half the sum of all differences of two distributions."""
 
-    That is half the sum of all absolute differences of two distributions: 0 if they are the same, at most 1.
-    """
-
-    records: float
-    independent: float  # that of independent records with the same tables of single attributes
-    noise: float  # about what the noise of the measured table alone makes
+    total_variation: float
+    total_variation_independent: float  # that of independent records with the same tables of single attributes
+    total_variation_of_noise: float  # about what the noise of the measured table alone makes
 
 
 def distances(records: Records, measured: Measured, ones: Mapping[str, Floats]) -> dict[Pair, Distance]:
