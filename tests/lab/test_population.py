@@ -256,6 +256,15 @@ def test_split_budgets_and_memos_are_attacked_too() -> None:
     assert whole > 5 / 2000
 
 
+@pytest.mark.parametrize(("mechanism", "terms"), [("oue-z", {"eps": 6.0}), ("grr", {"eps_inf": 6.0, "eps_1": 3.0})])
+def test_an_attribute_that_is_asked_alone_has_no_fakes(mechanism: str, terms: dict[str, Any]) -> None:
+    """Of two attributes each survey asks one: failure would be a mechanism that is for fakes only."""
+    asked = scheme_with(*(of_size(4, name, mechanism=mechanism) for name in NAMES[:2]), solution="rs+fd", **terms)
+    table = {name: column % 4 for name, column in people(50).items()}
+    search = Search(asked.survey, table, table, "published", 0.01, 1, targets=10, surveys=2)
+    assert len(search.run(seeded_keyring(3), no_step)[0]) == 8
+
+
 def test_without_noise_everybody_who_is_unique_is_found() -> None:
     scheme = survey("grr", eps=20.0)
     table, devices = people(3000), np.arange(300, dtype=np.uint64)
