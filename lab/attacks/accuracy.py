@@ -364,6 +364,7 @@ def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[s
 
 
 def guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    """The figures of guesses of values, and of whole tuples."""
     for targets in guessed(scheme):
         known, whole = [priors.get(question.name) for question in targets], len(targets) > 1
         if whole and priors and targets[0].faked:
@@ -380,6 +381,7 @@ def guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
 
 
 def which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    """The figures of guesses of the true attribute, where others are fake."""
     questions = scheme.questions
     if not questions[0].faked:
         return

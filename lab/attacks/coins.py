@@ -230,6 +230,7 @@ def _best_threshold(sizes: Floats, right: Mask, alpha: float, delta: float) -> f
 
 
 def losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
+    """What the survey promises; beside it, what guesses of values would prove of it."""
     promise = scheme.guarantees
 
     def both(knows: str, t: float, loss: Loss) -> Iterator[Figure]:

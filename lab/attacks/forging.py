@@ -72,6 +72,7 @@ def moved_places(question: Question, target: int, forgery: Forgery, beta: float,
 
 
 def forgeries(scheme: Scheme, priors: Priors, devices: int) -> Iterator[Figure]:
+    """How far each forger moves each share, and the visitors of a window."""
     for question in forgeable(scheme):
         shares, target = priors.get(question.name, np.full(question.k, 1 / question.k)), cheapest(question)
         reports = answering(scheme, question, devices)

@@ -146,6 +146,7 @@ def _of_fresh_hashes(question: Question, later: Column, earlier: Column) -> Floa
 
 
 def links(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    """The figures of recognising a device among so many, and of what its memo shows."""
     for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in):
         one = len(report.questions) == 1
         target = report.questions[0].name if one else "a whole report"
