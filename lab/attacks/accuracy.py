@@ -36,9 +36,9 @@ Priors = Mapping[str, Floats]
 """The shares of values that an attacker knows, by attribute."""
 
 
-def prior_guess(k: int, prior: Floats | None) -> float:
+def unseen_guess(question: Question, prior: Floats | None) -> float:
     """The accuracy without any report: of the commonest value."""
-    return 1 / k if prior is None else float(prior.max())
+    return blind_guess(question) if prior is None else float(prior.max())
 
 
 def guess(question: Question, t: float, memoised: bool, prior: Floats | None = None) -> float | None:
@@ -64,7 +64,7 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     if prior is not None and np.ptp(prior) == 0:
         prior = None
     if not memoised and t == inf:
-        return share + (1 - share) * prior_guess(question.k, prior)
+        return share + (1 - share) * unseen_guess(question, prior)
     if question.record.fresh and t > 1:
         return None
     if not memoised and t > 1:
@@ -118,8 +118,7 @@ def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats
     if turns == 1 or t == inf:
         return guess(question, t, memoised, prior)
     answers, more = divmod(int(t), turns)
-    blindly = blind_guess(question) if prior is None else prior_guess(question.k, prior)
-    fewer = guess(question, answers, memoised, prior) if answers else blindly
+    fewer = guess(question, answers, memoised, prior) if answers else unseen_guess(question, prior)
     again = guess(question, answers + 1, memoised, prior)
     return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
 
@@ -141,7 +140,7 @@ def tuple_guess(scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = 
         return None
     if not scheme.sampling:
         return float(np.prod(accuracies))
-    unknown = [prior_guess(question.k, priors.get(question.name)) for question in asked]
+    unknown = [unseen_guess(question, priors.get(question.name)) for question in asked]
     others = [np.prod(unknown[:place] + unknown[place + 1 :]) for place in range(len(asked))]
     return float(np.mean([accuracy * rest for accuracy, rest in zip(accuracies, others, strict=True)]))
 
@@ -366,15 +365,14 @@ def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[s
 def guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
     """The figures of guesses of values, and of whole tuples."""
     for targets in guessed(scheme):
-        known, whole = [priors.get(question.name) for question in targets], len(targets) > 1
+        whole, commonest = len(targets) > 1, [unseen_guess(q, priors.get(q.name)) for q in targets]
         if whole and priors and targets[0].faked:
             continue  # that has no closed form
-        commonest = [blind_guess(q) if p is None else p.max() for q, p in zip(targets, known, strict=True)]
         for t in SEEN:
             if whole:
                 best, exact = tuple_guess(scheme, t, priors), True
             else:
-                best, exact = best_guess(scheme, targets[0], t, known[0])
+                best, exact = best_guess(scheme, targets[0], t, priors.get(targets[0].name))
             if best is not None:
                 terms = guess_terms(targets, priors, t)
                 yield plain(**terms, histogram=float(np.prod(commonest)), best=best, exact=exact)
