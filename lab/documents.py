@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from hearsay.terminal import console
-from lab.audit.report import ATTACKS, EXPLAINED, AuditReport, worst
+from lab.attacks.report import ATTACKS, EXPLAINED, AuditReport, worst
 from lab.evaluation.measuring import Outcome, Score
 from pages.events import Event, Record, event
 from pages.static import static_page

@@ -9,7 +9,7 @@ import pyarrow as pa
 from hearsay.reports.files import chosen, latest, mobility_of, narrowed, open_results
 from hearsay.terminal.console import no_step
 from lab.attacks.reidentify import SURVEYS, TARGETS
-from lab.audit.report import ATTACKS, Attack, Attacker, AuditReport
+from lab.attacks.report import ATTACKS, Attack, Attacker, AuditReport
 from lab.auditing.auditing import Auditing
 from lab.auditing.devices import STEADY
 from lab.evaluation.measuring import CORRECTIONS, USUAL, Outcome

@@ -1,29 +1,25 @@
-"""Does a survey keep its epsilon? Measured with coins (docs/audit.md, section 5).
+"""Does a survey keep its epsilon? What it promises, and what coins prove (docs/audit.md, section 5).
 
-Each device tosses a coin for one of two histories. Whoever sees its reports guesses the coin from the exact likelihood
-ratio, or abstains where the ratio is near 1. Under any mechanism with loss eps a guess is right with at most
-e^eps / (1 + e^eps), so of s guesses the number of right ones is bounded by a binomial variable, and
-
-    eps >= ln(b / (1 - b)),    b the lower end of the exact interval of the chance to be right
-
-From which ratio on to guess is decided on devices that are not counted: deciding it on the same devices would find a
-loss where there is none.
+From which likelihood ratio on to guess a coin is decided on devices that are not counted: deciding it on the same
+devices would find a loss where there is none.
 
 An experiment is a pair of histories that coins choose between; each look at its reports has a promise of its own.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp, log
 from typing import Any
 
 import numpy as np
 
+from lab.attacks.accuracy import SEEN, asked, guess, of_values
 from lab.attacks.guessing import likelihood
 from lab.attacks.likelihoods import chunks
 from lab.attacks.observed import Observed
-from lab.audit.report import Figure, plain
+from lab.attacks.report import Attacker, Figure, plain
 from protocols.arrays import Floats, Mask, Places, Values, Whole
+from protocols.privacy import Loss
 from protocols.scheme import Scheme
 
 SPARED = 5  # every so many-th device decides from which ratio on to guess
@@ -243,3 +239,25 @@ def _best_threshold(sizes: Floats, right: Mask, alpha: float, delta: float) -> f
     ends = ends[np.unique(np.linspace(0, len(ends) - 1, STEPS).astype(np.intp))]
     good = np.cumsum(right[order].astype(np.int64))[ends]
     return float(sizes[ends[np.argmax(least_odds(good, ends + 1, len(sizes), alpha, delta))]])
+
+
+def losses(scheme: Scheme, attacker: Attacker) -> Iterator[Figure]:
+    """What the survey promises; beside it, what guesses of values would prove of it."""
+    promise = scheme.guarantees
+
+    def both(knows: str, t: float, loss: Loss) -> Iterator[Figure]:
+        yield plain("epsilon", "whole tuples", knows, t, loss.whole, exact=loss.exact)
+        if len(scheme.questions) > 1:
+            yield plain("epsilon", "one attribute", knows, t, loss.attribute, exact=loss.exact)
+
+    for t in SEEN:
+        yield from both("values never change", t, promise.constant(t))
+    yield from both("any two histories", 10, promise.any(10))
+    if attacker == "published":
+        for question in filter(of_values, asked(scheme)):
+            accuracy = guess(question, 1, scheme.survey.longitudinal)
+            if accuracy is not None and accuracy < 1:
+                reached = log(accuracy * (question.k - 1) / (1 - accuracy)) if question.k > 1 else 0.0
+                loss = promise.per_attribute(1)[scheme.survey.index(question.name)]
+                knows = "guesses of the value (published attacker)"
+                yield plain("epsilon", question.name, knows, 1, loss, measured=max(0.0, reached))

@@ -1,33 +1,158 @@
-"""Guesses of values, of places and of the true attribute, carried out (docs/audit.md, sections 2 and 3).
+"""Guesses of values and of the true attribute, carried out; and all that a population shows, block by block of devices.
 
-Published attackers look for the true attribute with devices whose attribute they know, and train classifiers on these.
-Ours know the same and use it best: they learn how true and fake answers are spread, where the best attacker computes
-it, and guess the others' attribute from one report by the ratio of both:
+Who knows what published attackers know (docs/audit.md, section 3) learns how true and fake answers are spread, where
+the best attacker computes it, and guesses the others' attribute from one report by the ratio of both:
 
     partial knowledge    two histograms of each attribute, with one added to every count; of bits one for each bit
     hybrid               the same, on top of what the survey's own estimate says, with as much weight
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import inf
 
 import numpy as np
 
+from analytics.estimation import norm_sub
+from lab.attacks.accuracy import (
+    SAME,
+    Priors,
+    attribute_inference,
+    best_guess,
+    guess_terms,
+    guessed,
+    number_guess,
+    of_values,
+    tuple_guess,
+)
+from lab.attacks.forging import estimated, forged_figures
 from lab.attacks.likelihoods import NEVER, Linked, chunks, linked
+from lab.attacks.linking import link_figures
 from lab.attacks.observed import Observed
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.closed.places import averaged, blind
-from lab.audit.report import Figure, plain
+from lab.attacks.places import place_figures
+from lab.attacks.report import Attack, Attacker, Figure, Trials
 from protocols.arrays import Column, Floats, PackedBits, Places, Whole
-from protocols.mechanisms import Flip, PlanarRound
+from protocols.mechanisms import Flip, MatrixRound
+from protocols.privacy import blind_guess
 from protocols.question import Question
+from protocols.scheme import Scheme
 
 KNOWN = 0.1  # the share of devices whose attribute the attacker knows
-KINDS = {
+KNOWS = {
+    "knows": "the shares of all values",
+    "estimates": "the survey's own estimates",
     "partial": f"{KNOWN:.0%} of the devices (same knowledge, best use of it)",
     "hybrid": "estimates and devices (same knowledge, best use of it)",
 }
-INSIDE = 4.0  # root mean squares from the border: nearer, reports are moved inwards and the closed form does not hold
+
+
+@dataclass
+class Population:
+    """Adds up what blocks of devices show. `priors`: the shares that the attacker knows; None: it estimates them."""
+
+    scheme: Scheme
+    only: Collection[Attack]
+    priors: Priors | None
+    alpha: float
+    attacker: Attacker = "best"
+    _devices: int = 0
+    _guesses: defaultdict[tuple[int, int], Trials] = field(default_factory=lambda: defaultdict(Trials))
+    _which: defaultdict[tuple[str, int], Trials] = field(default_factory=lambda: defaultdict(Trials))
+    _once: list[Figure] = field(default_factory=list)
+    _spread: dict[str, Floats] = field(default_factory=dict)
+    _estimates: dict[str, Floats] = field(default_factory=dict)
+
+    def add(self, observed: Observed) -> None:
+        """One block of devices. Links and forgeries are measured in the first one."""
+        self._spread = self._mixed(observed)
+        if not self._devices:
+            self._estimates = {q.name: _published(observed, q) for q in self.scheme.questions}
+            if self.priors is None:
+                self.priors = {q.name: self._estimates[q.name] for q in self.scheme.questions if of_values(q)}
+            self._once += place_figures(observed) if "place" in self.only else ()
+            self._once += link_figures(observed, self.alpha) if "link" in self.only else ()
+            self._once += forged_figures(observed) if "forge" in self.only else ()
+        self._devices += observed.devices
+        for reports in sorted({1, observed.periods}):
+            self._attack(observed, range(reports), self.priors or {})
+
+    def figures(self) -> list[Figure]:
+        """What all blocks together show."""
+        guesses = [self._guessed(*key, trials) for key, trials in self._guesses.items()]
+        which = [self._found(*key, trials) for key, trials in self._which.items()]
+        return [*guesses, *which, *self._once]
+
+    def _mixed(self, observed: Observed) -> dict[str, Floats]:
+        """How values are spread in all blocks so far."""
+        spread, weight = {}, observed.devices / (observed.devices + self._devices)
+        for q in self.scheme.questions:
+            there = observed.values[q.name][0][observed.present[0]]
+            counts = np.bincount(there.ravel(), minlength=q.listed.k)
+            before = (1 - weight) * self._spread[q.name] if self._devices else 0.0
+            spread[q.name] = weight * (counts / max(1, len(there))) + before
+        return spread
+
+    def _attack(self, observed: Observed, periods: range, priors: Priors) -> None:
+        questions, reports = self.scheme.questions, len(periods)
+        for place, targets in enumerate(guessed(self.scheme) if "guess" in self.only else ()):
+            self._guesses[place, reports] += guess_trials(observed, targets, periods, priors)
+        if "which" in self.only and questions[0].faked:
+            for what, spread in (("knows", self._spread), ("estimates", self._estimates)):
+                self._which[what, reports] += which_trials(observed, spread, periods)
+            if self.attacker == "published" and reports == 1:
+                for kind, trials in same_knowledge_trials(observed, self._estimates).items():
+                    self._which[kind, 1] += trials
+
+    def _guessed(self, place: int, reports: int, trials: Trials) -> Figure:
+        targets, priors = guessed(self.scheme)[place], self.priors or {}
+        best, exact = self._best_guess(targets[0], reports, priors.get(targets[0].name))
+        if whole := len(targets) > 1:
+            exact = not priors and all(self._best_guess(question, reports, None)[1] for question in targets)
+            best = tuple_guess(self.scheme, reports) if exact else None
+        commonest = [
+            blind_guess(q) if q.numeric else self._spread[q.name][int(np.argmax(self._estimates[q.name]))]
+            for q in targets
+        ]
+        return trials.figure(
+            self.alpha, histogram=float(np.prod(commonest)), best=best, exact=exact,
+            reached=whole or targets[0].name not in priors, **guess_terms(targets, priors, reports),
+        )  # fmt: skip
+
+    def _best_guess(self, question: Question, reports: int, prior: Floats | None) -> tuple[float | None, bool]:
+        """Computed for the values that the devices have; exact where a guess is as good for any value."""
+        if prior is not None:
+            best, exact = best_guess(self.scheme, question, reports, self._spread[question.name])
+            return best, exact and not question.faked
+        if question.numeric:
+            memoised, spread = self.scheme.survey.longitudinal, self._spread[question.name]
+            return number_guess(question, reports, memoised, spread), not self.scheme.takes_turns
+        encoding = question.mechanism.encoding
+        hashed = not (encoding.exclusive or isinstance(encoding.answer, PackedBits))
+        uneven_fakes = question.fake is not None and np.ptp(question.fake) > 0
+        best, exact = best_guess(self.scheme, question, reports)
+        alike = not hashed and not isinstance(question.mechanism.first, MatrixRound) and not uneven_fakes
+        return best, exact and alike
+
+    def _found(self, what: str, reports: int, trials: Trials) -> Figure:
+        questions, luck = self.scheme.questions, 1 / len(self.scheme.questions)
+        best, exact = None, False
+        if reports == 1 and not self.scheme.takes_turns:
+            best, exact = attribute_inference(questions, self._spread)
+        elif self.scheme.survey.longitudinal:
+            best, _ = attribute_inference(questions, self._spread, inf)
+        return trials.figure(
+            self.alpha, attack="which", target="the true attribute", knows=KNOWS[what], reports=reports, luck=luck,
+            best=best, exact=exact and what == "knows",
+        )  # fmt: skip
+
+
+def _published(observed: Observed, question: Question) -> Floats:
+    """The consistent histogram of the first period, as it would be published."""
+    rows = observed.answering_first(question.name)
+    if not len(rows):
+        return np.full(question.k, 1 / question.k)
+    return norm_sub(estimated(question, observed.answers[question.name][0][rows]))
 
 
 def guess_trials(
@@ -63,37 +188,6 @@ def which_trials(observed: Observed, spread: Mapping[str, Floats], periods: rang
         seen = [likelihood(observed, q, some, periods).true_to_fake(spread[q.name]) for q in questions]
         total += best_guesses(np.stack(seen, axis=1), observed.sampled[some])
     return total
-
-
-def place_figures(observed: Observed) -> Iterator[Figure]:
-    """The averaging attack on places: how far the mean of a device's reports is from its place.
-
-    Of each attribute of places: after one report, and after as many as there are.
-    """
-    memoised = observed.scheme.survey.longitudinal
-    for question in observed.scheme.questions:
-        for periods in map(range, sorted({1, observed.periods}) if question.attribute.placed else ()):
-            grid = question.attribute.grid
-            assert grid is not None
-            answered = observed.answered[periods.start : periods.stop].all(axis=0) & observed.answering(question.name)
-            rows = np.flatnonzero(answered & observed.kept(question.name, periods))
-            positions = grid.area.positions
-            true = positions[observed.values[question.name][0][rows]]
-            if isinstance(question.mechanism.first, PlanarRound):
-                most = np.array([grid.rows, grid.columns]) - 1
-                margin = min(INSIDE * averaged(question, 1, memoised) / grid.cell, most.min() / 2)
-                inside = ((true >= margin) & (true <= most - margin)).all(axis=1)
-                rows, true = rows[inside], true[inside]
-            if not len(rows):
-                continue
-            cells = observed.answers[question.name][periods.start : periods.stop, rows]
-            off = np.hypot(*(positions[cells].mean(axis=0) - true).T) * grid.cell
-            measured = float(np.sqrt((off**2).mean()))
-            spread = float((off**2).std()) / np.sqrt(len(off)) / (2 * max(measured, 1e-9))
-            best, knows = averaged(question, len(periods), memoised), "averages linked reports, away from the border"
-            ends = {"low": measured - 1.96 * spread, "high": measured + 1.96 * spread, "trials": len(rows)}
-            facts = {"luck": blind(question), "histogram": None, "exact": False, "limited": False}
-            yield plain("place", question.name, knows, len(periods), best, measured=measured, **ends, **facts)
 
 
 def likelihood(observed: Observed, question: Question, rows: Places, periods: Iterable[int]) -> Linked:

@@ -15,7 +15,7 @@ from math import comb, log
 
 import numpy as np
 
-from lab.audit.closed.guessing import KEPT, bit_counts
+from lab.attacks.accuracy import KEPT, bit_counts
 from protocols.arrays import Column, Floats, PackedBits, Places, Traits
 from protocols.mechanisms import Flip, FreshHash, Threshold, above, noise_matrix
 from protocols.privacy import of_the_value

@@ -1,25 +1,35 @@
-"""Finding a device's earlier report by its answers, carried out (docs/audit.md, section 7).
+"""Finding a device's earlier report by its answers, in closed form and carried out (docs/audit.md, section 7).
 
-The score of a pair is ln P(y, y' | one device) / (P(y) P(y')), where the device's value did not change in between. It
-is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent). On a grid of very many
-cells it depends on how far two answers are apart, as if the grid had no border.
+The score of a pair is a table for symbols, and a sum over bits for bit vectors (the bits are taken as independent). On
+a grid of very many cells it depends on how far two answers are apart, as if the grid had no border.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from math import prod
+from math import comb, inf, log, prod
 
 import numpy as np
 
+from lab.attacks.accuracy import SAME, asked
 from lab.attacks.likelihoods import NEVER, chunks, linked
 from lab.attacks.observed import Observed
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.report import Figure
+from lab.attacks.report import Figure, Trials, plain
 from protocols.arrays import Column, Floats, PackedBits
-from protocols.mechanisms import Flip, FreshHash, PlanarRound, noise_matrix
-from protocols.privacy import evidence, first_guess, memos_of, pairs_of, trait_values
+from protocols.mechanisms import (
+    Buckets,
+    Encoding,
+    Flip,
+    FreshHash,
+    Hashed,
+    MatrixRound,
+    PlanarRound,
+    Threshold,
+    Unary,
+    noise_matrix,
+)
+from protocols.privacy import evidence, first_guess, memo_trackability, memos_of, pairs_of, trait_values
 from protocols.question import Question
+from protocols.scheme import Scheme
 
 FEW_VALUES = 4096
 FEW_CELLS = 1024  # of a grid whose channel is gone through
@@ -87,7 +97,7 @@ def pair_scores(question: Question, memoised: bool) -> PairScores:
     ones = memos.shares
     if encoding.lifelong:  # an answer shows a bit where it is held and set
         ones = np.full(question.k, ones[0] * encoding.memo.count / question.k)
-    return partial(_of_bits, encoding.answer, _cells(ones, memos.noise))
+    return partial(_of_bits, encoding.answer, ones, memos.noise)
 
 
 def _of_symbols(table: Floats, hashed: bool, later: Column, earlier: Column) -> Floats:
@@ -99,13 +109,21 @@ def _of_symbols(table: Floats, hashed: bool, later: Column, earlier: Column) -> 
     return np.asarray(scores)
 
 
-def _of_bits(layout: PackedBits, cells: tuple[Floats, Floats, Floats], later: Column, earlier: Column) -> Floats:
-    """From the scores of a bit that is set in none of two answers, in one of them, and in both."""
-    none, one, both = cells
-    ones, before = (layout.unpack(column).astype(np.float64) for column in (later, earlier))
+def _of_bits(layout: PackedBits, ones: Floats, noise: Flip, later: Column, earlier: Column) -> Floats:
+    """From the scores of a bit that is set in none of two answers, in one of them, and in both.
+
+    `ones` is how often each bit of a memo is set.
+    """
+    seen, scores = ones * noise.gain + noise.q, []
+    for count in range(3):
+        up, down = (chance**count * (1 - chance) ** (2 - count) for chance in (noise.p, noise.q))
+        together = np.log(np.maximum(ones * up + (1 - ones) * down, NEVER))
+        scores.append(together - np.log(seen**count * (1 - seen) ** (2 - count)))
+    none, one, both = scores
+    bits, before = (layout.unpack(column).astype(np.float64) for column in (later, earlier))
     flips = one - none
-    alone = (ones @ flips)[:, None] + (before @ flips)[None, :] + none.sum()
-    return np.asarray((ones * (both - one - flips)) @ before.T + alone)
+    alone = (bits @ flips)[:, None] + (before @ flips)[None, :] + none.sum()
+    return np.asarray((bits * (both - one - flips)) @ before.T + alone)
 
 
 def _of_cells(scores: Floats, later: Column, earlier: Column) -> Floats:
@@ -127,13 +145,63 @@ def _of_fresh_hashes(question: Question, later: Column, earlier: Column) -> Floa
     return np.asarray(np.log(one @ other.T / question.k) - np.log(marginal))
 
 
-def _cells(ones: Floats, noise: Flip) -> tuple[Floats, Floats, Floats]:
-    seen = ones * noise.gain + noise.q
+def links(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    """The figures of recognising a device among so many, and of what its memo shows."""
+    for report in evidence(scheme.questions, scheme.discloses, scheme.survey.longitudinal, scheme.survey.one_in):
+        one = len(report.questions) == 1
+        target = report.questions[0].name if one else "a whole report"
+        knows, luck = "answers and lifelong traits; values stay", 1 / report.alike(devices)
+        yield plain("link", target, knows, 2, report.first_guess(devices), luck=luck, exact=False)
+        knows = "what two reports of a device have in common"
+        yield plain("link", target, knows, 2, report.bits, unit="bits", exact=False)
+    if scheme.survey.longitudinal:
+        yield from _memos(scheme)
 
-    def score(count: int) -> Floats:
-        up, down = (chance**count * (1 - chance) ** (2 - count) for chance in (noise.p, noise.q))
-        return np.asarray(
-            np.log(np.maximum(ones * up + (1 - ones) * down, NEVER)) - np.log(seen**count * (1 - seen) ** (2 - count))
-        )
 
-    return score(0), score(1), score(2)
+def _memos(scheme: Scheme) -> Iterator[Figure]:
+    for question in asked(scheme):
+        name, tracked, shows = question.name, memo_trackability(question.mechanism, 10), change_shows(question)
+        yield plain("link", name, "all reports: what the memo adds to the value", inf, memo_bits(question), unit="bits")
+        if tracked is not None:
+            knows = "one device or two with the same value, ten reports each"
+            yield plain("link", name, knows, 20, tracked / log(2), unit="bits")
+        if shows is not None:
+            yield plain("link", name, "a change of value changes the memo", inf, shows, limited=False)
+
+
+def memo_bits(question: Question) -> float:
+    """The entropy of a memo given the value, in bits: what unlimited reports can show of a device beyond its value."""
+    from scipy.special import entr  # takes a while to import
+
+    first, memo = question.mechanism.first, question.mechanism.encoding.memo
+    if isinstance(first, MatrixRound):
+        return float(entr(first.matrix).sum(axis=1).mean() / log(2))
+    chances = np.array([first.p, *[first.q] * (memo.count - 1)])
+    unset = entr(1 - chances).sum() if isinstance(memo, PackedBits) else 0.0
+    return float((entr(chances).sum() + unset) / log(2))
+
+
+def change_shows(question: Question) -> float | None:
+    """The chance that another value has another memo, so that linked reports can show a change. None if ordered."""
+    encoding, first = question.mechanism.encoding, question.mechanism.first
+    if isinstance(first, MatrixRound):
+        return None
+    moved = 2 / (question.several + 1) if question.sets else 1.0  # a set with one other value, by its element
+    return moved * _memos_differ(encoding, first)
+
+
+def _memos_differ(encoding: Encoding, first: Flip) -> float:
+    """The chance that the memos of two values of a device differ."""
+    own, other = first.p * first.q + (1 - first.p) * (1 - first.q), first.q**2 + (1 - first.q) ** 2  # bits are alike
+    if isinstance(encoding, Unary):
+        return 1 - own**2 * other ** (encoding.k - 2)
+    if isinstance(encoding, Buckets):
+        k, d, ways = encoding.k, encoding.d, comb(encoding.k, encoding.d)
+        neither, both = comb(k - 2, d) / ways, comb(k - 2, d - 2) / ways if d > 1 else 0.0
+        alike = both * own**2 * other ** max(0, d - 2) + (1 - both - neither) * own * other ** (d - 1)
+        return 1 - neither - alike
+    apart = 1 - 1 / encoding.g if isinstance(encoding, Hashed) else 1.0
+    if isinstance(encoding, Threshold):  # between two numbers as often as numbers that are drawn evenly are apart
+        apart = (encoding.numbers + 1) / (3 * (encoding.numbers - 1))
+    symbols = encoding.memo.count
+    return apart * (1 - (2 * first.p * first.q + (symbols - 2) * first.q**2))

@@ -1,25 +1,22 @@
 """Readers of published tables: what the counts of a crowd tell about one of its devices (docs/audit.md, section 10).
 
-A reader knows the values of everybody else and, where there are memos, everybody else's memos, because other periods
-may have shown them. So it knows what to expect of them, and only round 2 hides what is left. It looks along
-`direction`: what an answer of the first value adds on average, less what one of the last value adds.
-
-Paths of people follow from tables of areas, without any report: the attack of Xu, Tu and others (2017). From one period
-to the next as many people stay as the numbers in each area allow; the others move. What is found is compared with true
-paths under the matching of both that suits the attacker best. Most people stay where they are, so somebody who sees no
-table names most positions: the figure means nothing without that line of luck.
+A reader looks along a direction: what an answer of the first value adds on average, less what one of the last value
+adds. Paths of people follow from tables of areas: from one period to the next as many people stay as the numbers in
+each area allow; the others move.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import exp
 
 import numpy as np
 
 from analytics.estimation import estimate, norm_sub
+from lab.attacks.accuracy import asked
 from lab.attacks.coins import loss_figure
+from lab.attacks.forging import answering
 from lab.attacks.reidentify import Table, own_respondent
-from lab.attacks.trials import Trials
-from lab.audit.report import Figure
+from lab.attacks.report import Figure, Trials, plain
 from protocols.arrays import Counts, Devices, Floats, Mask, Values, Whole
 from protocols.mechanisms import Flip, MatrixRound, SupportChannel
 from protocols.privacy import central_loss
@@ -64,9 +61,9 @@ class Crowds:
 
     def tables(self, period: int, devices: Devices, values: Values, question: Question | None = None) -> Counts:
         """What these devices add to what is published of a period: `[crowd, value]`."""
-        asked = question or self.question
-        answers = self.respondent.answers(asked, devices, period, values)
-        return asked.mechanism.encoding.count(answers, self._crowds(devices), self.number)
+        question = question or self.question
+        answers = self.respondent.answers(question, devices, period, values)
+        return question.mechanism.encoding.count(answers, self._crowds(devices), self.number)
 
     def expected(self, devices: Devices, values: Values) -> Floats:
         """What a reader expects these devices to add who knows their values, and their memos if there are any."""
@@ -224,14 +221,14 @@ class Reading:
     def run(self, keyring: Keyring, alpha: float) -> Iterator[Figure]:
         """All attacks on the attribute about which tables tell most; `alpha` is for what coins prove."""
         scheme = Scheme(self.survey.model_copy(update={"presence_epsilon": None}))  # noise on counts would hide more
-        asked = [q for q in scheme.questions if not (q.attribute.placed or q.axes)]
-        if not asked:
+        alone = [question for question in asked(scheme) if not question.axes]
+        if not alone:
             return
-        question = max(asked, key=lambda question: self.promise(scheme, question))
+        question = max(alone, key=lambda question: table_loss(scheme, question, SIZE, DELTA))
         crowds = self.crowds(question, keyring)
         coins = self._random(0).random((PERIODS + 1, crowds.number)) < 0.5
         knows = f"tables of {SIZE} answers, everybody else's memos; but for a chance of {DELTA:g}"
-        told, promise = coin_scores(crowds, coins[1:]).ravel(), self.promise(scheme, question)
+        told, promise = coin_scores(crowds, coins[1:]).ravel(), table_loss(scheme, question, SIZE, DELTA)
         target = f"{question.name} in tables"
         yield loss_figure(target, knows, told, coins[1:].ravel(), promise, alpha, delta=DELTA, exact=False)
         yield self._figure(question, "membership", PERIODS, *membership(crowds, self._values(crowds), PERIODS))
@@ -241,15 +238,10 @@ class Reading:
         if self.survey.horizon > 1 and self.survey.presence_epsilon is None:
             both = alone_in_its_gap(crowds, coins[0], scheme)
             yield self._figure(question, "a device that is alone in its gap", 1, *both)
-        for area in (question for question in asked if question.role == "area"):
+        for area in (question for question in alone if question.role == "area"):
             luck, right, control = self.paths(self.crowds(area, keyring))
             knows = f"paths of people, {MOVES:.0%} of whom move in a period"
             yield self._figure(area, knows, PERIODS, right, control, luck.share)
-
-    def promise(self, scheme: Scheme, question: Question) -> float:
-        """The loss of one period's tables that coins can see: the central figure, or that of a report."""
-        found = central_loss(scheme.guarantees, {question.name: [SIZE]}, delta=DELTA)
-        return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
 
     def crowds(self, question: Question, keyring: Keyring) -> Crowds:
         respondent = own_respondent(self.survey, f"audit.readers.{question.name}", keyring)
@@ -285,3 +277,22 @@ class Reading:
     ) -> Figure:
         facts = {"attack": "read", "target": question.name, "knows": f"{knows}; tables of {SIZE} answers"}
         return told.figure(self.alpha, reports=periods, luck=luck, best=control.share, exact=False, **facts)
+
+
+def table_loss(scheme: Scheme, question: Question, answers: int, delta: float) -> float:
+    """The loss of one period's tables of so many answers: the central figure, or that of a report."""
+    found = central_loss(scheme.guarantees, {question.name: [answers]}, delta=delta)
+    return found.by_attribute.get(question.name, scheme.guarantees.per_attribute(1)[scheme.place(question)])
+
+
+def readings(scheme: Scheme, devices: int) -> Iterator[Figure]:
+    """A reader of tables who knows everybody else guesses which of two values a device has."""
+    promise = scheme.survey.central
+    for question in asked(scheme):
+        loss, delta = scheme.guarantees.per_attribute(1)[scheme.place(question)], 0.0
+        knows = "tables by gap, or live: a single report"
+        if promise is not None:
+            answers, delta = answering(scheme, question, devices), promise.delta
+            loss, knows = table_loss(scheme, question, answers, delta), f"tables of {answers:,} answers"
+        chance = 1 / (1 + exp(-loss)) + delta
+        yield plain("read", question.name, f"everybody else's memos; {knows}", 1, chance, luck=0.5, exact=False)

@@ -1,9 +1,4 @@
-"""Finding people of another table by their answers to several surveys (docs/audit.md, section 4).
-
-Every record of the background is scored by how likely it makes all that was seen of a device. The published attacker
-guesses a value from each answer instead, and counts how many of them a record has. Among fakes it first guesses the
-true attribute, by the shares of values that the survey itself estimates, and uses no other answer of the report.
-"""
+"""Finding people of another table by their answers to several surveys (docs/audit.md, section 4)."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,12 +9,12 @@ from typing import Literal
 import numpy as np
 
 from analytics.estimation import norm_sub
+from lab.attacks.accuracy import SAME
 from lab.attacks.forging import estimated
 from lab.attacks.likelihoods import NEVER, chunks, linked
-from lab.attacks.trials import Trials
-from lab.audit.closed.guessing import SAME
-from lab.audit.report import Attacker, Figure, Finding
+from lab.attacks.report import Attacker, Figure, Finding, Trials
 from protocols.arrays import Devices, Floats, Places, Whole
+from protocols.mechanisms import RECORDS
 from protocols.question import Question
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
@@ -107,7 +102,7 @@ class Search:
         for number, subset in enumerate(asked):
             part = self.survey.model_copy(update={"attributes": tuple(self.survey.attributes[i] for i in subset)})
             if len(subset) == 1:
-                part = part.model_copy(update={"solution": "smp"})
+                part = asked_alone(part)
             respondent = own_respondent(part, f"audit.people.{run}.{number}", keyring)
             seen.append(seen_of_tuples(respondent, devices, targets))
             needed = self.attacker == "published" and respondent.scheme.questions[0].faked
@@ -126,6 +121,16 @@ class Search:
         values, question = np.asarray(self.people[name])[:ANSWERING], respondent.scheme.question(name)
         reports = respondent.answers(question, np.arange(len(values), dtype=np.uint64), 0, values)
         return norm_sub(estimated(question, reports))
+
+
+def asked_alone(survey: Survey) -> Survey:
+    """A survey of one attribute: there are no fakes, so its mechanism is the one that they are made for."""
+    (attribute,) = survey.attributes
+    record = RECORDS.get(attribute.mechanism)
+    if record is not None and record.fakes is not None:
+        name = record.fakes.one_round if survey.eps_1 is None else record.fakes.two_rounds
+        attribute = attribute.model_copy(update={"mechanism": name})
+    return survey.model_copy(update={"solution": "smp", "attributes": (attribute,)})
 
 
 def own_scheme(survey: Survey, name: str) -> Scheme:

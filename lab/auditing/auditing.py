@@ -1,7 +1,7 @@
 """Audits: of a survey, computed and measured with devices of its own; and of what was collected."""
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -10,16 +10,18 @@ from typing import Any
 import numpy as np
 
 from hearsay.terminal.console import Step
+from lab.attacks.accuracy import Priors, guesses, of_values, which
 from lab.attacks.beside import Beside
-from lab.attacks.coins import experiments
+from lab.attacks.coins import experiments, losses
+from lab.attacks.forging import forgeries
+from lab.attacks.guessing import Population
+from lab.attacks.linking import links
 from lab.attacks.observed import Observed
-from lab.attacks.readers import Reading
+from lab.attacks.places import places
+from lab.attacks.readers import Reading, readings
 from lab.attacks.reidentify import SURVEYS, TARGETS, Search, Table
-from lab.attacks.trials import defects
-from lab.audit.computed import Priors, computed, of_values
-from lab.audit.report import Attack, Attacker, AuditReport, Figure, Finding
+from lab.attacks.report import Attack, Attacker, AuditReport, Figure, Finding, defects
 from lab.auditing.devices import STEADY, Way, block, everybody, named, rows_of, ways_of_reports
-from lab.auditing.population import Population
 from lab.populations import survey_values
 from producers.files import TableSource
 from producers.scenarios import Scenario
@@ -180,6 +182,23 @@ class Auditing:
     def _report(self, figures: Sequence[Figure], found: Iterable[Finding], **facts: Any) -> AuditReport:
         facts |= {"crowd": self.devices, "attacker": self.attacker, "alpha": self.alpha, "seed": self.seed}
         return AuditReport.of(self.scheme, figures, found, self.fail_above, **facts)
+
+
+def computed(
+    scheme: Scheme, devices: int, only: Collection[Attack], attacker: Attacker = "best", priors: Priors | None = None
+) -> list[Figure]:
+    """Every figure of the attacks in `only` that has a closed form, among `devices`. Takes well under a second."""
+    known = priors or {}
+    parts: dict[Attack, Iterator[Figure]] = {
+        "guess": guesses(scheme, known),
+        "place": places(scheme),
+        "which": which(scheme, known),
+        "link": links(scheme, devices),
+        "epsilon": losses(scheme, attacker),
+        "read": readings(scheme, devices),
+        "forge": forgeries(scheme, known, devices),
+    }
+    return [figure for attack, figures in parts.items() if attack in only for figure in figures]
 
 
 def budgets(survey: Survey, text: str) -> dict[str, Survey]:

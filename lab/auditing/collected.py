@@ -15,9 +15,8 @@ import numpy as np
 from analytics.integrity import ALPHA, MEANINGS, Integrity
 from hearsay.reports.files import chosen, open_results
 from hearsay.terminal.console import Step
-from lab.audit.closed.forging import forgery_gain
-from lab.audit.computed import cheapest
-from lab.audit.report import AuditReport, Figure, Finding, PeriodIntegrity, plain
+from lab.attacks.forging import cheapest, forgery_gain
+from lab.attacks.report import AuditReport, Figure, Finding, PeriodIntegrity, plain
 from protocols.arrays import Whole
 from protocols.errors import ResultsError
 from protocols.privacy import evidence, hidden_bits, trait_values

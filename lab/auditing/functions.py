@@ -13,10 +13,9 @@ import numpy as np
 
 from hearsay.cli import WithoutPandas
 from hearsay.terminal.console import Step
-from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, padded
+from lab.attacks.beside import Classifier, bits_of_bytes, bits_of_numbers, padded
 from lab.attacks.coins import coin_audit, loss_figure
-from lab.attacks.trials import defects
-from lab.audit.report import AuditReport
+from lab.attacks.report import AuditReport, defects
 from protocols.arrays import Floats, Mask
 from protocols.errors import SettingsError
 

@@ -20,10 +20,10 @@ import numpy as np
 
 from hearsay.terminal.console import Step
 from hearsay.terminal.dates import when
-from lab.attacks.bits import padded
+from lab.attacks.beside import padded
 from lab.attacks.observed import Observed
 from lab.attacks.reidentify import own_scheme
-from lab.auditing.gateways import Request, answering, gateway
+from lab.auditing.gateways import Request, gateway
 from producers.scenarios import Scenario
 from protocols.errors import SettingsError, WireError
 from protocols.survey import Survey
@@ -46,11 +46,11 @@ class Program:
     def observe(self, survey: Survey, people: Scenario, step: Step) -> Observed:
         self._runs += 1
         scheme = own_scheme(survey, f"audit.{self._runs}")
-        observed, terms = Observed(scheme, people.devices, people.periods), answering(200, scheme.terms)
+        observed = Observed(scheme, people.devices, people.periods)
         half, shape, refused = observed.restart, observed.present.shape, ""
         observed.around, requests = {name: np.zeros(shape) for name in NUMBERS}, np.full(shape, b"", dtype=object)
-        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(terms) as running:
-            fixed = {"gateway": running.address, "survey": scheme.survey.id}
+        with tempfile.TemporaryDirectory(prefix="hearsay-audit-") as states, gateway(scheme.terms) as (address, sent):
+            fixed = {"gateway": address, "survey": scheme.survey.id}
             for span in filter(None, (range(half), range(half, people.periods))):
                 with _started(self.name) as tell:
                     for period in span:
@@ -60,10 +60,10 @@ class Program:
                         for row, device in enumerate(truth.devices.tolist()):
                             step(period * people.devices + device, people.periods * people.devices, named)
                             values = {a.name: a.values[truth.values[a.name][row]] for a in survey.attributes}
-                            running.requests.clear()
+                            sent.clear()
                             since = monotonic()
                             clock, said = tell({**fixed, "state": f"{states}/{device}", "at": at, "values": values})
-                            sent, refused = running.requests, said or refused
+                            refused = said or refused
                             requests[period, device] = _keep(observed, period, device, sent, since, clock - at)
         if not observed.present.any():
             message = f"no device sent a report that counts{refused and ': ' + refused}"

@@ -14,7 +14,7 @@ from hearsay.terminal.explaining import BROKEN, REFUSED
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from lab.audit.report import Attack, AuditReport, Figure
+    from lab.attacks.report import Attack, AuditReport, Figure
 
 SPACED: dict[str, Any] = {"pad_edge": True, "padding": (0, 2, 0, 0)}
 CALLS = 20_000  # of a function
@@ -68,7 +68,7 @@ def audit(
     """
     with console.progress("starting"):  # to import these takes seconds
         from hearsay.survey_files import read_survey
-        from lab.audit.report import ATTACKS
+        from lab.attacks.report import ATTACKS
         from lab.auditing.auditing import Auditing, budgets
         from lab.auditing.collected import audit_collected
         from lab.documents import audit_event, show
@@ -152,7 +152,7 @@ def _leave(reports: dict[str, AuditReport]) -> None:
 
 def _compare(reports: dict[str, AuditReport]) -> None:
     """One table: a row for each attack, and a column for each budget, with the figures that limits apply to."""
-    from lab.audit.report import EXPLAINED, shown
+    from lab.attacks.report import EXPLAINED, shown
 
     table = console.table("", "reports", "luck", *(f"eps {budget}" for budget in reports), **SPACED)
     rows: dict[tuple[str, str, str, int | None], dict[str, Figure]] = {}
@@ -174,7 +174,7 @@ def _compare(reports: dict[str, AuditReport]) -> None:
 
 
 def _show(report: AuditReport, limits: str) -> None:
-    from lab.audit.report import EXPLAINED, worst
+    from lab.attacks.report import EXPLAINED, worst
 
     asked = ", ".join(f"{name} {mechanism}" for name, mechanism in report.mechanisms.items())
     kind = f"{report.solution}: {asked}" if asked else report.solution
@@ -200,7 +200,7 @@ def _show_findings(report: AuditReport, at: str = "") -> None:
 
 
 def _table(heading: str, figures: list[Figure]) -> Table:
-    from lab.audit.report import interval, shown
+    from lab.attacks.report import interval, shown
 
     measured = any(figure.measured is not None for figure in figures)
     columns = "", "reports", "luck", "histogram", *(["attack"] if measured else []), "best"

@@ -172,7 +172,7 @@ def print_sets(scores: Sequence[dict[str, Any]], people: int) -> None:
 
 
 def _show_budget(eps: float, alpha: float, outcomes: Sequence[Outcome]) -> None:
-    from lab.evaluation.measuring import Score
+    from lab.evaluation.measuring import Infeasible, Score
 
     scores = [outcome for outcome in outcomes if isinstance(outcome, Score)]
     budgets = {True: f"eps_inf = {eps:g}, eps_1 = {alpha * eps:g}", False: f"one-shot: eps = {eps:g}"}
@@ -185,24 +185,24 @@ def _show_budget(eps: float, alpha: float, outcomes: Sequence[Outcome]) -> None:
         column.no_wrap = True
     for outcome in outcomes:
         if isinstance(outcome, Score):
-            revealed = f"{outcome.guarantees.per_report.whole:.2f}"
+            revealed = f"{outcome.per_report.whole:.2f}"
             table.add_row(escape(outcome.method.name), outcome.method.terms, revealed, *_figures(outcome).values())
         else:
             table.add_row(escape(outcome.method.name), outcome.method.terms, "[dim]infeasible[/]")
     console.out.print()
     console.out.print(table)
     for outcome in outcomes:
-        if not isinstance(outcome, Score):
-            console.out.print(f"[dim]{escape(outcome.method.name)}: {escape(outcome.reason)}[/]", soft_wrap=True)
+        if isinstance(outcome, Infeasible):
+            console.out.print(f"[dim]{escape(outcome.method.name)}: {escape(outcome.infeasible)}[/]", soft_wrap=True)
 
 
 def _figures(score: Score) -> dict[str, str]:
     """What is shown of a score, by heading. Of places, errors in metres instead of those of single corrections."""
     figures = {name: f"{mean.value:.2e}" for name, mean in score.mse.items()}
     figures[score.headline] = f"[bold]{figures[score.headline]}[/]"
-    typical = {"RMSE": f"{score.rmse(score.headline):.4f}"}
+    typical = {"RMSE": f"{score.rmse[score.headline]:.4f}"}
     if not score.places:
-        return {**figures, "theory": f"{score.expected:.2e}", **typical}
+        return {**figures, "theory": f"{score.expected_mse:.2e}", **typical}
     for name, errors in score.places.items():
         where = f"{escape(name)}: " if len(score.places) > 1 else ""
         typical[f"{where}metres"] = f"{errors.metres.value:,.0f}"

@@ -1,10 +1,7 @@
-"""MSE_avg of methods, by running the devices' own code on a known truth many times.
+"""MSE_avg of methods, by running the devices' own code on a known truth many times (docs/evaluation.md).
 
-    MSE_avg = mean over runs, periods and attributes of the mean over values of (estimate - truth)^2
-
-The truth is the share of each value among those present in the period, as in the papers. Runs differ in the noise
-only. Methods share draws where they draw the same thing, so differences between methods have smaller errors than the
-figures themselves.
+Methods share draws where they draw the same thing, so differences between methods have smaller errors than the figures
+themselves.
 """
 
 import re
@@ -26,7 +23,7 @@ from producers.scenarios import Presences
 from protocols.arrays import Counts, Floats, Values
 from protocols.errors import SurveyError
 from protocols.mechanisms import Channel, MatrixRound, PlanarChannel
-from protocols.privacy import Guarantees
+from protocols.privacy import Loss
 from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -80,6 +77,8 @@ class Mean:
 
 def plain(figures: Any) -> Any:
     """Figures as plain data, for JSON; None where one is not finite."""
+    if isinstance(figures, Loss):
+        return figures.model_dump()
     if isinstance(figures, Mean | PlaceErrors):
         figures = vars(figures)
     if isinstance(figures, dict):
@@ -102,15 +101,35 @@ class PlaceErrors:
 
 
 @dataclass(frozen=True)
-class Score:
-    """The errors of one method at one budget."""
+class Outcome:
+    """What was found about one method at one budget."""
 
     method: Method
     eps: float
+
+    def record(self) -> dict[str, Any]:
+        """All of it as plain data, for JSON; None where a figure is not finite."""
+        found = {name: figure for name, figure in vars(self).items() if name != "method"}
+        return {"method": self.method.name, "terms": self.method.terms, **plain(found)}
+
+
+@dataclass(frozen=True)
+class Infeasible(Outcome):
+    """A method that is not defined for a budget or for these attributes."""
+
+    infeasible: str  # why
+
+
+@dataclass(frozen=True)
+class Score(Outcome):
+    """The errors of one method at one budget."""
+
     eps_1: float | None
     mse: dict[str, Mean]  # MSE_avg, by correction
-    expected: float  # the MSE of raw in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports
-    guarantees: Guarantees  # computed from the channels, whatever budget was declared
+    rmse: dict[str, float]  # its root: the typical error of a share
+    expected_mse: float  # of raw in theory (PROTOCOLS 1); NaN for places, whose estimate is no sum over reports
+    per_report: Loss  # computed from the channels, whatever budget was declared
+    for_ever: Loss
     mechanisms: dict[str, str]  # by attribute: those that allomfree and adp chose
     by_attribute: dict[str, dict[str, float]]  # mean squared errors, by attribute and correction
     places: dict[str, PlaceErrors]  # of attributes of places, what their published estimates are off by
@@ -123,43 +142,6 @@ class Score:
         """
         own = ["clip"] if self.method.terms == "published" else ["ibu"] * self.method.ordered + ["norm-sub"]
         return next((name for name in own if name in self.mse), next(iter(self.mse)))
-
-    def rmse(self, correction: str) -> float:
-        """The root of MSE_avg: the typical error of a share."""
-        return sqrt(self.mse[correction].value)
-
-    def record(self) -> dict[str, Any]:
-        """All figures as plain data, for JSON; None where one is not finite."""
-        return {
-            "method": self.method.name,
-            "terms": self.method.terms,
-            "eps": self.eps,
-            "eps_1": self.eps_1,
-            "mse": plain(self.mse),
-            "rmse": {name: self.rmse(name) for name in self.mse},
-            "expected_mse": plain(self.expected),
-            "per_report": self.guarantees.per_report.model_dump(),
-            "for_ever": self.guarantees.for_ever.model_dump(),
-            "mechanisms": self.mechanisms,
-            "by_attribute": plain(self.by_attribute),
-            "places": plain(self.places),
-        }
-
-
-@dataclass(frozen=True)
-class Infeasible:
-    """A method that is not defined for a budget or for these attributes."""
-
-    method: Method
-    eps: float
-    reason: str
-
-    def record(self) -> dict[str, Any]:
-        named = {"method": self.method.name, "terms": self.method.terms, "eps": self.eps}
-        return {**named, "infeasible": self.reason}
-
-
-Outcome = Score | Infeasible
 
 
 def evaluate(
@@ -181,7 +163,7 @@ def evaluate(
     >>> from lab.evaluation.methods import choose
     >>> day = Presences(0, np.arange(20_000, dtype=np.uint64), {"plan": np.arange(20_000) % 3})
     >>> (score,) = evaluate(Truth({"plan": 3}, [day]), choose(["smp[grr]"]), [1.0])
-    >>> score.mechanisms, 0.5 < score.mse["raw"].value / score.expected < 2
+    >>> score.mechanisms, 0.5 < score.mse["raw"].value / score.expected_mse < 2
     ({'plan': 'grr'}, True)
     """
     truth = replace(truth, priors=noisy_priors(truth, prior_eps, np.random.default_rng(seed)))
@@ -227,13 +209,16 @@ def _score(
                     published = _corrected("norm-sub", counts, n, channel)
                     places[name][run, period] = place_errors(truth.places[name], published, shares)
     by_run, by_attribute = mean_of_known(errors, (1, 2)), mean_of_known(errors, (0, 1)).tolist()
+    mse = {name: Mean.of(by_run[:, which]) for which, name in enumerate(corrections)}
     return Score(
         method,
         eps,
         scheme.survey.eps_1,
-        {name: Mean.of(by_run[:, which]) for which, name in enumerate(corrections)},
+        mse,
+        {name: sqrt(mean.value) for name, mean in mse.items()},
         float(mean_of_known(expected, (0, 1, 2))),
-        scheme.guarantees,
+        scheme.guarantees.per_report,
+        scheme.guarantees.for_ever,
         {name: question.label for name, question in asked},
         {name: dict(zip(corrections, row, strict=True)) for (name, _), row in zip(asked, by_attribute, strict=True)},
         {name: PlaceErrors.of(figures) for name, figures in places.items()},

@@ -1,9 +1,7 @@
 """Errors of estimated places: how far people would have to be moved, and how wrong the shares of areas are.
 
-The squared error of a cell says little about a map: a share that is one cell off counts like one at the other end. The
-earth mover's distance is the least distance, on average over all people, by which the estimate must be moved to become
-the truth. Here people move in steps to the eight neighbouring cells, which is at most 8.3 % longer than straight
-lines, and the least distance is found by linear programming.
+The squared error of a cell says little about a map: a share that is one cell off counts like one at the other end. So
+the least distance is found by linear programming, with steps to the eight neighbouring cells (docs/evaluation.md).
 """
 
 from math import sqrt

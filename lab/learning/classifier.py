@@ -3,12 +3,9 @@
     score of y = b(y) + t sum over attributes of ln (1 + s R),     R = r / (P(x) P(y))
 
 R is by how much the pair (x, y) is more frequent than if both were independent, from the unbiased table (`contrast`).
-It is shrunk by its signal share s = signal / (signal + noise): the noise is the variance of R, which is known, and the
-signal what the squares of R have beyond it, on average over the table. An attribute without signal says nothing.
-
-Attributes that depend on each other say the same thing several times, and what noise is left is counted as if it were
-known: with t = 1 and b = ln P(y), ranks are right, but far too many rare labels are predicted. So t and b are fitted to
-what is published: over the records to classify, each label has its share, and the mean score is that of the tables.
+It is shrunk by its signal share s: the noise is the variance of R, which is known, and the signal what the squares of R
+have beyond it, on average over the table. t and b are fitted to what is published (docs/learning.md): with t = 1 and
+b = ln P(y), ranks are right, but far too many rare labels are predicted.
 """
 
 from collections.abc import Mapping
@@ -16,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lab.learning.model import contrast
-from lab.learning.tables import Measured, Records, Shares, agree
+from lab.learning.model import Measured, Records, Shares, agree, contrast
 from protocols.arrays import Floats, Mask, Values
 
 FLOOR = 1e-4  # of P(x | y) times the number of values: no single answer decides alone
@@ -61,7 +57,7 @@ class NaiveBayes:
 def naive_bayes(measured: Measured, label: str) -> NaiveBayes:
     """The classifier of `label`, from the pairs that have it.
 
-    >>> from lab.learning.tables import counted
+    >>> from lab.learning.model import counted
     >>> people = {"x": np.repeat([0, 1], 500), "y": np.repeat([0, 1, 0, 1], [400, 100, 100, 400])}
     >>> found = naive_bayes(counted({"x": 2, "y": 2}, people, [("x", "y")]), "y")
     >>> found.scores({"x": np.array([0, 1])}).argmax(axis=1).tolist()
@@ -86,11 +82,6 @@ def _log_ratios(shares: Shares, values: Floats, prior: Floats) -> Floats:
     weight = np.where(shares.known, 1 / noise, 0.0)
     signal = max(0.0, float((weight * (ratio**2 - noise)).sum() / max(weight.sum(), 1e-30)))
     return np.asarray(np.log(np.maximum(1 + ratio * signal / (signal + noise), RATIO)))
-
-
-def accuracy(scores: Floats, labels: Values) -> float:
-    """The share of records whose label has the largest score; the first one, where several have."""
-    return float((scores.argmax(axis=1) == labels).mean())
 
 
 def auc(scores: Floats, labels: Values) -> float:

@@ -1,9 +1,4 @@
-"""What a classifier learns from a survey of crosses, where the truth is known.
-
-Some people answer a survey that asks each attribute together with the label, through the devices' own code. A naive
-Bayes classifier is made from the published tables, and another from synthetic records; both are tried on other people,
-beside one that sees true records and the largest class.
-"""
+"""What a classifier learns from a survey of crosses, where the truth is known (docs/learning.md)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,9 +10,8 @@ from analytics.estimation import estimate
 from lab.evaluation.measuring import Mean, Progress, plain, respondents, supports
 from lab.evaluation.methods import made_up
 from lab.evaluation.truth import crossing, one_period
-from lab.learning.classifier import accuracy, auc, gaps, naive_bayes
-from lab.learning.model import draw_records, fit
-from lab.learning.tables import Measured, Pair, Records, Shares, counted
+from lab.learning.classifier import auc, gaps, naive_bayes
+from lab.learning.model import Measured, Pair, Records, Shares, counted, draw_records, fit
 from protocols.arrays import Counts, Floats
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
@@ -114,7 +108,7 @@ def _collected(people: People, pairs: list[Pair], respondent: Respondent) -> Mea
 
 def _figures(people: People, scores: Floats) -> dict[str, float]:
     labels = people.test[people.label]
-    figures = {"accuracy": accuracy(scores, labels), "auc": auc(scores, labels)}
+    figures = {"accuracy": float((scores.argmax(axis=1) == labels).mean()), "auc": auc(scores, labels)}
     if people.sensitive is not None:
         rarest = int(people.labels.argmin())
         found = gaps(scores, labels, people.test[people.sensitive], rarest)

@@ -9,8 +9,7 @@ import pyarrow as pa
 
 from analytics.mobility import MobilityReport, WindowReport
 from analytics.mobility import Shares as PublishedShares
-from lab.learning.model import LEVEL, distances, draw_records, fit
-from lab.learning.tables import Measured, Shares
+from lab.learning.model import LEVEL, Measured, Shares, distances, draw_records, fit
 from protocols.errors import ResultsError
 from protocols.survey import TIMES
 
@@ -44,16 +43,7 @@ def synthetic_records(report: MobilityReport, window: WindowReport, rows: int, s
         "attributes": list(records),
         "left_out": [asked.name for asked in report.attributes if not asked.axes and asked.name not in records],
         "measured_pairs": [
-            {
-                "of": list(pair),
-                "followed": pair in model.edges,
-                "information": model.associations[pair].information,
-                "noise_floor": model.associations[pair].floor,
-                "chance_if_independent": model.associations[pair].chance,
-                "total_variation": distance.records,
-                "total_variation_independent": distance.independent,
-                "total_variation_of_noise": distance.noise,
-            }
+            {"of": list(pair), "followed": pair in model.edges, **vars(model.associations[pair]), **vars(distance)}
             for pair, distance in far.items()
         ],
         "independent_pairs": independent,

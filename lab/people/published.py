@@ -6,10 +6,9 @@ import numpy as np
 
 from analytics.mobility import Answers, CountHistory, MobilityReport
 from analytics.windows import Window
-from lab.learning.model import draw_records
+from lab.learning.model import Measured, draw_records
 from lab.learning.model import fit as fit_pairs
 from lab.learning.synthesis import published_tables
-from lab.learning.tables import Measured
 from lab.people.drawing import Aggregates, Day, Following
 from producers.people import ByValue, Flows, Windows, fit, proportional, whole
 from protocols.errors import ResultsError, SettingsError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab.auditing import programs
-from lab.auditing.gateways import TAKEN, gateway
+from lab.auditing.gateways import gateway
 from protocols.errors import SettingsError
 from tests.clients.program import DEFECTS
 from tests.lab.calling import NEAR, audited, call, refuted
@@ -36,11 +36,11 @@ def test_a_program_that_does_not_answer_is_an_error_that_says_so(
 
 
 def test_reports_of_unknown_length_are_refused_by_the_gateway_of_audits() -> None:
-    with gateway(TAKEN) as running, closing(HTTPConnection(running.address.removeprefix("http://"))) as connection:
+    with gateway(b"{}") as (address, sent), closing(HTTPConnection(address.removeprefix("http://"))) as connection:
         connection.putrequest("POST", "/v1/reports")
         connection.putheader("Transfer-Encoding", "chunked")
         connection.endheaders()  # what follows could meet a connection that is closed
-        assert connection.getresponse().status == 411 and not running.requests
+        assert connection.getresponse().status == 411 and not sent
 
 
 @pytest.mark.parametrize("options", ["", "--devices 2 --kafka localhost:1", "--devices 2 --only which"])

@@ -23,7 +23,6 @@ from typer.testing import CliRunner
 from hearsay.cli import app
 from hearsay.survey_files import read_survey
 from hearsay_device import Device, DeviceError, Limits
-from lab.auditing.gateways import answering, gateway, served
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
@@ -32,6 +31,7 @@ from tests.clients.test_device import CAPPED, Days
 from tests.gateway.forked import Forked
 from tests.helpers.browser import Files, open_browser
 from tests.helpers.command_line import done
+from tests.helpers.loopback import answering, gateway, served
 from tests.helpers.node import find_node
 
 HERE = Path(__file__).parent

@@ -15,13 +15,13 @@ import pytest
 
 import hearsay
 from hearsay_device import Device, DeviceError, Limits, Recorder
-from lab.auditing.gateways import TAKEN, Handle, answering, gateway, served
 from protocols.scheme import Scheme
 from protocols.wire import Frame, decode_report
 from servers.ports import free_port
 from tests.clients.cases import ANY
 from tests.clients.libraries import Clock, Opening, open_device, stored
 from tests.helpers.certificates import Authority
+from tests.helpers.loopback import TAKEN, Handle, answering, gateway, served
 from tests.helpers.surveys import of_size, scheme_with
 
 CAPPED = scheme_with(of_size(9), eps_inf=2, eps_1=1, memo_cap=2, horizon=4)

@@ -17,13 +17,13 @@ from pydantic import ValidationError
 
 from hearsay_device import DeviceError, Limits
 from hearsay_device.terms import MAX_TERMS_BYTES, read_terms
-from lab.auditing.gateways import TAKEN, Handle, answering, gateway
 from protocols.errors import SurveyError
 from protocols.mechanisms import RECORDS
 from protocols.scheme import Scheme
 from tests.clients.cases import ANY
 from tests.clients.libraries import LIBRARIES, Clock, open_device
 from tests.clients.test_device import ANYTHING, CAPPED, Days, refused
+from tests.helpers.loopback import TAKEN, Handle, answering, gateway
 from tests.helpers.surveys import of_size, scheme_with
 
 VALUES = {"a": 1, "b": 1}

@@ -21,7 +21,6 @@ from hearsay.data_directory import DataDirectory
 from hearsay.serving.embedded_log import EmbeddedLog, serve_surveys
 from hearsay.serving.running import Exposure
 from hearsay.serving.try_page import try_pages
-from lab.auditing.gateways import served
 from protocols.errors import SurveyError
 from protocols.scheme import Scheme
 from protocols.survey_text import format_survey, parse_survey
@@ -33,6 +32,7 @@ from tests.gateway.world import SCHEME, KeepingLog, Moment, embedded, key_of, se
 from tests.helpers.browser import Files, tab
 from tests.helpers.command_line import done
 from tests.helpers.eventually import eventually
+from tests.helpers.loopback import served
 from views.local import collector
 from views.reading import Results
 

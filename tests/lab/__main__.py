@@ -25,11 +25,11 @@ from tests.analytics.test_integrity import CASES, honest, small_p_values, zipf
 from tests.clients.libraries import LIBRARIES
 from tests.clients.program import DEFECTS, MANY
 from tests.clients.test_audit import program
-from tests.lab.audit.test_collected import LIVES, alarms
 from tests.lab.calling import LEVEL, call, refuted
 from tests.lab.observing import BROKEN
 from tests.lab.peers import EPSILON, VALUES, opendp_promise
 from tests.lab.test_beside import SIZES
+from tests.lab.test_collected import LIVES, alarms
 
 PERIODS, PEOPLE, SURVEYS, LIFE, SEEDS = 10_000, 2000, 200, 50, 25
 MANY_PEOPLE = 10_000  # with 2,000, the change of thirty symbols is seen in one survey of seven

@@ -9,7 +9,7 @@ from typer.testing import CliRunner, Result
 
 from hearsay.cli import app
 from hearsay.terminal.explaining import BROKEN
-from lab.audit.report import AuditReport
+from lab.attacks.report import AuditReport
 
 LEVEL = 1e-4
 NEAR = """

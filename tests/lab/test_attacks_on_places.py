@@ -6,12 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from lab.attacks.forging import forged_figures
-from lab.attacks.guessing import place_figures
+from lab.attacks.forging import FORGERS, forged_figures
 from lab.attacks.linking import link_trials
-from lab.attacks.trials import Trials
-from lab.audit.closed.places import averaged, blind
-from lab.audit.computed import FORGERS
+from lab.attacks.places import averaged, blind, place_figures
+from lab.attacks.report import Trials
 from protocols.privacy import first_guess
 from protocols.scheme import Scheme
 from tests.helpers.surveys import scheme_with

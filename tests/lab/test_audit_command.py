@@ -13,7 +13,7 @@ from hearsay.survey_files import example_text
 from hearsay.terminal.console import Lines
 from hearsay.terminal.explaining import BROKEN, REFUSED
 from lab.attacks.coins import experiments
-from lab.audit.report import ATTACKS, AuditReport, Figure, plain, schema, worst
+from lab.attacks.report import ATTACKS, AuditReport, Figure, plain, schema, worst
 from protocols.errors import HearsayError
 from tests.helpers.browser import events_in
 from tests.lab.calling import call, figures_of
@@ -98,7 +98,7 @@ def test_the_worst_figure_is_a_sentence_with_its_luck_and_the_published_schema_i
         "epsilon", [*promised, plain("epsilon", "a", "", 1, 2.0, measured=1.5)]
     )
     assert worst("link", figures) == ""
-    assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m lab.audit.report"
+    assert (ROOT / "docs/schemas/audit.json").read_text() == schema(), "print it with python -m lab.attacks.report"
 
 
 def test_devices_are_measured_and_the_same_seed_gives_the_same_bytes(survey: Path) -> None:

@@ -9,8 +9,16 @@ import pytest
 
 from hearsay.terminal.console import no_step
 from hearsay.terminal.explaining import BROKEN
-from lab.attacks.beside import chance_of_sum, likeness_kept, likeness_lost, told
-from lab.attacks.bits import Classifier, bits_of_bytes, bits_of_numbers, chance_of_luck
+from lab.attacks.beside import (
+    Classifier,
+    bits_of_bytes,
+    bits_of_numbers,
+    chance_of_luck,
+    chance_of_sum,
+    likeness_kept,
+    likeness_lost,
+    told,
+)
 from lab.attacks.coins import steady_coins
 from lab.auditing.functions import audit_function
 from memo_store.survey_memos import SurveyMemos

@@ -197,8 +197,8 @@ def scored(truth: Truth, *methods: Method | str, eps: float = 2.0, **options: ob
 def reason(truth: Truth, name: str, eps: float = 1.0, **options: object) -> str:
     """Why a method is not possible."""
     (outcome,) = evaluate(truth, choose([name], placed=True), [eps], runs=1, **options)  # type: ignore[arg-type]
-    assert isinstance(outcome, Infeasible) and "\n" not in outcome.reason
-    return outcome.reason
+    assert isinstance(outcome, Infeasible) and "\n" not in outcome.infeasible
+    return outcome.infeasible
 
 
 ON_ALL_TERMS = [
@@ -213,7 +213,7 @@ ON_ALL_TERMS = [
 def test_measured_errors_are_those_of_the_closed_form(method: Method) -> None:
     """Over periods of different sizes, one of them empty."""
     (score,) = scored(truth_of(600, 0, 1500, some=6, many=30), method, runs=30)
-    assert score.mse["raw"].value == pytest.approx(score.expected, rel=0.2)  # the geometric one: 0.1 by chance
+    assert score.mse["raw"].value == pytest.approx(score.expected_mse, rel=0.2)  # the geometric one: 0.1 by chance
 
 
 @pytest.mark.parametrize("name", ["many", "a1", "a77"])

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 from hearsay.terminal.console import no_step
+from lab.attacks.accuracy import guess
 from lab.attacks.coins import experiments
+from lab.attacks.guessing import Population
 from lab.attacks.linking import link_figures
 from lab.attacks.reidentify import Search, guessed, own_respondent, rank, seen_by_smp, seen_of_tuples, without_noise
-from lab.attacks.trials import Trials, defects, effective
-from lab.audit.closed.guessing import guess
-from lab.audit.report import ATTACKS, Attacker, Figure
-from lab.auditing.population import Population
+from lab.attacks.report import ATTACKS, Attacker, Figure, Trials, defects, effective
 from lab.seeded_keyrings import seeded_keyring
 from protocols.arrays import PackedBits
 from protocols.mechanisms import Use, fitting
@@ -255,6 +254,15 @@ def test_the_published_attacker_finds_the_true_attribute_by_estimated_shares() -
 def test_split_budgets_and_memos_are_attacked_too() -> None:
     (whole,) = hits(survey("l-grr", "spl", eps_inf=24.0, eps_1=12.0), "best", targets=200)
     assert whole > 5 / 2000
+
+
+@pytest.mark.parametrize(("mechanism", "terms"), [("oue-z", {"eps": 6.0}), ("grr", {"eps_inf": 6.0, "eps_1": 3.0})])
+def test_an_attribute_that_is_asked_alone_has_no_fakes(mechanism: str, terms: dict[str, Any]) -> None:
+    """Of two attributes each survey asks one: failure would be a mechanism that is for fakes only."""
+    asked = scheme_with(*(of_size(4, name, mechanism=mechanism) for name in NAMES[:2]), solution="rs+fd", **terms)
+    table = {name: column % 4 for name, column in people(50).items()}
+    search = Search(asked.survey, table, table, "published", 0.01, 1, targets=10, surveys=2)
+    assert len(search.run(seeded_keyring(3), no_step)[0]) == 8
 
 
 def test_without_noise_everybody_who_is_unique_is_found() -> None:

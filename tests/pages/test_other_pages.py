@@ -20,7 +20,7 @@ from hearsay.reports.serving import Published
 from hearsay.serving.try_page import try_pages
 from hearsay.survey_files import example_text, read_survey
 from hearsay_device import Device
-from lab.audit.report import AuditReport, Figure, Finding
+from lab.attacks.report import AuditReport, Figure, Finding
 from lab.documents import audit_event, learning_event
 from pages.about import survey_event
 from pages.dashboard import Source

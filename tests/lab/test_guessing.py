@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from analytics.estimation import norm_sub
-from lab.audit.closed.forging import forgery_gain, moved
-from lab.audit.closed.guessing import attribute_inference, best_guess, guess, tuple_guess
-from lab.audit.computed import change_shows, computed, memo_bits
-from lab.audit.report import ATTACKS, breaches, parse_limits
+from lab.attacks.accuracy import attribute_inference, best_guess, guess, tuple_guess
+from lab.attacks.forging import forgery_gain, moved
+from lab.attacks.linking import change_shows, memo_bits
+from lab.attacks.report import ATTACKS, breaches, parse_limits
+from lab.auditing.auditing import computed
 from protocols.errors import SettingsError
 from protocols.mechanisms import SupportChannel, fitting
 from protocols.privacy import attribute_guess, memo_trackability

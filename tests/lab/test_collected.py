@@ -12,7 +12,7 @@ import pytest
 from hearsay.library.answering import Fleet
 from hearsay.reports.files import open_results
 from hearsay.terminal.explaining import REFUSED
-from lab.audit.report import AuditReport
+from lab.attacks.report import AuditReport
 from producers.scenarios import SCENARIOS, scenario
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, FRAME, Clock, encode_clock

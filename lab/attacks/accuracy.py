@@ -1,29 +1,24 @@
 """The chance to guess a device's value from t linked reports, or its true attribute (docs/audit.md, sections 2 and 3).
 
-The best guess is the value with the largest share times likelihood. Its accuracy is the sum over everything that can be
-seen of that largest product. For bits the products are independent, so this is the mean of the largest of k variables.
-For symbols with even shares the best guess is the symbol that was seen most often.
+For bits the products of share and likelihood are independent, so the accuracy is the mean of the largest of k
+variables. For symbols with even shares the best guess is the symbol that was seen most often. For other shares, and for
+any noise, it is a sum over all counts of symbols: given the memo, the order of t reports says nothing.
 
 A set is guessed by one element: right if the set has it, drawn or not. A number is guessed by answers about one slot.
-
-Given the memo, the order of t reports says nothing: how often each symbol was named is all that there is to see. So for
-other shares, and for any noise, it is a sum over all counts of symbols, as long as there are not too many of them.
-
-Among fakes only one attribute of a report is true, so correlations between attributes do not help, whatever the spread
-of values: the best guess of which one is the attribute with the largest ratio L_j = A_j(y_j) / F_j(y_j) of true to
-fake. Its accuracy is the mean of the largest ratio over fake answers, divided by the number of attributes.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from math import comb, inf, lgamma, log
+from typing import Any
 
 import numpy as np
 
+from lab.attacks.report import Figure, plain
 from protocols.arrays import Floats, PackedBits, Whole
-from protocols.mechanisms import Flip, MatrixRound, Threshold, above, noise_matrix
-from protocols.privacy import blind_guess, mean_of_largest, of_the_value
+from protocols.mechanisms import Flip, Threshold, above, noise_matrix
+from protocols.privacy import attribute_guess, blind_guess, mean_of_largest, of_the_value
 from protocols.question import Question
 from protocols.scheme import Scheme
 
@@ -31,16 +26,19 @@ MOST_CELLS = 1 << 22  # answers with fresh hashes times values: all of them are 
 MOST_COUNTS = 100_000  # of symbols in t reports: all of them are gone through
 MOST_REPORTS = 200  # up to this number, symbols are enumerated
 SAME = 1e-9  # scores that differ by less are equal
+SEEN = (1, 10, inf)  # linked reports that figures are for
 KEPT = Flip(1.0, 0.0)  # the second round of a memo that is sent as it is
 GRID = 1 << 15  # points on which sums of shares are computed
 DRAWS = 50_000  # of fakes without a closed law
 
 Variable = tuple[Floats, Floats]
+Priors = Mapping[str, Floats]
+"""The shares of values that an attacker knows, by attribute."""
 
 
-def prior_guess(k: int, prior: Floats | None) -> float:
+def unseen_guess(question: Question, prior: Floats | None) -> float:
     """The accuracy without any report: of the commonest value."""
-    return 1 / k if prior is None else float(prior.max())
+    return blind_guess(question) if prior is None else float(prior.max())
 
 
 def guess(question: Question, t: float, memoised: bool, prior: Floats | None = None) -> float | None:
@@ -66,7 +64,7 @@ def guess(question: Question, t: float, memoised: bool, prior: Floats | None = N
     if prior is not None and np.ptp(prior) == 0:
         prior = None
     if not memoised and t == inf:
-        return share + (1 - share) * prior_guess(question.k, prior)
+        return share + (1 - share) * unseen_guess(question, prior)
     if question.record.fresh and t > 1:
         return None
     if not memoised and t > 1:
@@ -120,8 +118,7 @@ def guess_in_periods(scheme: Scheme, question: Question, t: float, prior: Floats
     if turns == 1 or t == inf:
         return guess(question, t, memoised, prior)
     answers, more = divmod(int(t), turns)
-    blindly = blind_guess(question) if prior is None else prior_guess(question.k, prior)
-    fewer = guess(question, answers, memoised, prior) if answers else blindly
+    fewer = guess(question, answers, memoised, prior) if answers else unseen_guess(question, prior)
     again = guess(question, answers + 1, memoised, prior)
     return None if fewer is None or again is None else (more * again + (turns - more) * fewer) / turns
 
@@ -143,7 +140,7 @@ def tuple_guess(scheme: Scheme, t: float, priors: Mapping[str, Floats] | None = 
         return None
     if not scheme.sampling:
         return float(np.prod(accuracies))
-    unknown = [prior_guess(question.k, priors.get(question.name)) for question in asked]
+    unknown = [unseen_guess(question, priors.get(question.name)) for question in asked]
     others = [np.prod(unknown[:place] + unknown[place + 1 :]) for place in range(len(asked))]
     return float(np.mean([accuracy * rest for accuracy, rest in zip(accuracies, others, strict=True)]))
 
@@ -159,18 +156,13 @@ def _accuracy(question: Question, t: float, prior: Floats | None) -> float | Non
     if isinstance(encoding.memo, PackedBits):
         unknown = prior is not None and (encoding.lifelong or (question.faked and question.fake is not None))
         return None if unknown else _largest_product(question, int(t), shares)
-    if t > 1:
-        counted = prior is not None or isinstance(mechanism.first, MatrixRound)
-        return guess_by_counts(question, int(t), shares) if counted else _named_most(question, int(t))
+    if t > 1 and prior is None and isinstance(mechanism.first, Flip):
+        return _named_most(question, int(t))
     if question.record.fresh:
         few = encoding.answer.count * encoding.k <= MOST_CELLS
         by_value = encoding.answers_by_value(noise) if few else None
         return None if by_value is None else float((shares[:, None] * by_value).max(axis=0).sum())
-    matrix = noise_matrix(noise, encoding.memo.count)
-    if question.faked:
-        matrix = question.share * matrix + (1 - question.share) * np.asarray(question.fake_answer)
-    best = best_by_cell(encoding.sent, len(matrix), shares)
-    return float(np.mean([(row[:, None] * matrix).max(axis=0).sum() for row in best]))
+    return guess_by_counts(question, int(t), shares)
 
 
 def _named_most(question: Question, t: int) -> float | None:
@@ -196,36 +188,23 @@ def most_frequent(t: int, second: Flip, rivals: int, free: int) -> float:
     """
     from scipy.stats import poisson  # takes over a second to import
 
-    degrees = np.arange(t + 1)
+    degrees, points = np.arange(t + 1), 4 * t + 64  # of transforms: longer sums hardly ever happen
     named, missed = poisson.pmf(degrees, t * second.p), poisson.pmf(degrees, t * second.q)
-    anything = poisson.pmf(degrees, free * t * second.q)
+    anything = np.fft.rfft(poisson.pmf(degrees, free * t * second.q), points)
     total = 0.0
     for count in degrees:
-        fewer = np.where(degrees < count, missed, 0.0)
+        fewer = np.fft.rfft(np.where(degrees < count, missed, 0.0), points)
         for ties in range(rivals + 1):
             left = t - count * (ties + 1)
             if left < 0:
                 break
             if count == 0 and ties < rivals:  # nobody is named less than never
                 continue
-            rest = np.convolve(_power(fewer, rivals - ties), anything)[: t + 1]
+            rest = np.fft.irfft(fewer ** (rivals - ties) * anything, points)
             choices = lgamma(rivals + 1) - lgamma(ties + 1) - lgamma(rivals - ties + 1)
             tied = ties * log(missed[count]) if ties and missed[count] > 0 else 0.0 if not ties else -inf
             total += named[count] * np.exp(choices + tied) / (ties + 1) * rest[left]
     return float(total / poisson.pmf(t, t))
-
-
-def _power(polynomial: Floats, exponent: int) -> Floats:
-    """A polynomial to a power, without the terms beyond its length."""
-    size = len(polynomial)
-    result = np.zeros(size)
-    result[0] = 1.0
-    while exponent:
-        if exponent & 1:
-            result = np.convolve(result, polynomial)[:size]
-        polynomial = np.convolve(polynomial, polynomial)[:size]
-        exponent >>= 1
-    return result
 
 
 def _largest_product(question: Question, t: int, prior: Floats) -> float:
@@ -262,20 +241,20 @@ def guess_by_counts(question: Question, t: int, prior: Floats) -> float | None:
     [0.51, 0.518, 0.745]
     """
     encoding, mechanism = question.mechanism.encoding, question.mechanism
-    size = encoding.memo.count
-    if mechanism.second is None or comb(t + size - 1, size - 1) > MOST_COUNTS:
-        return None
-    first, second = noise_matrix(mechanism.first, size), noise_matrix(mechanism.second, size)
+    size, noise, fake = encoding.memo.count, mechanism.one_report, question.fake_answer
+    if t > 1:
+        noise, fake = mechanism.first, question.fake_memo
+        if comb(t + size - 1, size - 1) > MOST_COUNTS:
+            return None
+    cells = noise_matrix(noise, size)
     if question.faked:
-        first = question.share * first + (1 - question.share) * np.asarray(question.fake_memo)
-    likelihoods = chances(counts_of(t, size), second) @ first.T  # [counts, cell]
-    rows, times = np.unique(best_by_cell(encoding.sent, encoding.memo.count, prior), axis=0, return_counts=True)
+        cells = question.share * cells + (1 - question.share) * np.asarray(fake)
+    likelihoods = cells.T  # [counts, cell]
+    if t > 1:
+        likelihoods = chances(counts_of(t, size), noise_matrix(mechanism.second or KEPT, size)) @ cells.T
+    best = [[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in encoding.sent]
+    rows, times = np.unique(best, axis=0, return_counts=True)
     return float(np.average([(likelihoods * row).max(axis=1).sum() for row in rows], weights=times))
-
-
-def best_by_cell(sent: Whole, size: int, prior: Floats) -> Floats:
-    """For each trait, a row each, the largest share of a value that it sends to each cell."""
-    return np.array([[prior[row == cell].max(initial=0.0) for cell in range(size)] for row in sent])
 
 
 def counts_of(t: int, size: int) -> Whole:
@@ -353,3 +332,67 @@ def _of_zero_vectors(noise: Flip, shares: Floats) -> Variable:
     chances = np.maximum(np.fft.irfft(law, GRID), 0.0)[: size + len(shares) + 1]
     sums = np.arange(len(chances)) / size
     return down + (up - down) * sums, chances / chances.sum()
+
+
+def asked(scheme: Scheme) -> list[Question]:
+    """The questions whose values are guessed one by one: not those about places."""
+    return [question for question in scheme.questions if not question.attribute.placed]
+
+
+def of_values(question: Question) -> bool:
+    """Whether a device has one of the values asked: not a set, nor a number that answers compare with thresholds."""
+    return not question.sets and not question.numeric
+
+
+def guessed(scheme: Scheme) -> list[tuple[Question, ...]]:
+    """What is guessed together: each question alone; of several that are all about values, whole tuples, too."""
+    whole = len(scheme.questions) > 1 and all(not q.attribute.placed and of_values(q) for q in scheme.questions)
+    return [*((question,) for question in asked(scheme)), *([scheme.questions] if whole else [])]
+
+
+def guess_terms(targets: Sequence[Question], priors: Priors, t: float) -> dict[str, Any]:
+    """What a figure says of guesses of these questions, by somebody who knows these shares and sees t reports."""
+    return {
+        "attack": "guess",
+        "target": "the whole tuple" if len(targets) > 1 else targets[0].name,
+        "knows": ("the shares of all values" if any(q.name in priors for q in targets) else "even shares")
+        + ("; the number" if targets[0].numeric else "; a value of the set" if targets[0].sets else ""),
+        "reports": t,
+        "luck": float(np.prod([blind_guess(question) for question in targets])),
+    }
+
+
+def guesses(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    """The figures of guesses of values, and of whole tuples."""
+    for targets in guessed(scheme):
+        whole, commonest = len(targets) > 1, [unseen_guess(q, priors.get(q.name)) for q in targets]
+        if whole and priors and targets[0].faked:
+            continue  # that has no closed form
+        for t in SEEN:
+            if whole:
+                best, exact = tuple_guess(scheme, t, priors), True
+            else:
+                best, exact = best_guess(scheme, targets[0], t, priors.get(targets[0].name))
+            if best is not None:
+                terms = guess_terms(targets, priors, t)
+                yield plain(**terms, histogram=float(np.prod(commonest)), best=best, exact=exact)
+
+
+def which(scheme: Scheme, priors: Priors) -> Iterator[Figure]:
+    """The figures of guesses of the true attribute, where others are fake."""
+    questions = scheme.questions
+    if not questions[0].faked:
+        return
+
+    def figure(knows: str, t: float, best: float, exact: bool = True) -> Figure:
+        if scheme.takes_turns:
+            knows = f"{knows}; a report that answers"
+        return plain("which", "the true attribute", knows, t, best, luck=1 / len(questions), exact=exact)
+
+    if all(question.name in priors for question in questions):
+        for t in (1, inf) if scheme.survey.longitudinal else (1,):
+            yield figure("the shares of all values", t, *attribute_inference(questions, priors, t))
+        return
+    yield figure("values are spread like fakes", 1, attribute_guess(questions, same=False))
+    if all(question.fake is None or np.ptp(question.fake) == 0 for question in questions):
+        yield figure("all devices have the same values (worst case)", 1, attribute_guess(questions, same=True))

@@ -1,1 +1,0 @@
-"""Attacks on a survey at their best, in closed form, and what an audit reports."""

@@ -1,1 +1,0 @@
-"""Attacks in closed form: what the best attacker gains, computed from a survey's channels."""
