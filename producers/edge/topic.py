@@ -26,9 +26,8 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.directory import Progress
-from producers.edge.partition import PartitionEdge, Read, Record, decode
-from producers.edge.state import EdgeState, PartitionState, next_closed, together
+from producers.edge.directory import EdgeState, Progress
+from producers.edge.partition import PartitionEdge, PartitionState, Read, Record, decode, next_closed, together
 from producers.events.interpreting import Options
 from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop, never
