@@ -15,8 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from producers.events.interpreting import Events, Interpreter, Options
-from producers.events.people import Distinct, People
+from producers.events.interpreting import Distinct, Events, Interpreter, Options
 from producers.events.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
 from producers.events.quality import Fault, Located, Quality
 from producers.files import Batch, EventFiles
@@ -69,7 +68,7 @@ def inspect(
     """Look at the first rows of each file, or at all of them if `most_rows` is None."""
     files = EventFiles(paths, options.form)
     quality = Quality(files)
-    interpreter = Interpreter(survey, options)
+    interpreter = Interpreter(survey, options, Keyring(secrets.token_bytes(32)))
     for path in paths:
         require_columns(path, survey, interpreter.columns, options)
     look = _Look(interpreter)
@@ -114,7 +113,6 @@ class _Look:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter, self._survey, self._options = interpreter, interpreter.survey, interpreter.options
-        self._everybody = People(Keyring(secrets.token_bytes(32)))
         self.by_period: dict[int, Distinct] = {}
         self._runs, self._last_person = 0, None
         self._times: Counter[str] = Counter()
@@ -125,7 +123,7 @@ class _Look:
         self.different: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, batch: Batch, events: Events) -> None:
-        devices = self._everybody.devices(events.persons)
+        devices = events.devices
         for period in np.unique(events.period[events.usable]).tolist():
             seen = self.by_period.setdefault(period, Distinct(PEOPLE_SKETCH))
             seen.add(devices[events.usable & (events.period == period)])
@@ -203,7 +201,7 @@ class _Look:
         late = quality.found[Fault.LATE].count
         if not late:
             return []
-        people, rows = self._everybody.seen.count(), quality.rows
+        people, rows = self._interpreter.people.seen.count(), quality.rows
         if self._runs <= 1.1 * people and rows >= RUN * self._runs:
             return [f"{counted(late, 'late event')}, because the file is sorted by person: use --any-order"]
         needed = timedelta(microseconds=self._interpreter.enough_tolerance)
