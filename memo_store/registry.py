@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from memo_store.connection.link import Link
 from memo_store.sealing import Sealer
@@ -26,11 +26,7 @@ COSTED = 32
 """For how many values the cost is listed; each further one costs at most what the last listed one does."""
 
 
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True)
-
-
-class AttributeRecord(_Record):
+class AttributeRecord(BaseModel, frozen=True):
     """Whose memos an attribute has, how large they are, and what they cost."""
 
     name: str
@@ -46,7 +42,7 @@ class AttributeRecord(_Record):
         return self.name.split(TIMES)
 
 
-class SurveyRecord(_Record):
+class SurveyRecord(BaseModel, frozen=True):
     """What the store must know of a survey."""
 
     id: str
@@ -95,7 +91,7 @@ class SurveyRecord(_Record):
         )
 
 
-class TableRecord(_Record):
+class TableRecord(BaseModel, frozen=True):
     """What a table holds. Tables of one survey and one keyring share their `fleet`, as do those of one question."""
 
     survey: str

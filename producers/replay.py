@@ -121,8 +121,8 @@ class Replay:
         return Summary(
             **vars(self._totals),
             rows=self._quality.rows,
-            people=self._events.people.seen.count(),
-            people_exact=self._events.people.seen.exact,
+            people=self._interpreter.people.seen.count(),
+            people_exact=self._interpreter.people.seen.exact,
             told_apart=self._quality.told_apart,
             faults=self._quality.located(),
         )

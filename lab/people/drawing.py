@@ -8,19 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from producers.people import (
-    ABSENT,
-    ByValue,
-    Flows,
-    Windows,
-    beyond,
-    combinations,
-    deal,
-    handed,
-    rejoined,
-    split,
-    unique_people,
-)
+from lab.people.fitting import Windows
+from lab.people.flows import beyond, rejoined, unique_people
+from lab.people.splitting import ByValue, combinations, handed, split
+from producers.people import ABSENT, Flows, deal
 from protocols.arrays import Places, Values
 from protocols.errors import SettingsError
 

@@ -10,7 +10,9 @@ from lab.learning.model import Measured, draw_records
 from lab.learning.model import fit as fit_pairs
 from lab.learning.synthesis import published_tables
 from lab.people.drawing import Aggregates, Day, Following
-from producers.people import ByValue, Flows, Windows, fit, proportional, whole
+from lab.people.fitting import Windows, fit
+from lab.people.splitting import ByValue
+from producers.people import Flows, proportional, whole
 from protocols.errors import ResultsError, SettingsError
 from protocols.survey import DAY, origin_and_destination
 

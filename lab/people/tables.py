@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from lab.people.drawing import Aggregates, Following
-from producers.people import ByValue, Windows, fit, proportional, shuffled, whole
+from lab.people.fitting import Windows, fit
+from lab.people.splitting import ByValue
+from producers.people import proportional, shuffled, whole
 from protocols.errors import ReplayError, SettingsError
 
 COLUMNS = ("first", "last", "attribute", "value", "people", "error")

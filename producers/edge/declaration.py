@@ -1,10 +1,10 @@
 """edge.yaml: which events an edge reads, what they mean, and how long it waits for them; and the edge it asks for."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import TYPE_CHECKING, Literal, Self
+from zoneinfo import ZoneInfo
 
-from pydantic import AfterValidator, BaseModel, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge.directory import DirectoryEdge
@@ -24,14 +24,6 @@ if TYPE_CHECKING:
 
 OWN = ("person", "time", "offset")
 """The keys of `columns` that are no attributes."""
-
-
-def _zone(name: str) -> str:
-    try:
-        ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ValueError("there is no such time zone; write it like Europe/Paris") from None
-    return name
 
 
 class Source(BaseModel, frozen=True, extra="forbid"):
@@ -72,8 +64,8 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
     idle: Duration | None = Field(
         None, description="how long after its last event nobody waits for a partition of a topic"
     )
-    zone: Annotated[str, AfterValidator(_zone)] | None = Field(
-        None, description="the zone of times without one; that of the survey if left out"
+    zone: ZoneInfo | None = Field(
+        None, description="the zone of times without one, such as Europe/Paris; that of the survey if left out"
     )
     repeated: Repeated = Field(
         Repeated.REFUSE, description="local times that the clock shows twice: order, first, second or refuse"
@@ -113,7 +105,7 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
         single = {name: column for name, column in self.columns.items() if isinstance(column, str)}
         positions = {name: pair for name, pair in self.columns.items() if not isinstance(pair, str)}
         Chooser(survey.attributes, self.choose, positions)  # refuses rules that do not fit, before anything is read
-        zone = self.zone or (survey.time_zone.name if survey.time_zone else None)
+        own = None if survey.time_zone is None else ZoneInfo(survey.time_zone.name)
         return Options(
             ColumnMapping(
                 single["person"],
@@ -125,7 +117,7 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
             ),
             self.lateness,
             self.choose,
-            None if zone is None else ZoneInfo(zone),
+            self.zone or own,
             self.repeated,
             form=FileFormat(self.delimiter, encoding=self.encoding),
             time_formats=self.time_formats,

@@ -7,21 +7,102 @@ edge starts. So after a crash at any moment each event is held once. A period's 
 so, and are the same when they are sent again (`producers/reporting.py`). What is held of it is erased after that.
 """
 
+import hashlib
+import json
+from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from typing import Self
 
+from pydantic import TypeAdapter
+
+from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.state import EdgeState
 from producers.events.interpreting import Options
-from producers.events.sending import Pipeline
-from producers.files import EventFiles, event_files
+from producers.events.quality import Fault, Found, Quality
+from producers.events.sending import Pipeline, Totals
+from producers.files import BAD, EventFiles, event_files
 from producers.sinks import Sink
 from producers.stopping import Stop, never
-from protocols.errors import ReplayError, Stopped
+from protocols.arrays import Whole
+from protocols.errors import ReplayError, Stopped, StoreError
 from protocols.survey import micros
-from servers.private_files import private_directory
+from servers.private_files import private_directory, write_private
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What an edge has counted, without a person or value. `totals.through` is the last period that it has sent."""
+
+    meaning: str = ""
+    """A digest of what decides which reports events become."""
+    totals: Totals = field(default_factory=Totals)
+    rows: int = 0
+    told_apart: int = 0
+    faults: dict[str, int] = field(default_factory=dict)
+    late: dict[int, int] = field(default_factory=dict)
+    """By period: the events that came too late."""
+
+    def begun(self, events: Pipeline) -> Self:
+        """The same, for events of one meaning; refuses those of another."""
+        meaning = hashlib.sha256(repr(events.meaning).encode()).hexdigest()
+        if self.meaning not in ("", meaning):
+            raise ReplayError(
+                "columns or rules are not those with which the open periods were begun",
+                "write them as they were, or give the survey a new id and other data",
+            )
+        return replace(self, meaning=meaning)
+
+    @property
+    def quality(self) -> Quality:
+        """To count the faults of the next events in, after the duplicates so far."""
+        quality = Quality(EventFiles([]))
+        quality.found[Fault.DUPLICATE] = Found(self.totals.duplicates)
+        return quality
+
+    def counting(self, quality: Quality, late: Whole) -> Self:
+        """The same with the faults of some more rows, and the periods of late events."""
+        found = {fault.name: found.count for fault, found in quality.found.items() if fault is not Fault.DUPLICATE}
+        return replace(
+            self,
+            rows=self.rows + quality.rows,
+            told_apart=self.told_apart + quality.told_apart,
+            faults={name: self.faults.get(name, 0) + count for name, count in found.items()},
+            late=dict(Counter(self.late) + Counter(late.tolist())),
+        )
+
+
+@dataclass(frozen=True)
+class EdgeState(Counted):
+    """After some batches of some files. Whatever was done after it is done again, from here on."""
+
+    watermark: int = int(BAD)
+    before: int = int(BAD)
+    files: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The files that were read and are still there: their sizes and times of change."""
+    reading: str | None = None
+    batches: int = 0
+    """How many batches were read of the file `reading`."""
+    held: dict[int, tuple[int, int]] = field(default_factory=dict)
+    """What is open (`Spool`)."""
+
+    @classmethod
+    def read(cls, path: Path, sealer: Sealer) -> "EdgeState":
+        """The state in a file; a new one if there is none."""
+        try:
+            return TypeAdapter(cls).validate_json(sealer.unseal(path.name, path.read_bytes()))
+        except FileNotFoundError:
+            return cls()
+        except (StoreError, ValueError):
+            raise ReplayError(
+                f"{path} is damaged, or was written under another key", "restore it and fleet.key from one copy"
+            ) from None
+
+    def write(self, path: Path, sealer: Sealer) -> None:
+        write_private(path, sealer.seal(path.name, json.dumps(asdict(self)).encode()))
+
 
 Progress = Callable[[str, EdgeState], None]
 """Called with the name of the file that is read."""

@@ -6,8 +6,9 @@ again, sends the same.
 """
 
 import csv
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol
@@ -15,10 +16,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.state import PartitionState
+from producers.edge.directory import Counted, EdgeState
 from producers.events.interpreting import ANY_ORDER, Options
 from producers.events.quality import Fault
-from producers.events.sending import Pipeline
+from producers.events.sending import Pipeline, Totals
 from producers.files import Batch, ColumnMapping
 from producers.files.json_events import LINE_SIZE, table_of
 from producers.sinks import Sink
@@ -26,6 +27,7 @@ from producers.stopping import Stop
 from protocols.errors import ReplayError
 from protocols.survey import MICROSECOND, micros
 
+SUMMED = ("reports", "repeats", "ineligible", "unlisted", "duplicates")
 Read = Callable[[str], dict[str, Any]]
 
 
@@ -69,6 +71,55 @@ def decode(records: Sequence[Record], columns: ColumnMapping, read: Read, encodi
                 "write events with the person as key, so that all events of a person are in one partition",
             )
     return batch
+
+
+@dataclass(frozen=True)
+class PartitionState(Counted):
+    """One partition of an events topic. Whoever owns it next goes on from here, and reads open periods again."""
+
+    position: int = 0
+    """Records before this offset are counted."""
+    restart: int = 0
+    """The first record with an event of a period that was not sent."""
+    ended: int = -1
+    """The last period that has ended, by the events of this partition."""
+    open: int | None = None
+    """The first period with events that were not sent."""
+    idle: bool = False
+    """Whether nobody waits for it, because no event came for long."""
+    cuts: dict[int, int] = field(default_factory=dict)
+    """By period that is being sent: the offset from which on its events are late. What is sent again is the same."""
+
+
+def next_closed(closed: int, partitions: Mapping[int, PartitionState], count: int) -> int:
+    """The period through which all partitions send next; `closed` while one has not sent that, or has not ended more.
+
+    A partition that nothing is known of holds all up. Periods without events are closed with the next one.
+
+    >>> ended = {0: PartitionState(ended=5, open=2), 1: PartitionState(ended=3, open=1), 2: PartitionState(idle=True)}
+    >>> next_closed(-1, ended, 3), next_closed(-1, ended, 4)
+    (1, -1)
+    """
+    known = [partitions.get(number, PartitionState()) for number in range(count)]
+    if any(state.totals.through < closed for state in known):
+        return closed
+    # If all are idle, nobody holds up the one that is furthest.
+    ended = min((state.ended for state in known if not state.idle), default=max(state.ended for state in known))
+    first = min((state.open for state in known if state.open is not None), default=ended)
+    return max(closed, min(ended, max(first, closed + 1)))
+
+
+def together(parts: Iterable[Counted]) -> EdgeState:
+    """What partitions have counted, as one edge: a period is sent when all of them have sent it."""
+    parts, faults, late = list(parts), Counter[str](), Counter[int]()
+    for part in parts:
+        faults.update(part.faults)
+        late.update(part.late)
+    sums = {name: sum(getattr(part.totals, name) for part in parts) for name in SUMMED}
+    through = min((part.totals.through for part in parts), default=-1)
+    totals = Totals(through, max((part.totals.periods for part in parts), default=0), **sums)
+    rows, told_apart = (sum(getattr(part, name) for part in parts) for name in ("rows", "told_apart"))
+    return EdgeState(totals=totals, rows=rows, told_apart=told_apart, faults=dict(faults), late=dict(late))
 
 
 class PartitionEdge:

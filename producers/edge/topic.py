@@ -10,7 +10,7 @@ sent them. The events topic keeps what open periods need: an owner may die at an
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -26,9 +26,8 @@ from kafka.errors import KafkaError, TopicAlreadyExistsError
 from pydantic import TypeAdapter
 
 from memo_store.survey_memos import SurveyMemos
-from producers.edge.directory import Progress
-from producers.edge.partition import PartitionEdge, Read, Record, decode
-from producers.edge.state import EdgeState, PartitionState, next_closed, together
+from producers.edge.directory import EdgeState, Progress
+from producers.edge.partition import PartitionEdge, PartitionState, Read, Record, decode, next_closed, together
 from producers.events.interpreting import Options
 from producers.sinks import Sink, SourceClock
 from producers.stopping import Stop, never
@@ -67,8 +66,8 @@ class EventsTopic:
         return f"{self.kafka.prefix}.edge"
 
 
-class TopicEdge:
-    """One process of a survey's edge."""
+class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
+    """One process of a survey's edge. It lets go of all its partitions before others are given to it."""
 
     def __init__(
         self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, events: EventsTopic, workspace: Path
@@ -114,7 +113,7 @@ class TopicEdge:
         )
         self._log = TopicPartition(events.progress, 0)
         self._progress.assign([self._log])
-        self._consumer.subscribe([events.topic], listener=_Lost(self._release))
+        self._consumer.subscribe([events.topic], listener=self)
         self._count = len(self._consumer.partitions_for_topic(events.topic) or ())
         if not self._count:
             self.close()
@@ -191,6 +190,12 @@ class TopicEdge:
         for client in (self._consumer, self._progress, self._producer):
             client.close()
         os.close(self._lock)
+
+    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
+        self._release([tp.partition for tp in revoked])
+
+    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
+        """Nothing: `poll` takes them over."""
 
     def _take(self, partition: int, records: Sequence[Record]) -> None:
         where = f"partition {partition} of {self._events.topic}"
@@ -300,19 +305,6 @@ class TopicEdge:
 
 
 _STATE = TypeAdapter(PartitionState)
-
-
-class _Lost(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
-    """Lets go of all partitions before others are given to this process."""
-
-    def __init__(self, release: Callable[[list[int]], None]) -> None:
-        self._release = release
-
-    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
-        self._release([tp.partition for tp in revoked])
-
-    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
-        """Nothing: `poll` takes them over."""
 
 
 def _news(state: PartitionState) -> tuple[object, ...]:

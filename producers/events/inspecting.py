@@ -4,23 +4,26 @@ It reads with the replay's own code, and needs no key. Of cells, only values tha
 and only by --check: advice, which is also part of errors, has counts and column names.
 """
 
+import csv
 import secrets
+import shlex
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from producers.events.interpreting import Events, Interpreter, Options
-from producers.events.people import Distinct, People
-from producers.events.proposing import ANY_ZONE, FORMATS, encoding_of, require_columns
+from producers.events.interpreting import Distinct, Events, Interpreter, Options
 from producers.events.quality import Fault, Located, Quality
-from producers.files import Batch, EventFiles
+from producers.files import Batch, ColumnMapping, EventFiles, places
 from producers.files.reading import TYPED
+from producers.files.text_files import SAMPLE, TextFile
 from producers.files.times import BAD, moments, without_zone
 from protocols.errors import ReplayError, counted
 from protocols.randomness import Keyring
@@ -34,6 +37,25 @@ SHOWN = 20  # unknown values of a column, the most frequent ones
 DIFFERENT = 10_000  # unknown values of a column that are counted
 RUN = 3.0  # rows in a row about one person from which on a file counts as sorted by person
 MOST_TOLERANCE = timedelta(days=2)  # beyond it, reading everything before the first report is the better advice
+DELIMITERS = ",;\t|"
+PROPOSED_ROWS = 100  # of a text file, which say with what options it could be read
+FORMATS = (
+    "%d/%m/%Y %H:%M:%S",
+    "%m/%d/%Y %H:%M:%S",
+    "%d/%m/%Y %H:%M",
+    "%m/%d/%Y %H:%M",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d-%m-%Y %H:%M:%S",
+    "%Y/%m/%d %H:%M:%S",
+    "%Y/%m/%d %H:%M",
+    "%Y%m%d %H%M%S",
+    "%Y%m%dT%H%M%S",
+    "%Y-%m-%d",
+    "%d/%m/%Y",
+)
+UTF_16 = "utf-16"
+ANY_ZONE = ZoneInfo("UTC")
 
 
 @dataclass(frozen=True)
@@ -69,7 +91,7 @@ def inspect(
     """Look at the first rows of each file, or at all of them if `most_rows` is None."""
     files = EventFiles(paths, options.form)
     quality = Quality(files)
-    interpreter = Interpreter(survey, options)
+    interpreter = Interpreter(survey, options, Keyring(secrets.token_bytes(32)))
     for path in paths:
         require_columns(path, survey, interpreter.columns, options)
     look = _Look(interpreter)
@@ -114,7 +136,6 @@ class _Look:
 
     def __init__(self, interpreter: Interpreter) -> None:
         self._interpreter, self._survey, self._options = interpreter, interpreter.survey, interpreter.options
-        self._everybody = People(Keyring(secrets.token_bytes(32)))
         self.by_period: dict[int, Distinct] = {}
         self._runs, self._last_person = 0, None
         self._times: Counter[str] = Counter()
@@ -125,7 +146,7 @@ class _Look:
         self.different: dict[str, Counter[str]] = defaultdict(Counter)
 
     def add(self, batch: Batch, events: Events) -> None:
-        devices = self._everybody.devices(events.persons)
+        devices = events.devices
         for period in np.unique(events.period[events.usable]).tolist():
             seen = self.by_period.setdefault(period, Distinct(PEOPLE_SKETCH))
             seen.add(devices[events.usable & (events.period == period)])
@@ -203,7 +224,7 @@ class _Look:
         late = quality.found[Fault.LATE].count
         if not late:
             return []
-        people, rows = self._everybody.seen.count(), quality.rows
+        people, rows = self._interpreter.people.seen.count(), quality.rows
         if self._runs <= 1.1 * people and rows >= RUN * self._runs:
             return [f"{counted(late, 'late event')}, because the file is sorted by person: use --any-order"]
         needed = timedelta(microseconds=self._interpreter.enough_tolerance)
@@ -233,3 +254,69 @@ def _on_size(survey: Survey, people: dict[int, int], suppressed: int) -> list[st
             "nothing would be published about them"
         ]
     return []
+
+
+def require_columns(path: Path, survey: Survey, columns: ColumnMapping, options: Options) -> None:
+    """Refuse a text file that has not all of the columns, with the options that its first lines propose.
+
+    Names of columns are shown if they are names: the first line has no digit, and the rows below it have times.
+    """
+    if not {".csv", ".tsv"} & set(path.suffixes):
+        return
+    own = "\t" if ".tsv" in path.suffixes else options.form.delimiter
+    try:
+        encoding = encoding_of(path, options.form.encoding)
+        with TextFile(path, encoding) as file:
+            lines = file.read(SAMPLE).splitlines()
+        delimiter = own if own in lines[0] else max(DELIMITERS, key=lines[0].count)
+        read = islice(csv.reader(lines, delimiter=delimiter), PROPOSED_ROWS + 1)
+        header, *rows = ([cell.strip() for cell in row] for row in read)
+    except (OSError, IndexError, csv.Error):  # damaged, or empty: whoever reads all of it says so
+        return
+    missing = [name for name in columns.names if name not in header]
+    if not missing and delimiter == own and (encoding != UTF_16 or encoding == options.form.encoding):
+        return
+    cells = {name: pa.array([row[at] for row in rows if len(row) == len(header)]) for at, name in enumerate(header)}
+    times = [name for name, texts in cells.items() if len(texts) and _formats(texts) is not None]
+    if len(missing) == len(columns.names) and (not times or any(map(str.isdigit, lines[0]))):
+        return
+    words = [] if encoding == options.form.encoding else ["--encoding", encoding]
+    words += [] if delimiter == own else ["--delimiter", delimiter]
+    left = {name: texts for name, texts in cells.items() if name not in columns.names}
+    for attribute in survey.attributes:
+        if columns.attributes.get(attribute.name) in missing:
+            known = {name: np.count_nonzero(places(texts, attribute) != UNKNOWN) for name, texts in left.items()}
+            best = max(known, key=known.__getitem__, default=None)
+            column = best if best is not None and known[best] else "COLUMN"
+            words += ["--map", f"{column}={attribute.name}"]
+            left.pop(column, None)
+    timed = columns.time if columns.time not in missing else next((name for name in times if name in left), "COLUMN")
+    left.pop(timed, None)
+    if columns.person in missing:
+        words += ["--person", next(iter(left), "COLUMN")]
+    if columns.time in missing:
+        words += ["--time", timed]
+    forms = (_formats(cells[timed]) or [] if timed in cells else []) if not options.time_formats else []
+    words += ["--time-format", forms[0]] if len(forms) == 1 else []
+    raise ReplayError(
+        f"{path} has no column {', '.join(map(repr, missing))}" if missing else f"{path} is written in another way",
+        f"it has {', '.join(header)}; add what is right of: {shlex.join(words)}",
+    )
+
+
+def encoding_of(path: Path, named: str) -> str:
+    """The encoding that was named if the file's beginning is in it, otherwise the likeliest one."""
+    try:
+        with TextFile(path, named, "strict") as text:
+            text.read(SAMPLE)
+        return named
+    except UnicodeDecodeError:
+        with path.open("rb") as file:
+            return UTF_16 if file.read(2) in (b"\xff\xfe", b"\xfe\xff") else "latin-1"
+
+
+def _formats(texts: pa.Array) -> list[str] | None:
+    """The formats that all of the times have, none for ISO 8601 and whole numbers; None if they are no times."""
+    if (moments(texts, ANY_ZONE) != BAD).all():
+        return []
+    return [form for form in FORMATS if (moments(texts, ANY_ZONE, [form]) != BAD).all()] or None

@@ -1,8 +1,10 @@
 """From rows to events: which device-period each belongs to, with which values, and what is wrong with the others.
 
-A function of the files alone, not of how they are cut into batches. A replay and a check before it use the same code.
+Persons become devices as soon as they are read, by a hash under the operator's key. All else is a function of the files
+alone, not of how they are cut into batches. A replay and a check before it use the same code.
 """
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -18,13 +20,17 @@ from producers.events.quality import Fault, Quality
 from producers.files import Batch, ColumnMapping, FileFormat
 from producers.files.answers import named, origins_and_destinations, parts, places, set_places
 from producers.files.times import BAD, Moments, Repeated, read_times
-from protocols.arrays import Mask, Whole
+from protocols.arrays import Devices, Mask, Whole, Words
 from protocols.errors import ReplayError
+from protocols.randomness import Keyring
 from protocols.respondent import UNKNOWN
 from protocols.survey import MICROSECOND, Attribute, Survey, micros
 
 ANY_ORDER = timedelta(days=1 << 23)
 """A tolerance longer than the time between any two valid events: nothing is reported before all files are read."""
+
+SKETCH = 1 << 16
+"""People that a replay counts exactly: of more, the number is an estimate."""
 
 AHEAD = timedelta(minutes=10)
 """How far the clocks of an edge's sources may be ahead. Events beyond it are faults: a single one of the year 2999
@@ -67,7 +73,7 @@ class Events:
     """The rows of a batch that name a person."""
 
     rows: Whole
-    persons: pa.Array
+    devices: Devices
     time: Whole
     """Microseconds since 1970, or BAD."""
     period: Whole
@@ -96,8 +102,55 @@ class Events:
             within = np.arange(len(rows)) - (np.cumsum(sizes[i]) - sizes[i])[rows]
             values[:, i] = UNKNOWN
             values[begins[rows] + within, i] = positions
-        persons, late = self.persons.take(pa.array(index)), self.late[index]
-        return Events(self.rows[index], persons, self.time[index], self.period[index], self.usable[index], late, values)
+        rows, devices, time, period = self.rows[index], self.devices[index], self.time[index], self.period[index]
+        return Events(rows, devices, time, period, self.usable[index], self.late[index], values)
+
+
+class Distinct:
+    """Counts the different ones of many random 64-bit numbers, in bounded memory.
+
+    The count is exact below `size`, and beyond has a relative standard error of one over the root of `size`: numbers
+    are uniform, so how many there are follows from the largest of the `size` smallest ones.
+
+    >>> few = Distinct(4)
+    >>> few.add(np.array([7, 9, 7], dtype=np.uint64))
+    >>> few.count(), few.exact
+    (2, True)
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._smallest = np.empty(0, dtype=np.uint64)
+
+    def add(self, numbers: Words) -> None:
+        if not self.exact:
+            numbers = numbers[numbers < self._smallest[-1]]
+        self._smallest = np.unique(np.concatenate([self._smallest, numbers]))[: self._size]
+
+    @property
+    def exact(self) -> bool:
+        return len(self._smallest) < self._size
+
+    def count(self) -> int:
+        return len(self._smallest) if self.exact else round((self._size - 1) * 2**64 / int(self._smallest[-1]))
+
+
+class People:
+    """Turns identifiers into device indices, and counts how many different ones there were."""
+
+    def __init__(self, keyring: Keyring) -> None:
+        self._key = keyring.key(("person",))
+        self.seen = Distinct(SKETCH)
+
+    def devices(self, persons: pa.Array) -> Devices:
+        """The device of each person, from the text of the identifier, which is not empty."""
+        coded = persons.dictionary_encode()  # people return: each is hashed once in a batch
+        persons, key = coded.dictionary.to_pylist(), self._key
+        digests = [hashlib.blake2b(person.encode(), key=key, digest_size=8).digest() for person in persons]
+        devices = np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+        self.seen.add(devices)
+        found: Devices = devices[np.asarray(coded.indices)]
+        return found
 
 
 class Interpreter:
@@ -107,7 +160,7 @@ class Interpreter:
     late.
     """
 
-    def __init__(self, survey: Survey, options: Options) -> None:
+    def __init__(self, survey: Survey, options: Options, keyring: Keyring) -> None:
         for attribute in (*options.columns.attributes, *options.rules, *options.columns.positions):
             if survey.index(attribute) >= len(survey.attributes):  # refuses an attribute that the survey does not have
                 raise ReplayError(
@@ -115,6 +168,7 @@ class Interpreter:
                 )
         self.survey = survey
         self.options = options
+        self.people = People(keyring)
         self.attributes = len(survey.attributes)
         attributes = {
             a.name: options.columns.attributes.get(a.name, a.name)
@@ -166,7 +220,8 @@ class Interpreter:
                 values[:, i] = np.where(complete, 0, UNKNOWN)
             note(Fault.UNKNOWN_VALUE, batch.rows[values[:, i] == UNKNOWN], f"column {column}")
         quality.check()
-        return Events(batch.rows, batch.columns[persons], time, period, good & ~late, late, values, sets)
+        devices = self.people.devices(batch.columns[persons])
+        return Events(batch.rows, devices, time, period, good & ~late, late, values, sets)
 
     def refuse_future(self) -> None:
         """Times far after this moment, by the clock of this machine, are faults from now on."""

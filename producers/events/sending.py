@@ -11,7 +11,6 @@ from memo_store.sealing import Sealer
 from memo_store.survey_memos import SurveyMemos
 from producers.events.choosing import Chooser, event_type
 from producers.events.interpreting import Events, Interpreter, Options
-from producers.events.people import People
 from producers.events.quality import Fault, Quality
 from producers.events.spool import Held, Spool
 from producers.reporting import Reporter
@@ -53,8 +52,7 @@ class Pipeline:
     def __init__(self, memos: SurveyMemos, sink: Sink, options: Options, clock_key: bytes | None) -> None:
         scheme, keyring = memos.respondent.scheme, memos.respondent.keyring
         survey = scheme.survey
-        self.interpreter = Interpreter(survey, options)
-        self.people = People(keyring)
+        self.interpreter = Interpreter(survey, options, keyring)
         self.sealer = Sealer(keyring, f"events {survey.id}", scheme.fingerprint)
         self._memos, self._respondent = memos, memos.respondent
         self._clock = None if clock_key is None else SourceClock(survey, clock_key, sink)
@@ -71,8 +69,8 @@ class Pipeline:
     def hold(self, read: Events, after: int | Whole) -> tuple[NDArray[np.void], Whole]:
         """Hold the usable events of periods after one (of each row). Returns them, and their periods."""
         events = np.empty(len(read.rows), dtype=event_type(self.interpreter.attributes))
-        events["row"], events["time"], events["values"] = read.rows, read.time, read.values
-        events["device"] = self.people.devices(read.persons)
+        events["row"], events["device"], events["time"] = read.rows, read.devices, read.time
+        events["values"] = read.values
         wanted = read.usable & (read.period > after)
         self.spool.add(events[wanted], read.period[wanted])
         return events[wanted], read.period[wanted]

@@ -23,6 +23,7 @@ KINDS = {
     "string_pattern_mismatch": "not written as it must be",
     "float_parsing": "should be a number",
     "int_parsing": "should be a whole number",
+    "zoneinfo_str": "there is no such time zone",
 } | dict.fromkeys(
     ("dict_type", "model_type", "model_attributes_type"), "should be keys and values"
 )  # by pydantic's names, which are those of Python

@@ -17,7 +17,7 @@ from aiokafka import AIOKafkaProducer
 
 from memo_store.store import MemoStore
 from producers.events import Options
-from producers.events.people import People
+from producers.events.interpreting import People
 from producers.files import ColumnMapping
 from producers.kafka_sink import KafkaSink
 from producers.replay import Replay

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from producers.events import Options, Rule
-from producers.events.people import People
+from producers.events.interpreting import People
 from producers.files import ColumnMapping
 from producers.replay import Replay
 from protocols.respondent import Respondent

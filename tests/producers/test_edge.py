@@ -14,7 +14,7 @@ from lab.seeded_keyrings import seeded_keyring
 from memo_store.survey_memos import SurveyMemos
 from producers.edge import DirectoryEdge, EdgeState, parse_edge
 from producers.events import Options, Rule
-from producers.events.people import People
+from producers.events.interpreting import People
 from producers.events.spool import Spool
 from producers.files import csv_events
 from protocols.errors import HearsayError, ReplayError

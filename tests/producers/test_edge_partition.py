@@ -14,8 +14,7 @@ import pytest
 
 from memo_store.survey_memos import SurveyMemos
 from producers.edge import parse_edge
-from producers.edge.partition import PartitionEdge, csv_line, decode
-from producers.edge.state import PartitionState, next_closed
+from producers.edge.partition import PartitionEdge, PartitionState, csv_line, decode, next_closed
 from producers.files.json_events import json_object
 from producers.stopping import never
 from protocols.errors import ReplayError, SettingsError

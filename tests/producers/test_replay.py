@@ -19,7 +19,7 @@ import redis
 
 from memo_store.sealing import Sealer
 from producers.events.choosing import PICKED_BY, Chooser, Events, Rule, choose, event_type, without_duplicates
-from producers.events.people import Distinct
+from producers.events.interpreting import Distinct
 from producers.events.quality import Fault
 from producers.events.sending import Totals
 from producers.events.spool import Spool

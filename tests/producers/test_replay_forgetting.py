@@ -20,7 +20,7 @@ from memo_store.sealing import Sealer
 from memo_store.store import MemoStore
 from memo_store.survey_memos import SurveyMemos
 from producers import replay as replaying
-from producers.events.people import People
+from producers.events.interpreting import People
 from producers.replay import Replay
 from protocols.errors import HistoryLost, ReplayError, SettingsError, StoreError
 from protocols.randomness import Keyring, later_key

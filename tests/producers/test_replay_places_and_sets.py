@@ -26,6 +26,7 @@ from tests.helpers.references import settled
 from tests.helpers.sinks import KeepingSink
 from tests.helpers.surveys import scheme_with
 from tests.producers.events import MakeReplay, reported
+from tests.producers.populations import KEYRING
 
 LOCAL = {"at": [47.2, 6.0], "origin": [-1500, -1000], "cell": "500m", "columns": 7, "rows": 5}
 NEAR = {"level": 1.1, "radius": "400m"}
@@ -40,7 +41,7 @@ def read(path: Path, scheme: Scheme, columns: ColumnMapping) -> tuple[np.ndarray
     files = EventFiles([path])
     quality = Quality(files)
     options = Options(columns, until=scheme.survey.start + timedelta(days=9))
-    interpreter = Interpreter(scheme.survey, options)
+    interpreter = Interpreter(scheme.survey, options, KEYRING)
     found = np.concatenate(
         [interpreter.read(batch, quality).values[:, 0] for batch in files.batches(interpreter.columns)]
     )

@@ -17,38 +17,15 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from producers.people.flows import Flows, met, whole
+from lab.people.flows import met
+from producers.people import ABSENT, Flows, whole
 from protocols.arrays import Floats, Places, Values, Whole
 from protocols.errors import ScenarioError
 
 MOST_COMBINATIONS = 100
 MOST_STEPS = 3000
 SLACK_ALONE, SLACK_TOGETHER = 2.0, 0.2  # by how much windows may be missed, in squares of errors over the largest
-ABSENT = -1
-
-
-def proportional(counts: ArrayLike, total: int) -> NDArray[np.int64]:
-    """Scale counts to a new total, by the method of the largest remainders (of equal ones, the first).
-
-    Computed in whole numbers, so counts that already have the total do not change.
-
-    >>> proportional([50, 30, 20], 7).tolist()
-    [4, 2, 1]
-    >>> proportional([50, 30, 20], 100).tolist()
-    [50, 30, 20]
-    """
-    given = np.asarray(counts, dtype=np.int64)
-    parts, remainder = np.divmod(given * total, given.sum())
-    left = total - int(parts.sum())
-    parts[np.argsort(-remainder, kind="stable")[:left]] += 1
-    return parts
-
-
-def shuffled(rng: np.random.Generator, counts: Whole) -> NDArray[np.int16]:
-    """Each value as often as its count, in random order."""
-    return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int16), counts))
 
 
 def handed(rng: np.random.Generator, records: Values, before: Values, stay: float) -> Places:

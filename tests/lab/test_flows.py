@@ -10,7 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from producers.people import ByValue, Flows, Windows, beyond, deal, fit, flows_of, rejoined, split, unique_people, whole
+from lab.people.fitting import Windows, fit
+from lab.people.flows import beyond, rejoined, unique_people
+from lab.people.splitting import ByValue, split
+from producers.people import Flows, deal, flows_of, whole
 from protocols.arrays import Floats, Mask, Places, Whole
 from protocols.errors import ScenarioError
 

@@ -14,7 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from producers.people.flows import arcs, flows_of, met
+from lab.people.flows import arcs, met
+from producers.people import flows_of
 from protocols.arrays import Floats, Mask, Whole
 from protocols.errors import ScenarioError
 

@@ -1,4 +1,6 @@
-"""Flows between days: all that the different people of windows of days say about who comes when.
+"""People from aggregates: who comes on which days, so that published counts come out.
+
+Flows between days are all that the different people of windows of days say about who comes when:
 
     flows[i, j]    people of day i whose next day is j; days are 1 .. N
 
@@ -9,25 +11,13 @@ the arcs i < s <= j <= e, one for each person. So all windows give the flows, an
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from protocols.arrays import Floats, Mask, Places, Whole
+from protocols.arrays import Floats, Places, Whole
 
 Flows = NDArray[np.int64]
-
-
-def arcs(days: int, horizon: int) -> tuple[Places, Places]:
-    """From where and to where: arcs that are shorter than a horizon, and those that begin or end a life."""
-    start, end = np.triu_indices(days + 2, 1)
-    ends = (start == 0) ^ (end == days + 1)
-    inner = (start > 0) & (end <= days) & (end - start < horizon)
-    return start[ends | inner], end[ends | inner]
-
-
-def met(start: Whole, end: Whole, windows: Whole) -> Mask:
-    """Which arc `[window, arc]` counts in which window: each window is entered by one arc of each of its people."""
-    first, last = windows[:, :1], windows[:, 1:]
-    return np.asarray((start < first) & (first <= end) & (end <= last))
+ABSENT = -1
+NEARLY = 1e-4  # fitted flows that are whole but for rounding are whole
 
 
 def flows_of(unique: Whole) -> Flows:
@@ -43,50 +33,6 @@ def flows_of(unique: Whole) -> Flows:
     away[:-1] -= counts[1:]
     away[:, -1] = 0
     return np.triu(np.diff(away, axis=1, prepend=0) * -1, 1)
-
-
-def unique_people(flows: Whole) -> Whole:
-    """The different people of every window, `[s, e]`.
-
-    >>> flows = np.zeros((4, 4), dtype=np.int64)
-    >>> flows[0, 1], flows[1, 2], flows[1, 3], flows[0, 2], flows[2, 3] = 5, 2, 3, 4, 6
-    >>> unique_people(flows)[1:, 1:].tolist()
-    [[5, 9], [0, 6]]
-    >>> np.array_equal(flows_of(unique_people(flows)), flows)
-    True
-    """
-    days = len(flows) - 2
-    before = np.cumsum(np.cumsum(flows, axis=0), axis=1)[:days, : days + 1]  # row s - 1
-    entered = before - np.diagonal(before)[:, None]
-    return np.triu(np.vstack([np.zeros((1, days + 1), dtype=flows.dtype), entered]))
-
-
-def beyond(flows: Whole, horizon: int) -> Whole:
-    """By day, how many of its newcomers can be people who had been away for a horizon or longer, at most.
-
-    Whoever can return does, as early as possible: who is away stays available, so nothing is gained by waiting.
-    """
-    days, waiting = len(flows) - 2, 0
-    returning = np.zeros(days + 1, dtype=np.int64)
-    for day in range(horizon + 1, days + 1):
-        waiting += int(flows[day - horizon, -1])
-        returning[day] = min(waiting, int(flows[0, day]))
-        waiting -= int(returning[day])
-    return returning
-
-
-def rejoined(flows: Flows, horizon: int, returns: int, rng: np.random.Generator) -> Flows:
-    """The flows if so many returned after a horizon or longer: in proportion on all days, anybody who is away."""
-    found, most = flows.copy(), beyond(flows, horizon)
-    per_day = np.diff(np.cumsum(most) * returns // max(int(most.sum()), 1), prepend=0)
-    for day in np.flatnonzero(per_day).tolist():
-        away = np.zeros(len(flows), dtype=np.int64)
-        away[1 : day - horizon + 1] = found[1 : day - horizon + 1, -1]
-        back = rng.multivariate_hypergeometric(away, per_day[day])
-        found[:, day] += back
-        found[:, -1] -= back
-        found[0, day] -= per_day[day]
-    return found
 
 
 def whole(flows: Floats, least: Flows | None = None, most: Flows | None = None) -> Flows:
@@ -131,9 +77,6 @@ def whole(flows: Floats, least: Flows | None = None, most: Flows | None = None) 
     return rounded
 
 
-NEARLY = 1e-4  # fitted flows that are whole but for rounding are whole
-
-
 def deal(flows: Whole, rng: np.random.Generator) -> list[Places]:
     """The people of each day, ascending: those present are shuffled, and dealt to their next days.
 
@@ -148,3 +91,25 @@ def deal(flows: Whole, rng: np.random.Generator) -> list[Places]:
         for later, part in enumerate(np.split(rng.permutation(there), np.cumsum(leaving)[:-1])):
             arriving[later].append(part)
     return present[1:]
+
+
+def proportional(counts: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Scale counts to a new total, by the method of the largest remainders (of equal ones, the first).
+
+    Computed in whole numbers, so counts that already have the total do not change.
+
+    >>> proportional([50, 30, 20], 7).tolist()
+    [4, 2, 1]
+    >>> proportional([50, 30, 20], 100).tolist()
+    [50, 30, 20]
+    """
+    given = np.asarray(counts, dtype=np.int64)
+    parts, remainder = np.divmod(given * total, given.sum())
+    left = total - int(parts.sum())
+    parts[np.argsort(-remainder, kind="stable")[:left]] += 1
+    return parts
+
+
+def shuffled(rng: np.random.Generator, counts: Whole) -> NDArray[np.int16]:
+    """Each value as often as its count, in random order."""
+    return rng.permutation(np.repeat(np.arange(len(counts), dtype=np.int16), counts))
