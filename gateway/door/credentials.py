@@ -83,9 +83,8 @@ class RateLimit:
     ([0.0, 0.0, 1.0, 0.0], 0.0)
     """
 
-    def __init__(self, rate: Rate, most_kept: int = MOST_KEPT) -> None:
+    def __init__(self, rate: Rate) -> None:
         self._rate = rate
-        self._most_kept = most_kept
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()  # requests left, as of a time
 
     def wait(self, credential: str, now: float) -> float:
@@ -94,7 +93,7 @@ class RateLimit:
         left = min(float(self._rate.burst), left + max(0.0, now - at) * self._rate.per_second)
         wait = 0.0 if left >= 1 else (1 - left) / self._rate.per_second
         self._left[credential] = left - (wait == 0), now
-        if len(self._left) > self._most_kept:
+        if len(self._left) > MOST_KEPT:
             self._left.popitem(last=False)  # the one that was silent for the longest time, whose bucket is fullest
         return wait
 

@@ -29,9 +29,6 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 log = structlog.get_logger(__name__)
 
 
-LIMITS = Limits()
-
-
 class Listener(Shared):
     """The connections of one application on one address.
 
@@ -42,7 +39,7 @@ class Listener(Shared):
     def __init__(
         self,
         application: Application,
-        limits: Limits = LIMITS,
+        limits: Limits,
         tls: ssl.SSLContext | None = None,
         names: frozenset[str] | None = frozenset(),
         knows_addresses: bool = False,

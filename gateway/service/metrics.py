@@ -45,10 +45,13 @@ class Metrics:
             buckets=SECONDS,
             registry=self.registry,
         )
+        self._watched = {
+            name: Gauge(f"hearsay_gateway_{name}", text, registry=self.registry) for name, text in WATCHED.items()
+        }
 
     def watch(self, name: str, value: Callable[[], float]) -> None:
-        """Export one of `WATCHED`."""
-        Gauge(f"hearsay_gateway_{name}", WATCHED[name], registry=self.registry).set_function(value)
+        """Say where one of `WATCHED` is read."""
+        self._watched[name].set_function(value)
 
     def note(self, scheme: Scheme | None, outcome: str, reports: int = 1) -> None:
         """Count reports; of surveys that are not known, all together."""

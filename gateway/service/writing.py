@@ -70,12 +70,7 @@ class Writer:
     """Takes judged reports, writes them, and settles their tickets; all in the event loop. It tends the log."""
 
     def __init__(
-        self,
-        log: Log,
-        lookup: Lookup,
-        now: Callable[[], float] = time.time,
-        holder: Holder | None = None,
-        most_waiting: int = MOST_WAITING,
+        self, log: Log, lookup: Lookup, now: Callable[[], float] = time.time, holder: Holder | None = None
     ) -> None:
         self.waiting = 0
         self.shown_waiting = 0  # without those of surveys with presence_epsilon: for metrics
@@ -88,7 +83,6 @@ class Writer:
         self.now = now
         self.holder = holder
         self._holding = asyncio.Lock()
-        self._most_waiting = most_waiting
         self._groups: dict[tuple[str, int, tuple[str, ...], bytes], _Group] = {}
         self._gathered = 0
         self._due = False
@@ -96,7 +90,7 @@ class Writer:
         self._tending = asyncio.create_task(self._tend())
 
     def has_room(self, reports: int) -> bool:
-        return self.failed is None and self.waiting + reports <= self._most_waiting
+        return self.failed is None and self.waiting + reports <= MOST_WAITING
 
     def add(self, report: ReportRow | Frame, scheme: Scheme, ticket: Ticket, place: int = 0, edge: bytes = b"") -> None:
         """Gather a report, or a frame of them; their results are those of the ticket from a place on.

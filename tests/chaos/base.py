@@ -1,16 +1,14 @@
-"""What every ordeal on a broker has: a cluster to use, a directory, a seed, and workers that are killed."""
+"""What every ordeal on a broker has: a cluster to use, a directory and a seed."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from random import Random
 
 import numpy as np
 
-from bench._processes import WorkerProcess
 from tests.helpers.counting import Counting
 
 
-class KafkaOrdeal(ABC):
+class KafkaOrdeal:
     """Faults while something is counted on topics of its own. The same seed brings the same faults."""
 
     def __init__(self, counting: Counting, seed: int, say: Callable[[str], None] = print) -> None:
@@ -20,12 +18,6 @@ class KafkaOrdeal(ABC):
         self._draws = np.random.default_rng(seed)
         self._say = say
 
-    @abstractmethod
     def run(self, faults: int) -> None:
         """Bring so many faults, and fail unless everything was counted once."""
-
-    def _kill(self, worker: WorkerProcess, what: str) -> None:
-        """End a worker as a crash would, and start it again."""
-        self._say(f"kill -9 of a worker {what}")
-        worker.kill()
-        worker.start()
+        raise NotImplementedError

@@ -29,7 +29,7 @@ from tests.helpers.counting import Counting
 from tests.helpers.eventually import eventually
 from tests.helpers.failover import ReplicatedRedis
 from tests.helpers.nursery import run
-from tests.helpers.town_calls import LATENESS, MARKER, PARIS, START, Call, arrivals
+from tests.helpers.town_calls import LATENESS, MARKER, PARIS, START, Call, arrivals, as_record
 
 KEY = bytes(range(32))
 Say = Callable[[str], None]
@@ -129,8 +129,7 @@ class EdgeOrdeal:
             admin.create_topics([NewTopic(self._topic, PARTITIONS, 1)])
         self._redis = ReplicatedRedis(self._directory / "redis").start()
         self._environment = {
-            "HEARSAY_KAFKA_BOOTSTRAP": self._kafka.bootstrap,
-            "HEARSAY_KAFKA_PREFIX": self._counting.topics.prefix,
+            **self._counting.environment,
             "HEARSAY_CLOCK_KEY": KEY.hex(),
             "HEARSAY_REDIS_URL": self._redis.url,
         }
@@ -183,11 +182,11 @@ class EdgeOrdeal:
                         self._revive()
             self._until_sent(self._town.days - 2)
             for call in self._late:  # whoever reads them has sent their periods
-                producer.send(self._topic, *_record(call))
+                producer.send(self._topic, *as_record(call))
 
     def _write(self, producer: KafkaProducer, call: Call) -> None:
         if self._town.in_time(call):
-            value, key = _record(call)
+            value, key = as_record(call)
             producer.send(self._topic, value, key)
             self._written += 1
         else:
@@ -215,11 +214,7 @@ class EdgeOrdeal:
 
         def sent() -> bool:
             self._revive()
-            through = {}
-            for record in self._counting.read(f"{self._counting.topics.prefix}.edge"):
-                if b"/" in record.key:
-                    through[record.key] = json.loads(record.value)["totals"]["through"]
-            return len(through) == PARTITIONS and min(through.values()) >= day
+            return self._counting.sent_by_edges(PARTITIONS) >= day
 
         if day >= 0:
             eventually(sent, WAIT_SECONDS)
@@ -291,10 +286,3 @@ class EdgeOrdeal:
 
 def _marked(text: bytes, marks: Sequence[bytes]) -> list[bytes]:
     return [mark for mark in marks if mark in text]
-
-
-def _record(call: Call) -> tuple[bytes, bytes]:
-    """The value and the key."""
-    local, person = call.at.astimezone(PARIS).isoformat(" "), f"{MARKER}{call.person}"
-    row = {"msisdn": person, "at": local[:-6], "ahead": local[-6:], "cell": call.area}
-    return json.dumps(row).encode(), person.encode()

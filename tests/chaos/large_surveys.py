@@ -70,8 +70,10 @@ class LargeOrdeal(KafkaOrdeal):
             worker.pause()
         deferred, before = self._deferred(), self._begun(group)
         assert deferred, "a counter was written between two looks at the state"
+        self._say(f"kill -9 of all workers while the state lacks reports of {len(deferred)} counters")
         for worker in group:
-            self._kill(worker, f"while the state lacks reports of {len(deferred)} counters")
+            worker.kill()
+            worker.start()
         eventually(lambda: deferred.items() <= (self._begun(group) - before).keys())
 
     def _has_counters(self, period: int) -> bool:

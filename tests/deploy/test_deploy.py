@@ -16,7 +16,7 @@ import pytest
 import yaml
 from prometheus_client.metrics import MetricWrapperBase
 
-from gateway.service import WATCHED, Metrics
+from gateway.service import Metrics
 from gateway.service.answers import Outcome
 from hearsay.commands.operations.doctor import named_settings
 from hearsay.commands.operations.topics import resources
@@ -29,7 +29,7 @@ from stream_app.faust_app import monitoring as metrics
 from stream_app.faust_app.monitoring import Health
 from stream_app.kafka import Topics, roles
 from tests.deploy_test.cluster import steps
-from tests.helpers.command_line import resolve
+from tests.helpers.command_line import parsed
 
 ROOT = Path(__file__).parents[2]
 DEPLOY = ROOT / "deploy"
@@ -92,8 +92,6 @@ def exported() -> dict[str, set[str]]:
     """The labels of every metric that workers and gateways export, with the endings that Prometheus gives them."""
     state = metrics.StateCollector(list, {}.get)
     gateway = Metrics()
-    for name in WATCHED:
-        gateway.watch(name, lambda: 0.0)
     families = [*metrics.REGISTRY.collect(), *state.collect(), *gateway.registry.collect()]
     endings = {"counter": ["_total"], "histogram": ["_bucket", "_sum", "_count"]}
     labels = {family.name: set(getattr(family, "_labelnames", ())) for family in families}
@@ -167,8 +165,7 @@ def test_every_command_is_one_of_ours() -> None:
     calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
     assert len(calls) == 1 + 5 + 4
     for call in calls:
-        command, own = resolve(list(call))
-        command.make_context("hearsay", own)  # parses, and does nothing
+        parsed(call)
 
 
 def test_the_steps_of_the_page_start_what_there_is_and_leave_no_secret_to_everybody(tmp_path: Path) -> None:
@@ -332,8 +329,7 @@ def test_an_edge_on_kubernetes_has_a_declaration_that_holds_and_reads_only_what_
     given = named["ConfigMap", "hearsay-edge-settings"]["data"]
     assert set(given) <= settings()
     pod = named["StatefulSet", "hearsay-edge"]["spec"]["template"]["spec"]
-    command, own = resolve(list(pod["containers"][0]["args"]))
-    command.make_context("hearsay", own)
+    parsed(pod["containers"][0]["args"])
     readme = (KUBERNETES / "README.md").read_text()
     sources = [source["secret"] for source in pod["volumes"][0]["projected"]["sources"]]
     mounted = {f"/run/secrets/hearsay/{item['path']}" for source in sources for item in source["items"]}
@@ -364,22 +360,18 @@ def test_what_an_overlay_changes_is_in_the_base_and_what_it_sets_exists(overlay:
             }
             assert {variable["name"] for variable in container["env"]} <= settings()
             if "args" in container:
-                command, own = resolve(list(container["args"]))
-                command.make_context("hearsay", own)  # parses, and does nothing
+                parsed(container["args"])
 
 
 def test_strimzi_makes_the_topics_that_hearsay_would_and_a_user_for_every_role() -> None:
     path = KUBERNETES / "strimzi" / "kafka.yaml"
     made_by = path.read_text().splitlines()[0].removeprefix("# Made by: ")
-    words = made_by.split()[1:]
-    command, own = resolve(list(words))
-    told = command.make_context("hearsay", own).params
+    told = parsed(made_by.split()[1:])
     topics = Topics(told["prefix"], told["partitions"], told["merge_partitions"], told["retention_days"])
     assert documents(path) == resources(topics, told["cluster"], told["replication"]), (
         f"run again: {made_by} > {path.relative_to(ROOT)}"
     )
-    create, own = resolve(list(base("Job", "hearsay-topics")["spec"]["template"]["spec"]["containers"][0]["args"]))
-    without_strimzi = create.make_context("hearsay", own).params
+    without_strimzi = parsed(base("Job", "hearsay-topics")["spec"]["template"]["spec"]["containers"][0]["args"])
     same = ("partitions", "merge_partitions", "retention_days", "replication")
     assert [told[name] for name in same] == [without_strimzi[name] for name in same]
 

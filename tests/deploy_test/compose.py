@@ -12,7 +12,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from producers.kafka_sink import KafkaSink
 from servers.settings import KafkaSettings
 from stream_app.finals import FinalKey
 from stream_app.kafka import Topics, existing, read_topic
@@ -22,7 +21,7 @@ from tests.deploy_test.workplace import DEPLOY, StepFailed, Workplace, require, 
 from tests.helpers.counting import Counting
 from tests.helpers.gateways import reports_of
 from tests.helpers.recount import histograms_of, logged, recount
-from tests.helpers.traffic import Record, traffic
+from tests.helpers.traffic import traffic
 from tests.stream_app.worlds import KEY, SCHEME, Reports
 from views.results import HISTOGRAMS, MOBILITY
 
@@ -70,9 +69,9 @@ def collect(running: Cluster, taken: Sent) -> int:
     victim, *others = running.containers("worker")
     require(others, "there is only one worker")
     half = len(log) // 2
-    send(counting, log[:half])
+    counting.put(log[:half])
     running.kill(victim)
-    send(counting, log[half:])
+    counting.put(log[half:])
     running.start_again(victim)
     wait(lambda: len(counting.finals()) >= PERIODS, COUNT_SECONDS, f"{PERIODS} final periods")
     all_there(counting, taken)
@@ -176,14 +175,6 @@ def get(running: Cluster, page: str, **words: str) -> Any:
         raise StepFailed(f"Prometheus refuses {words}: {error.read().decode(errors='replace')}") from None
     except OSError:  # it is starting
         return {"groups": [], "result": []}
-
-
-def send(counting: Counting, records: list[Record]) -> None:
-    sink = KafkaSink(counting.kafka, counting.topics.reports)
-    for record in records:
-        sink.send(*record)
-    sink.flush()
-    sink.close()
 
 
 def hearsay(running: Cluster, *words: str, **environment: str) -> str:

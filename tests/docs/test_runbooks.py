@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench._processes import WorkerProcess
 from hearsay.running.stack import Stack
-from producers.kafka_sink import KafkaSink
 from protocols.wire import CLOCK, Clock, encode_clock
 from servers.ports import free_port
 from servers.settings import load
@@ -45,37 +43,26 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]
     """A local stack with a worker, a gateway, a survey that nobody closes, and refused records. Gives variables."""
     stack = Stack(tmp_path_factory.mktemp("runbooks"))
     stack.up()
-    settings = load(stack.settings_file)
-    log = stack.directory / "worker.log"
-    worker = WorkerProcess(settings.kafka, Topics(), settings.clock_key_bytes(), log, *PATIENT).start()
-    web = free_port()
+    settings, web = load(stack.settings_file), free_port()
+    counting, key = Counting(settings.kafka, Topics(), stack.directory), settings.clock_key_bytes()
+    told, log = {"HEARSAY_SETTINGS": str(stack.settings_file)}, stack.directory / "gateway.log"
     try:
-        happen(Counting(settings.kafka, Topics(), stack.directory), settings.clock_key_bytes())
-        worker.wait_until_ready()
-        words, settings_file = ("gateway", "--web-port", str(web)), str(stack.settings_file)
-        with Forked(stack.directory / "gateway.log", *words, HEARSAY_SETTINGS=settings_file).serving():
-            yield {
-                "HEARSAY_SETTINGS": str(stack.settings_file),
-                "WORKER": f"http://127.0.0.1:{worker.port}",
-                "GATEWAY": f"http://127.0.0.1:{web}",
-                "SURVEY": SCHEME.survey.id,
-            }
+        with counting.workers(1, *PATIENT, key=key) as (worker,):
+            happen(counting, key)
+            worker.wait_until_ready()
+            with Forked(log, "gateway", "--web-port", str(web), **told).serving():
+                pages = {"WORKER": f"http://127.0.0.1:{worker.port}", "GATEWAY": f"http://127.0.0.1:{web}"}
+                yield {**told, **pages, "SURVEY": SCHEME.survey.id}
     finally:
-        if worker.running:
-            worker.kill()
         stack.down()
 
 
 def happen(counting: Counting, key: bytes) -> None:
     """Period 0 is final, period 1 is open; a survey is published too late, and a clock record has another key."""
     counting.publish(SCHEME).send([Reports(0, tuple(Row(token) for token in range(1, 100)))])
-    sink = KafkaSink(counting.kafka, counting.topics.reports)
-    for partition in range(counting.topics.partitions):
-        sink.send(partition, CLOCK, encode_clock(Clock(SCHEME.survey.id, 0), key))
-    sink.send(0, *wire(Tick(1)))
-    sink.send(0, *wire(Reports(0, (Row(counting.topics.partitions),)), UNPUBLISHED))
-    sink.flush()
-    sink.close()
+    closing, partitions = encode_clock(Clock(SCHEME.survey.id, 0), key), counting.topics.partitions
+    counting.put((partition, CLOCK, closing) for partition in range(partitions))
+    counting.put([(0, *wire(Tick(1))), (0, *wire(Reports(0, (Row(partitions),)), UNPUBLISHED))])
     counting.send([Reports(1, tuple(Row(token) for token in range(1, 100)))])
     eventually(lambda: counting.caught_up() and len(counting.finals()) == 1)
     counting.publish(UNPUBLISHED)

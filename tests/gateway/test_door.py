@@ -149,8 +149,9 @@ def test_frames_of_gathered_reports_count_like_the_reports_one_by_one() -> None:
         assert found == {str(reason): count for reason, count in refused.items()} != {}
 
 
-def test_rate_limits_forget_the_longest_silent() -> None:
-    limit = RateLimit(Rate(1, 1), most_kept=100)
+def test_rate_limits_forget_the_longest_silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.door.credentials.MOST_KEPT", 100)
+    limit = RateLimit(Rate(1, 1))
     for number in range(1000):
         assert limit.wait(str(number), 0.0) == 0
     assert [limit.wait(name, 0.5) for name in ("999", "900", "899")] == [0.5, 0.5, 0]

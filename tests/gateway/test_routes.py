@@ -161,10 +161,11 @@ def test_a_report_that_is_written_only_after_its_period_may_be_closed_is_not_con
         assert served.post_one(report()).reason == "late"
 
 
-def test_what_waits_is_bounded_and_beyond_that_nothing_is_taken() -> None:
+def test_what_waits_is_bounded_and_beyond_that_nothing_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.service.writing.MOST_WAITING", 10)
     log = KeepingLog()
     log.may_write.clear()
-    with serving(log, most_waiting=10) as served:
+    with serving(log) as served:
         first = Thread(target=lambda: served.post([report() for _ in range(8)]))
         first.start()
         while served.writer.waiting < 8:

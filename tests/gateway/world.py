@@ -166,7 +166,6 @@ def serving(
     limits: Limits | None = None,
     holder: Holder | None = None,
     origins: Sequence[str] = (),
-    most_waiting: int = 200_000,
     tls: Any = None,
     names: Sequence[str] = (),
     pages: Mapping[str, Page] | None = None,
@@ -178,7 +177,7 @@ def serving(
     up, stop = Event(), Event()
 
     async def run() -> None:
-        writer = Writer(log, known.get, now=clock, holder=holder, most_waiting=most_waiting)
+        writer = Writer(log, known.get, now=clock, holder=holder)
         gateway = Gateway(
             known, writer, senders or Senders(), lambda: True, origins=frozenset(origins), pages=pages or {}
         )

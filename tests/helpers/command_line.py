@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,12 @@ def resolve(arguments: list[str]) -> tuple[click.Command, list[str]]:
     while hasattr(command, "get_command") and rest and not rest[0].startswith("-"):
         _, command, rest = command.resolve_command(click.Context(command), rest)
     return command, rest
+
+
+def parsed(words: Iterable[str]) -> dict[str, Any]:
+    """What a command would be given. It does nothing; what it cannot be given is an error."""
+    command, own = resolve(list(words))
+    return command.make_context("hearsay", own).params
 
 
 def done(*words: str | Path, directory: Path = ROOT, **environment: str) -> str:

@@ -1,14 +1,17 @@
 """Topics of a test's own on a real broker: what is sent there, the workers that count it, and what they publish."""
 
+import json
 import subprocess
+import time
 from collections.abc import Callable, Iterable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench._processes import WorkerProcess, workers
 from producers.kafka_sink import KafkaSink
+from protocols.errors import TopicError
 from protocols.scheme import Scheme
 from servers.settings import KafkaSettings
 from stream_app.counting.state import Position
@@ -45,10 +48,15 @@ class Counting:
 
     def send(self, events: Iterable[Event], scheme: Scheme = SCHEME, partitions: int | None = None) -> None:
         """Put events of a small world on the reports topic, confirmed."""
+        dealt = enumerate(deal(events, partitions or self.topics.partitions))
+        self.put((partition, *wire(event, scheme)) for partition, some in dealt for event in some)
+
+    def put(self, records: Iterable[tuple[int, str, bytes]], pause: float = 0.0) -> None:
+        """Put records (partition, content type, value) on the reports topic, with so many seconds between them."""
         sink = KafkaSink(self.kafka, self.topics.reports)
-        for partition, dealt in enumerate(deal(events, partitions or self.topics.partitions)):
-            for event in dealt:
-                sink.send(partition, *wire(event, scheme))
+        for record in records:
+            sink.send(*record)
+            time.sleep(pause)
         sink.flush()
         sink.close()
 
@@ -95,8 +103,21 @@ class Counting:
 
     def hearsay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """A command as an operator calls it, in a wide terminal."""
-        own = {"HEARSAY_KAFKA_BOOTSTRAP": self.kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": self.topics.prefix}
-        return run(*arguments, **own, COLUMNS="200")
+        return run(*arguments, **self.environment, COLUMNS="200")
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """What a process is told to find these topics."""
+        return {"HEARSAY_KAFKA_BOOTSTRAP": self.kafka.bootstrap, "HEARSAY_KAFKA_PREFIX": self.topics.prefix}
+
+    def sent_by_edges(self, partitions: int) -> int:
+        """The last period that all partitions of an events topic have sent, as their owners say; -1: there is none."""
+        through = {}
+        with suppress(TopicError):  # the first edge makes the topic
+            for record in self.read(f"{self.topics.prefix}.edge"):
+                if b"/" in record.key:
+                    through[record.key] = int(json.loads(record.value)["totals"]["through"])
+        return min(through.values()) if len(through) == partitions else -1
 
     def recover(self, *options: str) -> subprocess.CompletedProcess[str]:
         """`hearsay recover` after the workers have left: one that was slow to leave counts as running for seconds."""

@@ -106,12 +106,12 @@ def the_nursery() -> Nursery:
 
 
 def launch(
-    command: list[str], *, env: dict[str, str], stdout: IO[bytes], stderr: IO[bytes], cwd: Path | None = None
+    command: list[str], *, env: dict[str, str], stdout: IO[bytes], stderr: IO[bytes]
 ) -> Child | subprocess.Popen[bytes]:
     """`subprocess.Popen`, but forked where the command is `python -m hearsay ...` as it is."""
     if command[:3] != HEARSAY:
-        return subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr, cwd=cwd)
-    return the_nursery().fork(command[3:], [str(stdout.name), str(stderr.name)], env, str(cwd or Path.cwd()))
+        return subprocess.Popen(command, env=env, stdout=stdout, stderr=stderr)
+    return the_nursery().fork(command[3:], [str(stdout.name), str(stderr.name)], env, str(Path.cwd()))
 
 
 def run(*arguments: str, directory: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -10,7 +10,6 @@ from threading import Thread
 from kafka import KafkaProducer
 
 from bench._processes import SESSION_SECONDS, WorkerProcess
-from producers.kafka_sink import KafkaSink
 from protocols.errors import StateError
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER
 from servers.kafka_broker import KafkaBroker
@@ -23,7 +22,7 @@ from tests.helpers.eventually import eventually
 from tests.helpers.failover import fill_disk_of
 from tests.helpers.recount import histograms_of, logged
 from tests.helpers.topics import cut_log, log_ends, remake
-from tests.helpers.traffic import Record, traffic
+from tests.helpers.traffic import traffic
 from tests.stream_app.worlds import SCHEME, Event, Recount
 
 UNREADABLE = ("undecodable", "bad-mac", "unknown-survey", "too-large")
@@ -74,7 +73,8 @@ class Ordeal:
             self._group = group
             for number, kind in enumerate(kinds):
                 slice_ = log[len(log) * number // faults : len(log) * (number + 1) // faults]
-                self._sending = Thread(target=send, args=(self._counting, slice_, self._random.uniform(2, 6)))
+                pause = self._random.uniform(2, 6) / max(1, len(slice_))
+                self._sending = Thread(target=self._counting.put, args=(slice_, pause))
                 self._sending.start()
                 time.sleep(self._random.uniform(0, 4))
                 self._say(f"fault {number + 1} of {faults}: {kind}")
@@ -213,13 +213,3 @@ def accepted(counting: Counting, stuck: Sequence[StuckPartition]) -> bool:
     except StateError:
         return False
     return True
-
-
-def send(counting: Counting, records: Sequence[Record], seconds: float) -> None:
-    """Send at a steady pace."""
-    sink = KafkaSink(counting.kafka, counting.topics.reports)
-    for record in records:
-        sink.send(*record)
-        time.sleep(seconds / len(records))
-    sink.flush()
-    sink.close()

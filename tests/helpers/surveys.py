@@ -19,6 +19,6 @@ def of_size(k: int, name: str = "a", **extra: Any) -> dict[str, Any]:
     return {"name": name, "range": {"last": k - 1}, **shares, **extra}
 
 
-def sets_of(k: int, several: int, name: str = "a", **extra: Any) -> dict[str, Any]:
+def sets_of(k: int, several: int, **extra: Any) -> dict[str, Any]:
     """An attribute of sets of k values, whose own order is not the listed one."""
-    return {"name": name, "several": several, "values": [f"v{i}" for i in range(k)], **extra}
+    return {"name": "a", "several": several, "values": [f"v{i}" for i in range(k)], **extra}

@@ -3,6 +3,7 @@
 The truth is computed here one event at a time, by the definition of "in time", and not as the edge does it.
 """
 
+import json
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -50,6 +51,13 @@ class Call:
     def row(self) -> str:
         local = self.at.astimezone(PARIS)
         return f"{MARKER}{self.person},{local:%Y-%m-%d %H:%M:%S},{local.isoformat()[-6:]},{self.area}\n"
+
+
+def as_record(call: Call) -> tuple[bytes, bytes]:
+    """The value and the key of a call on a topic."""
+    local, person = call.at.astimezone(PARIS).isoformat(" "), f"{MARKER}{call.person}"
+    row = {"msisdn": person, "at": local[:-6], "ahead": local[-6:], "cell": call.area}
+    return json.dumps(row).encode(), person.encode()
 
 
 def calls(people: int, days: int, seed: int = 1) -> list[Call]:

@@ -1,13 +1,11 @@
 """`hearsay edge` over a topic: partitions, owners that die, and events that come too late."""
 
 import json
-import os
 import random
 import shutil
-import sys
 import time
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -16,14 +14,14 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewTopic
 
-from protocols.errors import TopicError
+from bench._processes import ServerProcess
 from servers.kafka_clients import connected
 from stream_app.finals import FinalKey
 from stream_app.local import LocalStore
 from tests.helpers import town_calls as town
 from tests.helpers.counting import Counting, NewCounting
 from tests.helpers.eventually import eventually
-from tests.helpers.nursery import Child, launch, run
+from tests.helpers.nursery import run
 from tests.stream_app.worlds import KEY
 from views.reading import Results
 
@@ -47,8 +45,7 @@ class World:
         self.counting, self.kafka, self.root = counting, counting.kafka, counting.directory
         self.topic = f"{counting.topics.prefix}-calls"
         self.environment = {
-            "HEARSAY_KAFKA_BOOTSTRAP": self.kafka.bootstrap,
-            "HEARSAY_KAFKA_PREFIX": counting.topics.prefix,
+            **counting.environment,
             "HEARSAY_CLOCK_KEY": KEY.hex(),
             "HEARSAY_REDIS_URL": redis_url,
         }
@@ -59,32 +56,23 @@ class World:
     def write(self, some: list[town.Call]) -> None:
         with connected(KafkaProducer, self.kafka, WAIT_SECONDS) as producer:
             for call in some:
-                producer.send(self.topic, *self.record(call))
+                producer.send(self.topic, *town.as_record(call))
             producer.flush()
-
-    def record(self, call: town.Call) -> tuple[bytes, bytes]:
-        """The value and the key."""
-        msisdn, at, ahead, cell = call.row().strip().split(",")
-        return json.dumps({"msisdn": msisdn, "at": at, "ahead": ahead, "cell": cell}).encode(), msisdn.encode()
 
     def edge(self, data: str, idle: str = "1d") -> Path:
         path = self.root / f"{data}.yaml"
         path.write_text(EDGE.format(topic=self.topic, idle=idle, data=data))
         return path
 
+    def started(self, path: Path) -> ServerProcess:
+        """An edge that runs."""
+        words = ("-m", "hearsay", "edge", str(path), "--kafka", self.kafka.bootstrap)
+        return ServerProcess(self.root / "log", 0, *words, **self.environment).start()
+
     def done(self, *words: str) -> str:
         ended = run(*words, **self.environment)
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
-
-    def sent(self) -> int:
-        """The last period that all partitions have sent, as their owners say."""
-        states = {}
-        with suppress(TopicError):  # the first edge makes the topic
-            for record in self.counting.read(f"{self.counting.topics.prefix}.edge"):
-                if b"/" in record.key:
-                    states[record.key] = json.loads(record.value)["totals"]["through"]
-        return min(states.values()) if len(states) == PARTITIONS else -1
 
 
 @pytest.fixture
@@ -145,28 +133,18 @@ def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
     world.done("edge", str(paths["data"]), "--once", "--kafka", world.kafka.bootstrap)  # makes the key
     (world.root / "twin").mkdir()
     shutil.copy(world.root / "data" / "fleet.key", world.root / "twin")
-    with (world.root / "log").open("wb") as log:
-
-        def started(path: Path) -> Child:
-            command = [sys.executable, "-m", "hearsay", "edge", str(path), "--kafka", world.kafka.bootstrap]
-            child = launch(command, env={**os.environ, **world.environment, "COLUMNS": "80"}, stdout=log, stderr=log)
-            assert isinstance(child, Child)
-            return child
-
-        edges = {name: started(path) for name, path in paths.items()}
-        try:
-            for part in range(kills):
-                world.write(came[1:][len(came) * part // kills : len(came) * (part + 1) // kills])
-                time.sleep(2 + 3 * rng.random())
-                name = rng.choice(list(edges))
-                edges[name].kill()
-                edges[name].wait(WAIT_SECONDS)
-                edges[name] = started(paths[name])
-            eventually(lambda: world.sent() >= 9, seconds=WAIT_SECONDS)
-        finally:
-            for child in edges.values():
-                child.kill()
-                child.wait(WAIT_SECONDS)
+    edges = [world.started(path) for path in paths.values()]
+    try:
+        for part in range(kills):
+            world.write(came[1:][len(came) * part // kills : len(came) * (part + 1) // kills])
+            time.sleep(2 + 3 * rng.random())
+            edge = rng.choice(edges)
+            edge.kill()
+            edge.start()
+        eventually(lambda: world.counting.sent_by_edges(PARTITIONS) >= 9, seconds=WAIT_SECONDS)
+    finally:
+        for edge in edges:
+            edge.kill()
     end = (town.START + timedelta(days=3)).isoformat()
     state = json.loads(world.done("edge", str(paths["data"]), "--end", end, "--json", "--kafka", world.kafka.bootstrap))
     assert (state["rows"], state["late"]) == (len(came), {})
@@ -192,7 +170,7 @@ def test_events_of_aborted_transactions_never_were(world: World) -> None:
             (2, producer.abort_transaction),
         ):
             producer.begin_transaction()
-            producer.send(world.topic, *world.record(replace(someone, at=town.START + timedelta(hours=hour))))
+            producer.send(world.topic, *town.as_record(replace(someone, at=town.START + timedelta(hours=hour))))
             end()
         for _ in range(2):  # a second start finds nothing new behind the last marker
             state = json.loads(world.done("edge", str(path), "--once", "--json", "--kafka", world.kafka.bootstrap))
@@ -204,16 +182,12 @@ def test_a_silent_partition_holds_nobody_up_and_a_wrong_key_is_refused(world: Wo
     someone = town.Call(1, town.START, "north")
     world.write([someone, replace(someone, at=town.START + timedelta(hours=9))])  # one partition has all
     path = world.edge("data", idle="1s")
-    command = ["edge", str(path), "--kafka", world.kafka.bootstrap]
-    with (world.root / "log").open("wb") as log:
-        arguments = [sys.executable, "-m", "hearsay", *command]
-        child = launch(arguments, env={**os.environ, **world.environment}, stdout=log, stderr=log)
-        try:
-            eventually(lambda: world.sent() == 0, seconds=WAIT_SECONDS)
-        finally:
-            child.kill()
-            child.wait(WAIT_SECONDS)
+    edge = world.started(path)
+    try:
+        eventually(lambda: world.counting.sent_by_edges(PARTITIONS) == 0, seconds=WAIT_SECONDS)
+    finally:
+        edge.kill()
     with connected(KafkaProducer, world.kafka, WAIT_SECONDS) as producer:
         producer.send(world.topic, b'{"msisdn": "1", "at": "2026-10-24 08:00:00"}', key=b"another").get(WAIT_SECONDS)
-    refused = run(*command, "--once", **world.environment)
+    refused = run("edge", str(path), "--kafka", world.kafka.bootstrap, "--once", **world.environment)
     assert refused.returncode == 1 and "the key of the record is not its msisdn" in refused.stderr

@@ -161,17 +161,12 @@ def test_an_error_with_one_survey_quarantines_it_in_a_running_worker_and_it_is_e
     """Failure would look like: a worker that ends, a survey that waits for another, or reports that count twice."""
     counting.publish(CALENDAR)
     events: list[Event] = [crowd(0, 2000), crowd(1, 1000), Tick(0), crowd(1, 1500), Tick(1)]
-    faulty = Faulty(counting.kafka, counting.topics, KEY, counting.directory / "faulty.log")
-    try:
-        faulty.start().wait_until_ready()
+    with Faulty(counting.kafka, counting.topics, KEY, counting.directory / "faulty.log").serving() as faulty:
         counting.send(events)
         counting.send(by_calendar(events), CALENDAR)
         eventually(lambda: len(counting.finals()) == 2 or not faulty.running)
         eventually(lambda: faulty.metric("hearsay_survey_quarantined") == 3)
         assert faulty.leave() == 0
-    finally:
-        if faulty.running:
-            faulty.kill()
     assert counting.recover("--survey", "c").returncode == 0
     with counting.workers() as (worker,):
         counting.until_final(4)

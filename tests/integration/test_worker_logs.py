@@ -8,7 +8,6 @@ import pytest
 from kafka import KafkaAdminClient, KafkaProducer
 
 from bench._processes import WorkerProcess
-from producers.kafka_sink import KafkaSink
 from protocols.errors import TopicError
 from protocols.scheme import Scheme
 from protocols.wire import CLOCK, CONTENT_TYPE_HEADER, FRAME, Clock, Frame, encode_clock, encode_frame
@@ -296,17 +295,12 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
 ) -> None:
     """Failure would look like: a worker that ends with all its surveys, or a count that is wrong after it went on."""
     counting = new_counting(*SIZED.values(), partitions=1, merge_partitions=1)
-    sink = KafkaSink(counting.kafka, counting.topics.reports)
 
     def send(period: int, first: int, last: int) -> None:
-        for scheme in SIZED.values():
-            sink.send(0, FRAME, frame(scheme, period, first, last))
-        sink.flush()
+        counting.put((0, FRAME, frame(scheme, period, first, last)) for scheme in SIZED.values())
 
     def close(period: int) -> None:
-        for name in SIZED:
-            sink.send(0, CLOCK, encode_clock(Clock(name, period), KEY))
-        sink.flush()
+        counting.put((0, CLOCK, encode_clock(Clock(name, period), KEY)) for name in SIZED)
 
     with counting.workers(1, *PATIENT) as (worker,):
         worker.wait_until_ready()
@@ -336,7 +330,6 @@ def test_a_survey_whose_record_the_broker_refuses_is_quarantined_and_exact_once_
         counting.until_final(4)
         assert worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0
-    sink.close()
     assert counting.counted("small") == counting.counted("large") == [99, 30]
 
 
@@ -357,12 +350,9 @@ def test_dead_letters_that_are_too_large_are_cut_and_say_so(new_counting: NewCou
                 counting.topics.reports, letters, partition=0, headers=[(CONTENT_TYPE_HEADER, letters[:70_000])]
             )
             anybody.flush()
-        sink = KafkaSink(counting.kafka, counting.topics.reports)
-        late = Clock("noisy", 0)
-        sink.send(0, CLOCK, encode_clock(late, KEY))
-        sink.send(0, FRAME, np.random.default_rng(1).bytes(40_000))
-        sink.send(0, FRAME, frame(NOISY, 0, 1, 4000))  # late, so it is a dead letter of the survey
-        sink.close()
+        late = frame(NOISY, 0, 1, 4000)  # so it is a dead letter of the survey
+        noise = np.random.default_rng(1).bytes(40_000)
+        counting.put([(0, CLOCK, encode_clock(Clock("noisy", 0), KEY)), (0, FRAME, noise), (0, FRAME, late)])
         eventually(lambda: len(list(dead_letters(counting.kafka, counting.topics, set()))) == 5 or not worker.running)
         assert worker.running and worker.metric("hearsay_survey_quarantined") == 0
         assert worker.leave() == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.mutations.running import copy_checkout
-from tests.mutations.table import ROOT, Mutation, all_mutations, mutations
+from tests.mutations.table import ROOT, Mutation, all_mutations
 
 
 @pytest.mark.parametrize("mutation", all_mutations(), ids=lambda mutation: f"{mutation.promise}. {mutation.about}")
@@ -24,20 +24,6 @@ def test_every_promise_has_a_mutation() -> None:
     promises = (ROOT / "docs/design.md").read_text().partition("\n## Promises")[2].partition("\n## ")[0]
     numbers = {int(number) for number in re.findall(r"^(\d+)\. ", promises, flags=re.MULTILINE)}
     assert numbers == {mutation.promise for mutation in all_mutations()}
-
-
-@pytest.mark.parametrize("text", ["x = 2\n", "x = 1\ny = 2\nx = 1\n"], ids=["gone", "twice"])
-def test_a_line_that_is_not_there_once_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match=r"has the line 'x = 1' . times"):
-        Mutation(1, "budgets", "tests/a.py::test_b", "a.py", "x = 1", "x = 2").applied(text)
-
-
-@pytest.mark.parametrize(
-    "page", ["no table", "| promise | test | mutation |\n|---|---|---|\n| 1. budgets | a test | |\n"]
-)
-def test_a_table_that_cannot_be_read_is_an_error(page: str) -> None:
-    with pytest.raises(ValueError, match=r"no table of mutations|no mutation: "):
-        mutations(page)
 
 
 def test_a_copy_has_what_git_does_not_ignore_and_what_is_compiled(tmp_path: Path) -> None:
