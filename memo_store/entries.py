@@ -6,7 +6,7 @@ nothing is memoised that is not committed. A survey with a cap decides by its ow
 used, in the order of first use; the memos themselves belong to the question, and all surveys that ask it share them.
 
 The script that creates entries also finds those that exist. So entries are read first only while most devices have one:
-where they have none, as in a fleet's first period, all but the first batch are proposed at once.
+where they have none, as in a fleet's first period, all but a small batch are proposed at once.
 """
 
 import numpy as np

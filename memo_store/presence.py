@@ -61,7 +61,7 @@ class DevicePresence:
         """For each device: the gap its report of this period must carry, and whether it may make one."""
         closed, placed = self._state.advance(period), self._state.placed(devices)
         last = placed.restored(last_periods(self._state.guarded(period, self._records, placed)))
-        return DeviceStatus.of(last, period, closed, self._state.scheme.survey.visits)
+        return DeviceStatus.of(last, period, closed, self._state.scheme.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
         """Record that the reports of this period were delivered. Idempotent; an earlier period changes nothing."""
@@ -100,7 +100,7 @@ class FleetPresence:
     def status(self, devices: Devices, period: int) -> DeviceStatus:
         """As of single devices."""
         closed = self._state.advance(period)
-        return DeviceStatus.of(self._latest.take(devices), period, closed, self._state.scheme.survey.visits)
+        return DeviceStatus.of(self._latest.take(devices), period, closed, self._state.scheme.visits)
 
     def delivered(self, devices: Devices, period: int) -> None:
         """As of single devices."""

@@ -120,7 +120,7 @@ def history_of(scheme: Scheme, finals: Sequence[Final]) -> CountHistory:
 
 def _newest(scheme: Scheme, final: Final) -> UnitSum | None:
     """A period as a unit of its own, for its new visitors; None where nothing is known by flags."""
-    visits, counts = scheme.survey.visits, final.counts
+    visits, counts = scheme.visits, final.counts
     if final.ranges or not isinstance(visits, CalendarVisits) or "ever" not in visits.units:
         return None
     new = sums_of_period(visits, final.period, counts)["ever"]

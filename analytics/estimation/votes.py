@@ -172,7 +172,7 @@ class CellNoise:
     @classmethod
     def of(cls, scheme: Scheme, name: str) -> "CellNoise | None":
         """The noise on one attribute's counts of a period; None where they are exact."""
-        noise, cells = scheme.presence, len(scheme.survey.visits.cells)
+        noise, cells = scheme.presence, len(scheme.visits.cells)
         if noise is None:
             return None
         supports = geometric_variance(noise.supports_scale(name))

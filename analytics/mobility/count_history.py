@@ -158,7 +158,7 @@ class CountHistory:
 
     def _cells(self, window: Window) -> int:
         """How many cells of each kind of report are added up for the visitors of a window."""
-        longest = len(self.scheme.survey.visits.cells)
+        longest = len(self.scheme.visits.cells)
         return sum(longest - later for later in range(window.length))
 
     def _first_reports(self, name: str, window: Window) -> NDArray[np.int64]:

@@ -37,7 +37,7 @@ class Form(NamedTuple):
         header = json.dumps(row.header.write(), separators=(",", ":")).removesuffix("}")
         token, gap, *answers = ("\0" * 2 * len(number) for number in (row.token, row.gap, *row.answers))
         listed = ",".join(f'{json.dumps(name)}:"{answer}"' for name, answer in zip(row.answered, answers, strict=True))
-        text = f'{header},"token":"{token}","{scheme.survey.visits.column}":"{gap}","answers":{{{listed}}}}}'
+        text = f'{header},"token":"{token}","{scheme.visits.column}":"{gap}","answers":{{{listed}}}}}'
         pattern = re.sub("\0+", lambda run: f"([0-9a-f]{{{len(run[0])}}})", re.escape(text))
         return Form(row.header, row.answered, scheme, len(text), re.compile(pattern.encode()))
 
@@ -88,5 +88,5 @@ class Forms:
             name: form.scheme.question(name).mechanism.encoding.answer.from_bytes(answer)
             for name, answer in zip(form.answered, answers, strict=True)
         }
-        tokens, gaps = token.view(">u8").astype(np.uint64), form.scheme.survey.visits.read(gap)
+        tokens, gaps = token.view(">u8").astype(np.uint64), form.scheme.visits.read(gap)
         return Frame(form.header.survey, form.header.fingerprint, form.header.period, tokens, gaps, columns)

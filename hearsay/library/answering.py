@@ -52,7 +52,7 @@ class Fleet:
         """The same before it is encoded."""
         chosen = self._choose(period, devices)
         places = {a.name: _places(a, values, len(chosen)) for a in self._scheme.survey.attributes}
-        gaps = self._scheme.survey.visits.of(self._last[chosen], period)  # or flags
+        gaps = self._scheme.visits.of(self._last[chosen], period)  # or flags
         self._last[chosen] = period
         tokens = self._respondent.tokens(chosen, period)
         for questions, members in self._respondent.asked(chosen, period):

@@ -38,7 +38,7 @@ class Beside:
         self.reports += len(tokens)
         self._twice += len(both) - len(np.unique(both))
         self._last = different
-        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.survey.visits)
+        wrong = observed.gaps != true_gaps(observed.present, observed.scheme.visits)
         self._untrue += int((wrong & observed.present).sum())
 
     def add_coins(self, observed: Observed, coins: Mask, steady: bool) -> None:

@@ -40,7 +40,7 @@ def followed(scheme: Scheme, periods: Sequence[Histogram]) -> Candidates:
 
     If there is one crowd, the first attribute stands for all.
     """
-    visits, found = scheme.survey.visits, dict[str, list[tuple[int, int]]]()
+    visits, found = scheme.visits, dict[str, list[tuple[int, int]]]()
     known = {histogram.period: counted(histogram) for histogram in periods}
     for question in scheme.questions if divided(scheme) else scheme.questions[:1]:
         name = question.name
@@ -96,7 +96,7 @@ def collected_figures(scheme: Scheme, before: Candidates, last: Integrity | None
     for name, pairs in before.items():
         reached = np.cumsum([count for _, count in pairs])
         among = pairs[int(np.searchsorted(reached, WORST * reached[-1]))][0]
-        target, says = name if divided(scheme) else "a whole report", scheme.survey.visits.column
+        target, says = name if divided(scheme) else "a whole report", scheme.visits.column
         knows = f"the {says}, and how many reported before (worst {WORST:.0%} of the reports)"
         yield plain("link", target, knows, 2, 1 / among, luck=1 / among)
     for question in scheme.questions:

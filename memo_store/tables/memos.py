@@ -10,7 +10,7 @@ whatever its value.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,8 @@ from protocols.arrays import Bytes, Devices, Mask, Places, Words
 
 TAG = 8
 DEVICE = 8
+SAMPLE = 1000
+"""The devices of the first batch, which shows whether most have an entry."""
 HELD_BYTES = 128 << 20
 """About five million memos of a few bytes, of all attributes of a survey. Beyond that, some are asked for again."""
 FEWEST_SLOTS, SLOTS_A_MEMO = 1 << 12, 3
@@ -55,7 +57,8 @@ class MemoTable:
         """
         found, tags = np.zeros(len(tags), dtype=np.bool_), tags.copy()
         sealed = np.zeros((len(tags), self.memo_bytes), dtype=np.uint8)
-        for rows in placed.slices(CHUNK):
+        for start, end in pairwise([0, SAMPLE, *range(SAMPLE + CHUNK, len(tags) + CHUNK, CHUNK)]):
+            rows = slice(start, end)
             answers = link.run(read_fields(self.name, placed.part(rows)))
             records = [record or b"" for record in chain.from_iterable(answers)]
             counts = self.counts(records)
@@ -68,7 +71,7 @@ class MemoTable:
                 full = counts >= self.cap
                 chosen[full] = np.cumsum(counts)[full] - 1
             known = np.flatnonzero(chosen >= 0)
-            at, chosen = rows.start + known, chosen[known]
+            at, chosen = start + known, chosen[known]
             found[at], tags[at], sealed[at] = True, entry_tags[chosen], memos[chosen]
             if 2 * len(known) < len(records):
                 break

@@ -94,8 +94,9 @@ def smallest_unsigned(count: int) -> np.dtype[np.unsignedinteger[Any]]:
     return np.min_scalar_type(count - 1)
 
 
-BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype(np.int64)
-"""Of each byte, its bits."""
+LANES = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little").astype("<u2").view("<u8")
+"""Of each byte, its bits as numbers of 16 bits, four in a word: words are added, as often as a number has room."""
+MOST_ADDED = (1 << 16) - 1
 
 
 def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
@@ -104,11 +105,12 @@ def count_symbols(symbols: Whole, groups: Whole, size: int, k: int) -> Counts:
     >>> count_symbols(np.array([0, 2, 2]), np.array([0, 0, 1]), 2, 3).tolist()
     [[1, 0, 1], [0, 0, 1]]
     """
-    if len(symbols) != len(groups) or not (_within(symbols, k) and _within(groups, size)):
+    from protocols.arrays.loops import tally
+
+    counts = np.zeros((size, k), dtype=np.int64)
+    if len(symbols) != len(groups) or not tally(frozen(symbols), frozen(groups), counts):
         raise ValueError(f"not one symbol of 0..{k - 1} and one group of 0..{size - 1} for each row")
-    cells = np.multiply(groups, k, dtype=np.int64)
-    cells += symbols.astype(np.int64, copy=False)
-    return np.bincount(cells, minlength=size * k).reshape(size, k)
+    return counts
 
 
 def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
@@ -117,11 +119,18 @@ def count_bits(packed: Bytes, groups: Whole, size: int, k: int) -> Counts:
     >>> count_bits(np.array([[1], [3], [2]], dtype=np.uint8), np.array([0, 0, 1]), 2, 2).tolist()
     [[2, 1], [0, 1]]
     """
-    if len(packed) != len(groups) or not _within(groups, size):
+    from protocols.arrays.loops import add_lanes
+
+    width = packed.shape[1]
+    counts = np.zeros((size, 8 * width), dtype=np.int64)
+    if len(packed) != len(groups):
         raise ValueError(f"not one group of 0..{size - 1} for each row")
-    first = np.multiply(groups, len(BITS), dtype=np.int64)
-    bytes_of = [np.bincount(first + column, minlength=size * len(BITS)).reshape(size, -1) for column in packed.T]
-    return np.concatenate([counts @ BITS for counts in bytes_of], axis=1)[:, :k]
+    for start in range(0, len(packed), MOST_ADDED):
+        rows, sums = slice(start, start + MOST_ADDED), np.zeros((size, width, 2), dtype=np.uint64)
+        if not add_lanes(frozen(packed[rows]), frozen(groups[rows]), LANES, sums):
+            raise ValueError(f"not one group of 0..{size - 1} for each row")
+        counts += sums.view("<u2").reshape(size, -1)
+    return counts[:, :k]
 
 
 def count_ones(packed: Bytes, k: int) -> Counts:
@@ -136,10 +145,6 @@ def count_ones(packed: Bytes, k: int) -> Counts:
     if len(counts) > k + 1:
         raise ValueError(f"a vector of {k} bits has more than {k} bits set")
     return counts
-
-
-def _within(numbers: Whole, size: int) -> bool:
-    return not len(numbers) or bool(numbers.min() >= 0 and numbers.max() < size)
 
 
 def frozen(column: Whole | Mask) -> Any:

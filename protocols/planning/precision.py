@@ -157,7 +157,7 @@ class PresencePlan(Told):
 
 def presence_plan(scheme: Scheme, precisions: Mapping[str, PrecisionPlan], error: float) -> PresencePlan | None:
     """The plan of a survey's noise on counts, for a wanted standard error of shares; None where counts are exact."""
-    noise, each = scheme.presence, len(scheme.survey.visits.cells)
+    noise, each = scheme.presence, len(scheme.visits.cells)
     if noise is None:
         return None
     cells = each * len(scheme.kinds)

@@ -22,7 +22,6 @@ from math import gcd
 
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from numpy.lib.stride_tricks import sliding_window_view
 
 from hearsay_device.draws import parts
 from protocols.arrays.aliases import Bytes, Devices, Places, ShortWords, Whole, Words
@@ -100,7 +99,7 @@ class Draws:
 
     def blocks(self, count: int) -> Bytes:
         """`count` blocks of 16 bytes for each row."""
-        return self._encrypt(WHOLE, self.devices[:, None], self.tweaks[:, None], np.arange(count))
+        return self._encrypt(WHOLE, self.devices, self.tweaks, 0, count)
 
     def words(self, count: int) -> ShortWords:
         """`count` uniform 16-bit words for each row.
@@ -111,28 +110,35 @@ class Draws:
         if len(self) and self.tweaks.strides == (0,):  # the same tweak for all
             low, high = int(groups.min()), int(groups.max())
             if (high - low + 1) * count <= len(self) * blocks:
-                streams = np.uint64(low) + np.arange(high - low + 1, dtype=np.uint64)[:, None]
-                whole = self._encrypt(SHARED, streams, self.tweaks[:1, None], np.arange(count))
-                return np.asarray(whole.view("<u2").reshape(-1, count)[self.devices - np.uint64(NEIGHBOURS * low)])
+                streams = np.uint64(low) + np.arange(high - low + 1, dtype=np.uint64)
+                whole = self._encrypt(SHARED, streams, self.tweaks[:1], 0, count)
+                return _cut(whole, count, (self.devices - np.uint64(NEIGHBOURS * low)).astype(np.intp) * count)
         first = (self.devices & np.uint64(7)).astype(np.int64) * count  # of the device's words in the stream
-        own = self._encrypt(SHARED, groups[:, None], self.tweaks[:, None], (first >> 3)[:, None] + np.arange(blocks))
-        return np.asarray(sliding_window_view(own.view("<u2"), count, axis=1)[np.arange(len(self)), first & 7])
+        own = self._encrypt(SHARED, groups, self.tweaks, first >> 3, blocks)
+        return _cut(own, count, np.arange(len(self)) * (NEIGHBOURS * blocks) + (first & 7))
 
     def further(self, rows: Places, places: Places) -> Words:
         """64 further bits for some words, each named by its row and its place among the words of the row."""
-        drawn = self._encrypt(FURTHER, self.devices[rows, None], self.tweaks[rows, None], places[:, None])
-        return drawn.view("<u8")[:, 0]
+        return self._encrypt(FURTHER, self.devices[rows], self.tweaks[rows], places, 1).view("<u8")[:, 0]
 
-    def _encrypt(self, lane: int, devices: Devices, tweaks: Whole, numbers: Whole) -> Bytes:
-        """The blocks of counters (device, tweak | number << 32) of a lane, a row for each device."""
-        first = (self.lane + lane) * LANE
-        counters = np.empty((*np.broadcast_shapes(devices.shape, numbers.shape), 2), dtype="<u8")
-        counters[..., 0] = devices
-        counters[..., 1] = tweaks.astype(np.uint64) | (numbers + first).astype(np.uint64) << np.uint64(32)
+    def _encrypt(self, lane: int, devices: Devices, tweaks: Whole, first: Places | int, count: int) -> Bytes:
+        """Of a lane, the blocks of counters (device, tweak | number << 32): for each device `count` from its first."""
+        numbers = np.asarray(first + (self.lane + lane) * LANE, dtype=np.uint64)
+        counters = np.empty((len(devices), count, 2), dtype="<u8")
+        counters[..., 0] = devices[:, None]
+        start = tweaks.astype(np.uint64) | numbers << np.uint64(32)
+        np.add(start[:, None], np.arange(count, dtype=np.uint64) << np.uint64(32), out=counters[..., 1])
         # ECB over distinct counter blocks *is* the CTR keystream, read in any order.
         cipher = Cipher(algorithms.AES(self.key[:KEY]), modes.ECB()).encryptor()
         stream = cipher.update(counters.reshape(-1).view(np.uint8).data)
-        return np.frombuffer(stream, dtype=np.uint8).reshape(len(counters), BLOCK * counters.shape[1])
+        return np.frombuffer(stream, dtype=np.uint8).reshape(len(devices), BLOCK * count)
+
+
+def _cut(stream: Bytes, count: int, starts: Places) -> ShortWords:
+    """Rows of `count` words of 16 bits, from where each starts in the stream: each row is one item, copied at once."""
+    rows = max(stream.size // 2 - count + 1, 0)
+    items = np.ndarray(rows, np.dtype((np.void, 2 * count)), np.ascontiguousarray(stream), strides=(2,))
+    return items[starts].view("<u2").reshape(len(starts), count)
 
 
 def blocks_alone(count: int) -> int:

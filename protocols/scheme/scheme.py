@@ -49,6 +49,7 @@ class Scheme:
         """Whether a device answers in some periods only, and reports nothing but its presence in the others."""
         self.last_period = survey.calendar.last
         """The last period that there is."""
+        self.visits, self.ahead = survey.visits, survey.ahead  # asked for each batch of reports
         names = [question.name for question in self.questions]
         self.kinds = (*(names if self.discloses else names[:1]), *([PRESENCE_ONLY] if self.takes_turns else []))
         """What reports are counted by: each belongs to exactly one kind, named after an attribute that it answers.
@@ -140,7 +141,7 @@ class Scheme:
     @cached_property
     def presence(self) -> PresenceNoise | None:
         """The noise on what is published about presence; None where it is exact."""
-        epsilon, cells = self.survey.presence_epsilon, len(self.survey.visits.cells)
+        epsilon, cells = self.survey.presence_epsilon, len(self.visits.cells)
         return None if epsilon is None else presence_noise(epsilon, cells, self.questions, self.discloses)
 
     def place(self, question: Question) -> int:

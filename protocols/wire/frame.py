@@ -47,8 +47,17 @@ class Frame:
 
     def take(self, rows: Whole | Mask | slice) -> Frame:
         """Some of the rows, by index, mask or slice; ascending indices keep the order."""
-        answers = {name: column[rows] for name, column in self.answers.items()}
-        return Frame(self.survey, self.fingerprint, self.period, self.tokens[rows], self.gaps[rows], answers)
+        if isinstance(rows, slice):
+            chosen = [column[rows] for column in self.columns]
+        else:
+            places = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
+            chosen = [column.take(places, axis=0) for column in self.columns]  # a quarter of the time of column[places]
+        tokens, gaps, *answers = chosen
+        return replace(self, tokens=tokens, gaps=gaps, answers=dict(zip(self.answers, answers, strict=True)))
+
+    @property
+    def columns(self) -> list[Column]:
+        return [self.tokens, self.gaps, *self.answers.values()]
 
     def sorted(self) -> Frame:
         return self.take(np.argsort(self.tokens, kind="stable"))
@@ -84,10 +93,11 @@ def encode_frame(frame: Frame, scheme: Scheme) -> bytes:
     if not _ascending(frame.tokens):
         raise WireError("a frame whose rows are not sorted by token would show their order", "send frame.sorted()")
     schema, message = _schema(scheme, frame.answered, frame.header)
-    columns: list[Column] = [frame.tokens, frame.gaps, *frame.answers.values()]
     arrays = [
         pa.Array.from_buffers(kind, len(frame), [None, pa.py_buffer(layout.to_bytes(column))])
-        for kind, layout, column in zip(schema.types, _layouts(scheme, frame.answered).values(), columns, strict=True)
+        for kind, layout, column in zip(
+            schema.types, _layouts(scheme, frame.answered).values(), frame.columns, strict=True
+        )
     ]
     batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
     data = b"".join([message, batch.serialize(), END])
@@ -129,8 +139,8 @@ def _misfit(head: Head, scheme: Scheme) -> str:
     form = tuple(names[2:])
     if form not in scheme.forms:
         return f"a report of this survey {scheme.forms_in_words}"
-    if names[:2] != ["token", scheme.survey.visits.column]:
-        return f"the first two columns are not token and {scheme.survey.visits.column}"
+    if names[:2] != ["token", scheme.visits.column]:
+        return f"the first two columns are not token and {scheme.visits.column}"
     return "" if head.columns == _columns(scheme, form) else "columns do not have the types of the survey"
 
 
@@ -157,7 +167,7 @@ def _columns(scheme: Scheme, form: tuple[str, ...]) -> dict[str, np.dtype[Any]]:
 @lru_cache(maxsize=FORMS)
 def _layouts(scheme: Scheme, form: tuple[str, ...]) -> dict[str, Layout]:
     answers = {name: scheme.question(name).mechanism.encoding.answer for name in form}
-    visits = scheme.survey.visits
+    visits = scheme.visits
     return {"token": Symbols(1 << 64), visits.column: Symbols(1 << 8 * visits.wire.itemsize), **answers}
 
 
@@ -173,7 +183,7 @@ def row_faults(frame: Frame, scheme: Scheme, partition: int, partitions: int) ->
     tests: tuple[Mask, ...] = (
         frame.tokens == 0,
         partition_of(frame.tokens, partitions) != partition,
-        ~scheme.survey.visits.good(frame.gaps, frame.period),
+        ~scheme.visits.good(frame.gaps, frame.period),
         bad_value,
     )
     too_many = None if scheme.presence is None else scheme.presence.too_many(frame.answers, scheme.questions)

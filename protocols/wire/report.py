@@ -74,7 +74,7 @@ def row_of(record: dict[str, Any], lookup: Lookup) -> ReportRow | Reject:
 
 
 def _typed(record: dict[str, Any], header: ReportHeader, scheme: Scheme) -> ReportRow:
-    visits = scheme.survey.visits
+    visits = scheme.visits
     if visits.column not in record:
         raise ValueError(f"a report of this survey has the key {visits.column}")
     token, gap = read_hex(record["token"], 8, "token"), record[visits.column]
@@ -93,7 +93,7 @@ def rows_frame(rows: Sequence[ReportRow], scheme: Scheme) -> Frame:
     """Rows with the same header that answer the same attributes, as one frame, in the order given."""
     header, answered, *_ = rows[0]
     tokens = np.frombuffer(b"".join([row.token for row in rows]), dtype=">u8").astype(np.uint64)
-    gaps = scheme.survey.visits.read(b"".join([row.gap for row in rows]))
+    gaps = scheme.visits.read(b"".join([row.gap for row in rows]))
     columns = {}
     for place, name in enumerate(answered):
         raw = np.frombuffer(b"".join([row.answers[place] for row in rows]), dtype=np.uint8)

@@ -105,7 +105,7 @@ class PeriodCounts:
 
     def __init__(self, scheme: Scheme, counts: Counts | None = None) -> None:
         self._counters = {
-            name: _Counter(encoding, scheme.survey.visits.cells, counts[name] if counts else None)
+            name: _Counter(encoding, scheme.visits.cells, counts[name] if counts else None)
             for name, encoding in encodings(scheme).items()
         }
 

@@ -188,7 +188,7 @@ class PartitionCounter(LogReader):
         """What the merge must know of a survey besides its counts, as a message."""
         self._unsent.discard(survey)
         rejects, lates = dict(self._rejects_of(survey)), dict(self._position.lates.get(survey, {}))
-        lost = self._position.lost_of(survey, known_scheme(self._lookup, survey).survey.ahead)
+        lost = self._position.lost_of(survey, known_scheme(self._lookup, survey).ahead)
         return message(Progress(survey, self.partition, offset, self.closed_through(survey), rejects, lates, lost))
 
     def _rejects_of(self, survey: str) -> Counter[str]:
@@ -237,7 +237,7 @@ class PartitionCounter(LogReader):
         scheme = known_scheme(self._lookup, counted[0].survey)
         frame = joined(counted, scheme)
         through = self.closed_through(frame.survey)
-        if time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
+        if time_fault(frame.survey, frame.period, len(frame), through, scheme.ahead):
             return None
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
         period = self._periods.open((frame.survey, frame.period), scheme, first.offset)
@@ -255,8 +255,8 @@ class PartitionCounter(LogReader):
             still_open = self._periods.get((frame.survey, frame.period))
             if still_open is None or record.offset < still_open.opened:
                 return Changes()
-        elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.survey.ahead):
-            if reject.reason is Reason.LATE and frame.period > through - scheme.survey.visits.reach:
+        elif reject := time_fault(frame.survey, frame.period, len(frame), through, scheme.ahead):
+            if reject.reason is Reason.LATE and frame.period > through - scheme.visits.reach:
                 self._position.lates.setdefault(frame.survey, Counter())[frame.period] += len(frame)
             return self._refuse(record, reject)
         judged = judge_rows(frame, scheme, self.partition, self._partitions)
@@ -275,7 +275,7 @@ class PartitionCounter(LogReader):
         offset.
         """
         clock, offset = self._position.clock(frame.survey), record.offset
-        if offset < clock.offset or frame.period <= clock.through - scheme.survey.visits.reach:
+        if offset < clock.offset or frame.period <= clock.through - scheme.visits.reach:
             return
         period = self._periods.open((frame.survey, clock.through + 1), scheme, offset)
         if offset > period.offset:

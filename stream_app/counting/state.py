@@ -107,7 +107,7 @@ class Position(LogPosition):
     def losses(self, lookup: Lookup) -> dict[str, tuple[Loss, ...]]:
         """The same by survey, of those that are published."""
         schemes = {survey: lookup(survey) for survey in sorted({*self.lost, *self.losing})}
-        return {id: self.lost_of(id, scheme.survey.ahead) for id, scheme in schemes.items() if scheme is not None}
+        return {id: self.lost_of(id, scheme.ahead) for id, scheme in schemes.items() if scheme is not None}
 
     def close(self, terms: Survey, offset: int, through: int) -> bool:
         """Close a survey through a period, by the record at an offset; False if it was closed that far already.

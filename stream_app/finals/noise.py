@@ -59,7 +59,7 @@ def release(
     """
     noise = scheme.presence
     assert noise is not None, "only a survey with presence_epsilon has releases"
-    visits, names, kinds = scheme.survey.visits, list(counts), scheme.kinds
+    visits, names, kinds = scheme.visits, list(counts), scheme.kinds
     exact = {
         **{f"n {name}": _by_gap(counts[name], visits.cells) for name in kinds},
         **{f"N {name}": counts[name].supports for name in names},

@@ -27,7 +27,7 @@ def sums_through(
 
     `released` is what the final has of the counts. Sums begin with period `since`, if what came before it is not known.
     """
-    visits = scheme.survey.visits
+    visits = scheme.visits
     if not isinstance(visits, CalendarVisits):
         return {}
     shown = {} if isinstance(released, Release) else {name: found.total for name, found in released.items()}
@@ -68,7 +68,7 @@ def _sum_of_period(unit: Unit, period: int, counts: Counts | Release) -> UnitSum
 
 def published_sums(sums: UnitSums, scheme: Scheme, period: int) -> dict[Unit, UnitSum]:
     """What the final of a period has of the sums through it; with `central` no supports, which tell flags apart."""
-    survey, visits = scheme.survey, scheme.survey.visits
+    survey, visits = scheme.survey, scheme.visits
     if survey.central is not None:
         sums = {unit: replace(found, N={}) for unit, found in sums.items()}
     if not survey.minimum or scheme.presence is not None or not isinstance(visits, CalendarVisits):

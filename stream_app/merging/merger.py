@@ -222,7 +222,7 @@ def _first_periods(scheme: Scheme, merged: MergedSurvey, closed: int) -> range:
     begin with the first period of which something is released; if there is none, with the last one.
     """
     if scheme.presence is not None:
-        return range(min(closed + 1, scheme.survey.ahead))
+        return range(min(closed + 1, scheme.ahead))
     counted = [period for period in merged.counted_periods() if period <= closed]
     if scheme.survey.minimum:
         counted = [period for period in counted if reduced(merged.counts(scheme, period), scheme)]

@@ -70,7 +70,7 @@ def _flow_of_units(past: Past, names: Sequence[str]) -> Flow | None:
 
     The unit with the least room for false flags counts.
     """
-    visits, counts = past.scheme.survey.visits, past.newest.counts
+    visits, counts = past.scheme.visits, past.newest.counts
     if isinstance(counts, Release) or past.newest.ranges or not isinstance(visits, CalendarVisits):
         return None
     found = []
