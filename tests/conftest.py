@@ -99,14 +99,9 @@ def _ports_of_this_process() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _brokers_are_short_lived() -> None:
-    """Each broker of a test starts with little more than half of the work."""
+def _servers_start_soon() -> None:
+    """Brokers start with little more than half of the work; workers and the like are forked, with all imports done."""
     os.environ.setdefault("JDK_JAVA_OPTIONS", " ".join(SHORT_LIVED))
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _servers_are_forked() -> None:
-    """Workers, gateways and the like are forked from a process that has imported everything."""
     ServerProcess.launch = staticmethod(launch)
 
 

@@ -15,6 +15,7 @@ and pseudonyms are derived from the keyring (sealing.py).
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TypeVar
 
 import numpy as np
@@ -75,7 +76,7 @@ class Placed:
         """Some of the devices."""
         return Placed(self.pseudonyms[rows], self.names[rows], self.order[rows])
 
-    @property
+    @cached_property
     def first(self) -> Places:
         """For each row the first row of the same device, which may occur twice."""
         new = firsts(self.names)
@@ -83,9 +84,14 @@ class Placed:
 
     def restored(self, column: NDArray[T]) -> NDArray[T]:
         """A column in the caller's order of devices."""
-        where = np.empty_like(self.order)
-        where[self.order] = np.arange(len(where))
-        return column.take(where, axis=0)
+        return column.take(self._rows, axis=0)
+
+    @cached_property
+    def _rows(self) -> Places:
+        """Where each of the caller's rows is."""
+        rows = np.empty_like(self.order)
+        rows[self.order] = np.arange(len(rows))
+        return rows
 
 
 def read_fields(table: str, placed: Placed) -> list[Command]:

@@ -160,23 +160,31 @@ def test_a_second_process_is_refused(world: World) -> None:
         world.edge()
 
 
-GOOD = "{survey: s, events: {directory: in}, columns: {person: a, time: b}, lateness: 2h, data: d}"
+FILES = "{survey: s, events: {directory: in}, columns: {person: a, time: b}, lateness: 2h, data: d}"
+TOPIC = "{survey: s, events: {topic: calls}, columns: {person: a, time: b}, lateness: 2h, idle: 1h, data: d}"
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "complaint"),
+    ("good", "right", "wrong", "complaint"),
     [
-        (GOOD, "[", "not YAML"),
-        (GOOD, "{}", "survey: missing"),
-        ("directory", "topik", r"events\.topik: unknown key; did you mean topic"),
-        (", time: b", "", "columns: time is missing"),
-        ("2h", "soon", "lateness = soon: not a duration"),
-        ("data: d", "data: d, zone: Mars", "zone = Mars: there is no such time zone"),
-        ("data: d", "data: d, choose: {area: best}", "choose.area = best: should be 'first', 'last'"),
-        ("time: b", "time: b, town: c", "no attribute 'town'"),
-        ("data: d", "data: d, choose: {area: transition}", "is not chosen as a transition"),
+        (FILES, FILES, "[", "not YAML"),
+        (FILES, FILES, "{}", "survey: missing"),
+        (FILES, "directory", "topik", r"events\.topik: unknown key; did you mean topic"),
+        (FILES, ", time: b", "", "columns: time is missing"),
+        (FILES, "2h", "soon", "lateness = soon: not a duration"),
+        (FILES, "data: d", "data: d, zone: Mars", "zone = Mars: there is no such time zone"),
+        (FILES, "data: d", "data: d, choose: {area: best}", "choose.area = best: should be 'first', 'last'"),
+        (FILES, "time: b", "time: b, town: c", "no attribute 'town'"),
+        (FILES, "data: d", "data: d, choose: {area: transition}", "is not chosen as a transition"),
+        (TOPIC, ", idle: 1h", "", "idle is needed with a topic"),
+        (TOPIC, "topic: calls", "directory: in", "idle is needed with a topic, and only there"),
+        (TOPIC, "topic: calls", "topic: calls, directory: in", "write a directory or a topic"),
+        (TOPIC, "topic: calls", "topic: calls, format: csv", "fields names the columns of lines"),
+        (TOPIC, "data: d", "data: d, repeated: order", "a topic has no order of rows"),
+        (TOPIC, "time: b", "time: b, home: [lat, lon]", "positions are read from a directory"),
     ],
 )
-def test_what_is_wrong_in_edge_yaml_is_named(right: str, wrong: str, complaint: str) -> None:
+def test_what_is_wrong_in_edge_yaml_is_named(good: str, right: str, wrong: str, complaint: str) -> None:
+    assert parse_edge(good, "edge.yaml").data
     with pytest.raises(HearsayError, match=complaint):
-        parse_edge(GOOD.replace(right, wrong), "edge.yaml").options(survey().survey)
+        parse_edge(good.replace(right, wrong), "edge.yaml").options(survey().survey)

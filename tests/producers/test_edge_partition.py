@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 
 from memo_store.survey_memos import SurveyMemos
-from producers.edge import parse_edge
 from producers.edge.partition import PartitionEdge, PartitionState, csv_line, decode, next_closed
 from producers.files.json_events import json_object
 from producers.stopping import never
-from protocols.errors import ReplayError, SettingsError
+from protocols.errors import ReplayError
 from protocols.respondent import Respondent
 from tests.helpers.sinks import KeepingSink
 from tests.producers.events import COLUMNS, OPTIONS, START, Event, computed, history, nearly_sorted, reported, survey
@@ -121,23 +120,3 @@ def test_records_are_lines_too_and_are_keyed_by_person() -> None:
     for key in (None, b"b"):
         with pytest.raises(ReplayError, match="offset 7: the key of the record is not its msisdn"):
             read([replace(lines[0], key=key)], COLUMNS, read=line)
-
-
-GOOD = "{survey: s, events: {topic: calls}, columns: {person: a, time: b}, lateness: 2h, idle: 1h, data: d}"
-
-
-@pytest.mark.parametrize(
-    ("right", "wrong", "complaint"),
-    [
-        (", idle: 1h", "", "idle is needed with a topic"),
-        ("topic: calls", "directory: in", "idle is needed with a topic, and only there"),
-        ("topic: calls", "topic: calls, directory: in", "write a directory or a topic"),
-        ("topic: calls", "topic: calls, format: csv", "fields names the columns of lines"),
-        ("data: d", "data: d, repeated: order", "a topic has no order of rows"),
-        ("time: b", "time: b, home: [lat, lon]", "positions are read from a directory"),
-    ],
-)
-def test_what_a_topic_cannot_have_is_refused(right: str, wrong: str, complaint: str) -> None:
-    assert parse_edge(GOOD, "edge.yaml").events.topic == "calls"
-    with pytest.raises(SettingsError, match=complaint):
-        parse_edge(GOOD.replace(right, wrong), "edge.yaml")

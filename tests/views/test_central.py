@@ -20,8 +20,6 @@ from views.results.status import Live
 
 GAPS = np.repeat([1, 2, 3], [40, 30, 30]).astype(np.uint16)
 ANSWERS = np.tile(np.array([0, 1, 2, 1, 0], dtype=np.uint8), 20)
-
-
 GAPS_COUNTED = "horizon: 3"
 
 
