@@ -41,7 +41,6 @@ PARTS = {
         "views/forecasts",
         "views/results",
         "producers/scenarios",
-        "producers/people",
         "examples",
     ),
     "install": (*COLLECTING, "pages", "lab", "clients", "install", "Makefile", "docs/dependencies.md"),
