@@ -44,7 +44,7 @@ class AttributeEntries:
                 rest = rest[~commits.find(placed.names[rest])[0]]
             new, nothing = tags[rest], np.empty((len(rest), 0), dtype=np.uint8)
             tags[rest] = used.create(self._state.epochs, placed.part(rest), lambda rows: (new[rows], nothing[rows]))[0]
-        counting = commits.committing(placed.names, (tags ^ pads)[placed.first]) ^ pads
+        counting = commits.committing(placed.names, placed.of_first(tags ^ pads)) ^ pads
         return self._memos(devices, cells, counting)
 
     def _memos(self, devices: Devices, cells: Values, tags: Words) -> Column:

@@ -35,8 +35,8 @@ class SurveyMemos(SurveyState):
         """
         self.require_open(period)
         placed = self.placed(devices)
-        devices, cells = devices[placed.order], cells[placed.order]
-        cells = np.where(devices == devices[placed.first], cells[placed.first], cells)  # of a device that came twice
+        devices, cells = devices.take(placed.order), cells.take(placed.order)
+        cells = np.where(devices == placed.of_first(devices), placed.of_first(cells), cells)  # of one that came twice
         entries = AttributeEntries(self, question)
         return placed.restored(self.guarded(period, entries.reported, placed, devices, cells, period))
 
@@ -45,7 +45,7 @@ class SurveyMemos(SurveyState):
         self.require_open(period)
         placed = self.placed(devices)
         pads = self.sealer.commit_pads(question.name, devices[placed.order], period)
-        sealed = (values.astype(np.uint64)[placed.order] ^ pads)[placed.first]
+        sealed = placed.of_first(values.astype(np.uint64)[placed.order] ^ pads)
         table = self.tables[question.name].commits
         counting = self.guarded(period, lambda: self.commits(table, period).committing(placed.names, sealed))
         committed = placed.restored(counting ^ pads)

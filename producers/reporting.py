@@ -126,13 +126,13 @@ class Reporter:
         eligible = np.flatnonzero(status.eligible)
         repeats = int(np.count_nonzero(status.reported))
         ineligible = len(rows) - len(eligible) - repeats
-        rows, gaps = rows[eligible], status.gaps[eligible]
-        devices = truth.devices[rows]
+        rows, gaps = rows.take(eligible), status.gaps.take(eligible)
+        devices = truth.devices.take(rows)
         terms, frames = (self.scheme.survey.id, self.scheme.fingerprint, truth.period), list[Encoded]()
         for asked, members in self._respondent.asked(devices, truth.period):
             if len(members):
                 answers = {question.name: self._answers(truth, question, rows[members]) for question in asked}
-                frames += self._frames(Frame(*terms, tokens[rows[members]], gaps[members], answers))
+                frames += self._frames(Frame(*terms, tokens.take(rows[members]), gaps.take(members), answers))
         return _Portion(devices, frames, repeats, ineligible)
 
     def _frames(self, reports: Frame) -> list[Encoded]:
@@ -166,8 +166,8 @@ class Reporter:
 
     def _answers(self, truth: Presences, question: Question, rows: Places) -> Column:
         """The answers of some rows: values to cells to memos to answers. One-shot, committed values become answers."""
-        respondent, period, devices = self._respondent, truth.period, truth.devices[rows]
-        known = {source.name: truth.values[source.name][rows] for source in question.sources}
+        respondent, period, devices = self._respondent, truth.period, truth.devices.take(rows)
+        known = {source.name: truth.values[source.name].take(rows) for source in question.sources}
         values = respondent.values(question, devices, known, period)
         if not self.scheme.survey.longitudinal:
             values = self._memos.commit_values(question, devices, values, period)

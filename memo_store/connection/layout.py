@@ -76,11 +76,15 @@ class Placed:
         """Some of the devices."""
         return Placed(self.pseudonyms[rows], self.names[rows], self.order[rows])
 
+    def of_first(self, column: NDArray[T]) -> NDArray[T]:
+        """For each row what the first row of the same device has in this column. Devices may occur twice."""
+        return column if self._first is None else column.take(self._first, axis=0)
+
     @cached_property
-    def first(self) -> Places:
-        """For each row the first row of the same device, which may occur twice."""
+    def _first(self) -> Places | None:
+        """For each row the first row of the same device; None if no device occurs twice."""
         new = firsts(self.names)
-        return np.asarray(np.flatnonzero(new)[np.cumsum(new) - 1])
+        return None if new.all() else np.flatnonzero(new)[np.cumsum(new) - 1]
 
     def restored(self, column: NDArray[T]) -> NDArray[T]:
         """A column in the caller's order of devices."""

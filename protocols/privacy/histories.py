@@ -172,11 +172,12 @@ def _pairs_of_partitions(t: int) -> list[Whole]:
     return [np.array(columns).T for columns in found.values()]
 
 
-def _divided(sizes: History, most: History) -> Iterator[tuple[History, ...]]:
+@cache
+def _divided(sizes: History, most: History) -> list[tuple[History, ...]]:
     """All ways to divide blocks among others: how many reports each takes from each block, descending."""
-    if not any(sizes):
-        yield ()
+    ways: list[tuple[History, ...]] = [] if any(sizes) else [()]
     for taken in product(*(range(size, -1, -1) for size in sizes)):
         if any(taken) and taken <= most:
             left = tuple(size - some for size, some in zip(sizes, taken, strict=True))
-            yield from ((taken, *rest) for rest in _divided(left, taken))
+            ways += ((taken, *rest) for rest in _divided(left, taken))
+    return ways
