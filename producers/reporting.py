@@ -167,7 +167,7 @@ class Reporter:
     def _answers(self, truth: Presences, question: Question, rows: Places) -> Column:
         """The answers of some rows: values to cells to memos to answers. One-shot, committed values become answers."""
         respondent, period, devices = self._respondent, truth.period, truth.devices.take(rows)
-        known = {source.name: truth.values[source.name].take(rows) for source in question.sources}
+        known = {source.name: truth.values[source.name].take(rows, axis=0) for source in question.sources}
         values = respondent.values(question, devices, known, period)
         if not self.scheme.survey.longitudinal:
             values = self._memos.commit_values(question, devices, values, period)

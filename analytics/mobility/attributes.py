@@ -48,8 +48,8 @@ def rank(frequencies: Floats, spread: Callable[[Places], Floats], places: int) -
     order = np.argsort(-frequencies, kind="stable")
     rivals = order[: places + RIVALS]
     variances, axes = np.linalg.eigh(spread(rivals))  # which may be singular
-    root = axes * np.sqrt(np.maximum(variances, 0))
-    drawn = frequencies[rivals] + np.random.default_rng(0).standard_normal((DRAWS, len(rivals))) @ root.T
+    root = axes * np.sqrt(np.maximum(variances, 0)) @ axes.T  # the only symmetric one: axes depend on the processor
+    drawn = frequencies[rivals] + np.random.default_rng(0).standard_normal((DRAWS, len(rivals))) @ root
     ahead = [np.count_nonzero(drawn > drawn[:, [place]], axis=1) for place in range(min(places, len(rivals)))]
     right = np.stack(ahead, axis=1) == np.arange(len(ahead))
     return order[:places], right.mean(axis=0), float(right.all(axis=1).mean())

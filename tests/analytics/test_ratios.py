@@ -101,3 +101,11 @@ def test_areas_that_cannot_be_told_apart_are_ranked_by_chance_and_those_that_mov
     apart, together = np.eye(2) * 0.01, np.full((2, 2), 0.0099) + np.eye(2) * 0.0001
     values = np.array([0.55, 0.45])
     assert rank(values, among(together), 1)[2] > 0.99 > rank(values, among(apart), 1)[2]
+
+
+def test_a_ranking_does_not_depend_on_the_axes_that_a_processor_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    values, spread = np.array([0.4, 0.35, 0.25]), among(np.eye(3) * 0.01)
+    found = rank(values, spread, 3)
+    turned = np.linalg.qr(np.random.default_rng(1).normal(size=(3, 3)))[0]
+    monkeypatch.setattr(np.linalg, "eigh", lambda covariance: (np.full(3, 0.01), turned))
+    assert rank(values, spread, 3)[1].tolist() == found[1].tolist()

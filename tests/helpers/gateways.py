@@ -53,7 +53,7 @@ def endure(
                 gateway.start()
             elif victim == "the worker":
                 worker.kill()
-                worker.start()
+                worker.start().wait_until_ready()  # while it starts, it ends if the broker does
             else:
                 broker.kill()
                 time.sleep(random.uniform(0, 2))

@@ -34,25 +34,12 @@ class Mutation:
         return "".join(lines)
 
 
-def mutations(page: str) -> list[Mutation]:
-    """The rows of the table on a page.
-
-    >>> row = "| 1. budgets | `tests/a.py::test_b` | `a.py`: `x = 1` becomes `x = 2` |"
-    >>> mutations(HEADER + row)[0].applied("if y:\\n    x = 1\\n")
-    'if y:\\n    x = 2\\n'
-    """
-    _, _, after = page.partition(HEADER)
-    rows = after.partition("\n\n")[0].splitlines()
-    if not rows:
-        raise ValueError("there is no table of mutations")
-    found = []
-    for row in rows:
+def all_mutations() -> list[Mutation]:
+    """The rows of the table."""
+    page, found = (ROOT / "CONTRIBUTING.md").read_text(), []
+    for row in page.partition(HEADER)[2].partition("\n\n")[0].splitlines():
         match = ROW.fullmatch(row)
         if match is None:
             raise ValueError(f"no mutation: {row}")
         found.append(Mutation(int(match[1]), *match.groups()[1:]))
     return found
-
-
-def all_mutations() -> list[Mutation]:
-    return mutations((ROOT / "CONTRIBUTING.md").read_text())
