@@ -141,7 +141,10 @@ def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
             edge = rng.choice(edges)
             edge.kill()
             edge.start()
-        eventually(lambda: world.counting.sent_by_edges(PARTITIONS) >= 9, seconds=WAIT_SECONDS)
+        eventually(  # one that ended is started again, as a supervisor does
+            lambda: all(e.running or e.start() for e in edges) and world.counting.sent_by_edges(PARTITIONS) >= 9,
+            WAIT_SECONDS,
+        )
     finally:
         for edge in edges:
             edge.kill()

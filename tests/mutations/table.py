@@ -38,8 +38,7 @@ def all_mutations() -> list[Mutation]:
     """The rows of the table."""
     page, found = (ROOT / "CONTRIBUTING.md").read_text(), []
     for row in page.partition(HEADER)[2].partition("\n\n")[0].splitlines():
-        match = ROW.fullmatch(row)
-        if match is None:
+        if (match := ROW.fullmatch(row)) is None:
             raise ValueError(f"no mutation: {row}")
         found.append(Mutation(int(match[1]), *match.groups()[1:]))
     return found

@@ -1,6 +1,4 @@
-"""What is published does not change with the code that makes it: documents of the four examples, to the last digits.
-
-Those differ between processors, because matrices are multiplied in another order.
+"""What is published does not change with the code that makes it: documents of the four examples, but for last digits.
 
 `python -m tests.views.test_documents` writes those of today to tests/states/documents.json.xz.
 """
