@@ -60,7 +60,8 @@ def test_symbols_and_bits_are_counted_as_one_by_one(n: int, k: int, size: int, s
     assert np.array_equal(count_ones(packed, k), widths)
 
 
-def test_symbols_bits_groups_and_answers_that_are_none_are_refused() -> None:
+def test_more_bits_than_are_added_at_once_are_counted_and_what_is_no_answer_is_refused() -> None:
+    assert count_bits(np.full((70_000, 1), 255, np.uint8), np.zeros(70_000, np.int64), 1, 8).tolist() == [[70_000] * 8]
     for symbols, groups in (([0, 3], [0, 0]), ([0, -1], [0, 0]), ([0, 0], [0, 2]), ([0, 0], [-1, 0]), ([0, 0], [0])):
         with pytest.raises(ValueError, match=r"one symbol of 0\.\.2 and one group of 0\.\.1"):
             count_symbols(np.array(symbols), np.array(groups), 2, 3)
