@@ -78,7 +78,7 @@ def measure(server_url: str, k: int) -> tuple[str, Seconds, dict[str, float]]:
     seconds: Seconds = defaultdict(list)
     draw = np.random.default_rng(1)
     with redis.Redis.from_url(server_url) as client, MemoStore(server_url) as store:
-        client.flushall()
+        client.execute_command("FLUSHALL", "SYNC")  # else Valkey frees what was there while it is measured
 
         def used() -> float:
             return float(client.info("memory")["used_memory"]) / DEVICES
