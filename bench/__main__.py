@@ -10,6 +10,7 @@ from rich.console import Console
 
 import bench
 from bench._measuring import Table
+from servers.logs import configure_logs
 
 LOOPS, LOOP_STEPS, LOOP_PAUSE = 6, 1_000_000, 0.4
 
@@ -22,6 +23,7 @@ def main(names: list[str]) -> int:
     if unknown:
         console.print(f"no benchmark {unknown[0]!r}; there are {', '.join(known)}")
         return 2
+    configure_logs("WARNING")
     chosen = names or known
     for number, name in enumerate(chosen, 1):
         console.print(f"{name}, {number} of {len(chosen)} ...")

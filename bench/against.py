@@ -66,7 +66,7 @@ def events() -> Iterator[Cost]:
 
 @contextmanager
 def draws() -> Iterator[Cost]:
-    yield lambda tree: command_seconds("evaluate", "--once", "--eps", "1", tree=tree)
+    yield lambda tree: command_seconds("evaluate", "--once", "--eps", "1", "--runs", "5", tree=tree)
 
 
 ROWS: dict[str, Callable[[], AbstractContextManager[Cost]]] = {
