@@ -24,7 +24,7 @@ from aiokafka.errors import ConsumerStoppedError, IllegalStateError, MessageSize
 from faust.transport.drivers.aiokafka import AIOKafkaConsumerThread, Consumer, Producer, Transport
 from faust.types import TP
 
-from stream_app.faust_app.crash import EXIT
+from stream_app.faust_app.crash import EXIT, fatal
 
 TOO_LARGE = (MessageSizeTooLargeError, RecordListTooLargeError)
 """What a broker says of a batch that is larger than its topic, or it, allows."""
@@ -184,6 +184,11 @@ class FaustApp(faust.App):
     @property
     def batch_consumer(self) -> BatchConsumer:
         return cast(BatchConsumer, self.consumer)
+
+    async def start(self) -> None:
+        """Start everything. Without a broker, Faust would end as if it had been told to leave, and be left alone."""
+        with fatal("starting"):
+            await super().start()
 
     async def on_start(self) -> None:
         await super().on_start()

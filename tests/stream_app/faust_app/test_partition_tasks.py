@@ -6,8 +6,9 @@ from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import AsyncMock
+from unittest.mock import AsyncMock, Mock
 
+import faust
 import pytest
 from faust.types import TP
 
@@ -138,6 +139,14 @@ def test_too_many_checks_without_progress_in_between_are_an_error(
     with pytest.raises(ServerError, match="although the broker answers"):
         asyncio.run(crash.run_watchdog(lambda: next(progress), AsyncMock()))
     assert len(list(progress)) == crash.MAX_UNCHANGED - 1, "it ends at the first of the last group"
+
+
+def test_a_worker_whose_broker_goes_away_while_it_starts_ends_with_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crash.os, "_exit", Mock(side_effect=SystemExit))
+    monkeypatch.setattr(faust.App, "start", AsyncMock(side_effect=ConnectionError))
+    app = FaustApp("small", {"broker": "kafka://127.0.0.1:1", "autodiscover": False}, AsyncMock())
+    with pytest.raises(SystemExit):
+        asyncio.run(app.start())
 
 
 async def fetched_while_paused() -> list[set[TP]]:
