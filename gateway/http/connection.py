@@ -11,14 +11,26 @@ from dataclasses import dataclass
 from typing import Any
 
 import httptools
+import structlog
 
-from gateway.http.messages import Application, Request, Response, address_of, is_sound, name_in, origin_form, refusal
+from gateway.http.messages import (
+    FORWARDED,
+    Application,
+    Request,
+    Response,
+    address_of,
+    is_sound,
+    name_in,
+    origin_form,
+    refusal,
+)
 
 MALFORMED = refusal(400, "malformed", "this is not HTTP/1.1 as the gateway reads it")
 TOO_LONG_HEAD = refusal(431, "too-large", "the head of the request is too long")
 TOO_LARGE = refusal(413, "too-large", "the body of the request is larger than what is taken here")
 TOO_SLOW = refusal(408, "too-slow", "the request did not arrive in time")
 OTHER_NAME = refusal(421, "misdirected", "this address is not served under this name; see --name")
+FAILED = refusal(500, "failed", "this cannot be answered now")
 FULL = refusal(503, "unavailable", "too much is being received; try again", ("retry-after", "1"))
 ONCE = frozenset(
     {
@@ -26,12 +38,17 @@ ONCE = frozenset(
         b"origin", b"transfer-encoding",
     }
 )  # fmt: skip
-MOST_QUEUED = 8
+READ = ONCE | FORWARDED | {b"accept-encoding", b"if-none-match", b"last-event-id"}
+"""The headers that anybody here reads. Others are not kept: a short one takes up twenty times its bytes."""
+READ_BYTES, AHEAD_BYTES = 256 << 10, 2 << 10
+"""How much is read at once, and how much of it may be no body. That may be many short requests, each of which takes up
+much more than its bytes; while one waits, nothing is read."""
 PART_BYTES = 64 << 10
 """A larger body is sent in parts, so that a client need only read one of them in the time that a request has."""
 LINGER_SECONDS = 2.0
 """How long a client that is refused may go on sending, so that it can read why."""
 CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -47,7 +64,7 @@ class Limits:
 
 
 class Shared:
-    """What the connections of a listener share: an application, limits, and the bytes of bodies that they hold."""
+    """What the connections of a listener share: application, limits, buffer, and the bytes of bodies that they hold."""
 
     names: frozenset[str] | None = None  # what clients may call us; None: anything
     time: Callable[[], float]
@@ -59,6 +76,7 @@ class Shared:
         self.knows_addresses = knows_addresses
         self.stopping = False
         self.held_bytes = 0
+        self.buffer = memoryview(bytearray(READ_BYTES))  # what was read is parsed before anything else is read
         self._clients: set[Connection] = set()
         self._resting: dict[Connection, None] = {}  # nobody waits for an answer there; the longest first
 
@@ -89,7 +107,7 @@ class Shared:
         self.held_bytes -= size
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """Reads requests into a short queue, and hands the first of them to the application."""
 
     def __init__(self, listener: Shared) -> None:
@@ -127,18 +145,22 @@ class Connection(asyncio.Protocol):
         self._release()
         self._listener.discard(self)
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:
+        body = 0 if self._reading is None else self._most - self._size
+        return self._listener.buffer[: body + AHEAD_BYTES]
+
+    def buffer_updated(self, nbytes: int) -> None:
         if self._ending or self._deaf:
             return
-        self._framing += len(data)
+        self._framing += nbytes
         try:
-            self._parser.feed_data(data)
+            self._parser.feed_data(self._listener.buffer[:nbytes])
         except (httptools.HttpParserUpgrade, httptools.HttpParserError):
             self._refuse(MALFORMED)
         # Sizes and extensions of chunks may be as long as their data. What one read has is parsed in any case.
         if self._framing > self._listener.limits.head_bytes + self._size:
             self._refuse(TOO_LONG_HEAD if self._reading is None else TOO_LARGE)
-        if len(self._queue) >= MOST_QUEUED and not self._reading_paused and not self._ending:
+        if self._queue and not self._reading_paused and not self._ending:
             self._reading_paused = True
             self._transport.pause_reading()
 
@@ -152,7 +174,8 @@ class Connection(asyncio.Protocol):
             self._drained.set_result(None)
         reading = self._in_head or self._reading is not None
         self._expect(self._listener.limits.request_seconds if reading else float("inf"))
-        self._wait_for_next()
+        if not self._queue:
+            self._wait_for_next()
         self._next()
 
     # --- what the parser calls
@@ -171,6 +194,8 @@ class Connection(asyncio.Protocol):
     def on_header(self, name: bytes, value: bytes) -> None:
         name = name.lower()
         self._head_bytes += len(name) + len(value) + 4
+        if self._in_head and name not in READ:
+            return
         if not self._in_head or (name in ONCE and name in self._headers):  # nothing here needs trailers
             self._refuse(MALFORMED)
         else:
@@ -203,11 +228,12 @@ class Connection(asyncio.Protocol):
             self._refuse(admitted, request)
             return
         length = headers.get(b"content-length", b"0")
-        unbounded = not admitted and b"transfer-encoding" in headers
-        if unbounded or not length.isdigit() or int(length[:20]) > admitted:
+        chunked = b"transfer-encoding" in headers
+        if (chunked and not admitted) or not length.isdigit() or int(length[:20]) > admitted:
             self._refuse(TOO_LARGE)
             return
-        self._reading, self._parts, self._size, self._most = request, [], 0, admitted
+        self._reading, self._parts, self._size = request, [], 0
+        self._most = admitted if chunked else int(length)
         if headers.get(b"expect", b"").lower() == b"100-continue":
             self._transport.write(CONTINUE)
 
@@ -246,9 +272,13 @@ class Connection(asyncio.Protocol):
             self._transport.write(request)
             self._end()
             return
-        self._busy = True
+        self._busy, answered = True, False
 
         def answer(response: Response) -> None:
+            nonlocal answered
+            if answered:
+                return
+            answered = True
             self._listener.release(len(request.body))
             self._busy = False
             if response.status == 503 and request.method == "POST":
@@ -270,7 +300,11 @@ class Connection(asyncio.Protocol):
             else:
                 self._wait_for_next()
 
-        self._listener.application.handle(request, answer)
+        try:
+            self._listener.application.handle(request, answer)
+        except Exception as error:  # whoever asks again may get an answer
+            log.error("a request could not be answered", kind=type(error).__name__, exc_info=error)
+            answer(FAILED)
 
     async def _send(self, response: Response) -> None:
         """Send a body to its end, as fast as the client reads. One that leaves, or is cut off, cancels it."""
@@ -320,7 +354,8 @@ class Connection(asyncio.Protocol):
         self._ending = True
         self._release()
         self._listener.resting(self)
-        self.deadline = self._listener.time() + LINGER_SECONDS
+        unread = self._transport.get_write_buffer_size() > 0
+        self.deadline = self._listener.time() + (self._listener.limits.request_seconds if unread else LINGER_SECONDS)
         if self._reading_paused:
             self._reading_paused = False
             self._transport.resume_reading()

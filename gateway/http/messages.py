@@ -13,6 +13,8 @@ from typing import Any
 
 JSON = "application/json"
 ALWAYS = b"x-content-type-options: nosniff\r\n"
+FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
+"""What proxies add: somebody else asks, perhaps on another machine."""
 
 
 Write = Callable[[bytes], Awaitable[None]]
@@ -41,6 +43,11 @@ class Request:
     def header(self, name: bytes) -> str:
         """The value of a header, by its name in lower case; empty if there is none."""
         return self.headers.get(name, b"").decode("latin-1").strip()
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether no proxy says that somebody else asks."""
+        return self.headers.keys().isdisjoint(FORWARDED)
 
 
 @dataclass(slots=True)

@@ -58,7 +58,7 @@ class Reports:
         if several and by_device:
             answer(ONE_REPORT)
         elif not 0 < len(records) <= MOST_REPORTS:
-            detail = f"{len(records)} reports; 1 to {MOST_REPORTS} are taken in a request"
+            detail = f"1 to {MOST_REPORTS} reports are taken in a request"
             answer(refusal(422, Reason.TOO_LARGE if records else Reason.UNDECODABLE, detail))
         elif not self.writer.has_room(len(records)):
             answer(BUSY)
@@ -155,6 +155,8 @@ def read_lines(body: bytes) -> list[Any]:
     """The values in lines of JSON; a line that is none stands for itself, and is refused as a report."""
     values: list[Any] = []
     for line in body.split(b"\n"):
+        if len(values) > MOST_REPORTS:  # refused in any case
+            break
         if line.strip():
             try:
                 values.append(read_json(line))

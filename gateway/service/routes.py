@@ -36,8 +36,9 @@ Page = Callable[[], Response]
 class Gateway(Application):
     """The application. `surveys` are those that are published, by id, as they are now.
 
-    `pages` are further paths that are only read, and made anew for every request.
-    `origins` are the origins whose pages may ask (CORS). `shows_metrics` says whether metrics are served here, too.
+    `origins` are the origins whose pages may ask (CORS). `pages` are further paths that are only read, and made anew
+    for every request; they are for who asks from this machine, and so are metrics. `shows_metrics` says whether these
+    are served here, too.
     """
 
     surveys: Mapping[str, Scheme]
@@ -55,8 +56,7 @@ class Gateway(Application):
         api = Response(200, json.dumps(described).encode(), headers=(CACHED,))
         self.health = health_pages(lambda: self.writer.failed is None, self.ready)
         self._own: dict[str, Page] = {"/v1/surveys": self._survey_list, "/v1/openapi.json": lambda: api, **self.health}
-        if self.shows_metrics:
-            self._own |= metrics_page(self.writer.metrics.registry)
+        self._here = {**self.pages, **(metrics_page(self.writer.metrics.registry) if self.shows_metrics else {})}
 
     # --- by its head
 
@@ -65,6 +65,8 @@ class Gateway(Application):
         return self._allow(request, admitted) if isinstance(admitted, Response) else admitted
 
     def refused(self, response: Response) -> None:
+        if response.status == 503 and any(scheme.presence is not None for scheme in self.surveys.values()):
+            return  # while nothing can be written, these are as many as there are reports
         self.writer.metrics.refused.labels(json.loads(response.body)["reason"]).inc()
 
     def _admit(self, request: Request) -> Response | int:
@@ -86,7 +88,7 @@ class Gateway(Application):
         """The type of what is posted, or why it is not taken."""
         types = TYPES.get(request.path)
         if types is None:
-            return NOT_FOUND if self._page(request.path) is None else ONLY_READ
+            return NOT_FOUND if self._page(request) is None else ONLY_READ
         if request.method != "POST":
             return refusal(405, "method-not-allowed", "reports are posted", ("allow", "POST, OPTIONS"))
         site, own = request.header(b"origin"), request.header(b"host")
@@ -118,7 +120,7 @@ class Gateway(Application):
         elif request.method == "OPTIONS":
             allowed(self._preflight(request))
         else:
-            page = self._page(request.path)
+            page = self._page(request)
             allowed(NOT_FOUND if page is None else _unless_known(request, page()))
 
     def _preflight(self, request: Request) -> Response:
@@ -133,10 +135,11 @@ class Gateway(Application):
             ),
         )
 
-    def _page(self, path: str) -> Page | None:
+    def _page(self, request: Request) -> Page | None:
+        path = request.path
         if path.startswith("/v1/surveys/"):
             return lambda: self._terms(path.removeprefix("/v1/surveys/"))
-        return self._own.get(path) or self.pages.get(path)
+        return self._own.get(path) or (self._here.get(path) if request.is_direct else None)
 
     def _survey_list(self) -> Response:
         listed = [

@@ -10,7 +10,6 @@ from gateway.http.messages import Request, Response, refusal
 from protocols.wire import ReportHeader
 
 DEVICE_RATE, EDGE_RATE = Rate(0.5, 20), Rate(50, 200)
-FORWARDED = frozenset({b"forwarded", b"x-forwarded-for", b"x-real-ip", b"via"})
 WHO = refusal(
     401,
     "unauthorized",
@@ -44,7 +43,7 @@ class Senders:
         """The sender's credential, None where none is needed, or why it is refused."""
         if self.tokens is None and not self.certificates:  # nobody needs a credential
             # A proxy may send on behalf of somebody else. Names of other machines do not come this far.
-            return None if request.headers.keys().isdisjoint(FORWARDED) else ONLY_HERE
+            return None if request.is_direct else ONLY_HERE
         credential = self._credential(request)
         if credential is None:
             return WHO

@@ -86,6 +86,7 @@ class Writer:
         self._groups: dict[tuple[str, int, tuple[str, ...], bytes], _Group] = {}
         self._gathered = 0
         self._due = False
+        self._confirmed = True  # what was last written
         self._writing: asyncio.Task[None] | None = None
         self._tending = asyncio.create_task(self._tend())
 
@@ -174,8 +175,13 @@ class Writer:
             try:
                 await self.log.write(frames)
             except DeliveryError as error:
-                log.warning("reports were not confirmed; their senders will send them again", error=error.message)
+                # One line for an outage where each would count reports.
+                if self._confirmed or any(group.scheme.presence is None for group in groups):
+                    log.warning("reports were not confirmed; their senders will send them again", error=error.message)
+                self._confirmed = False
                 outcomes = [Outcome.FAILED if outcome is Outcome.TAKEN else outcome for outcome in outcomes]
+            else:
+                self._confirmed = True
         return list(zip(groups, cuts, outcomes, strict=True))
 
     def _answer(self, group: _Group, cut: Cut, outcome: Outcome) -> None:

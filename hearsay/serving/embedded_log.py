@@ -196,7 +196,7 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
 
     def started(address: str) -> None:
         say(f"Collecting {names} at {address}")
-        if exposure.loopback and not exposure.credentials:  # the page's device has none
+        if pages and not exposure.credentials:  # the page's device has none
             say(f"A device in the browser: {address}/try")
         say(f"Results: hearsay report {next(iter(schemes))} --data {shlex.quote(str(directory))}")
 
@@ -207,5 +207,5 @@ def serve_surveys(surveys: Sequence[Survey], directory: Path, exposure: Exposure
             say(f"Results as they come: {address}")
             await asyncio.Event().wait()
 
-    pages = try_pages(schemes, data.collector) if exposure.loopback else {}
+    pages = try_pages(schemes, data.collector) if exposure.only_here else {}
     uvloop.run(run(exposure, schemes, to, keys, say, started, dashboard, connections - viewing, pages=pages))

@@ -54,6 +54,11 @@ class Exposure:
         return is_loopback(self.host)
 
     @property
+    def only_here(self) -> bool:
+        """Whether nobody asks but this machine: there is no proxy."""
+        return self.loopback and not self.names and not self.behind_proxy
+
+    @property
     def credentials(self) -> bool:
         return self.tokens is not None or self.client_authority is not None
 
@@ -70,6 +75,10 @@ class Exposure:
             raise SettingsError(
                 "client certificates are verified by the gateway itself, which needs TLS",
                 "give --tls-certificate and --tls-key; behind a proxy that ends TLS, use bearer tokens",
+            )
+        if not all(map(isfinite, (self.devices_per_minute, self.edges_per_minute))):
+            raise SettingsError(
+                "so many requests a minute cannot be counted", "correct --devices-per-minute and --edges-per-minute"
             )
         if not self.loopback and self.tls_certificate is None and not self.behind_proxy:
             raise SettingsError(
@@ -163,7 +172,7 @@ async def run(
         exposure.senders(keys),
         ready=lambda: writer.failed is None and ready(),
         origins=frozenset(exposure.origins),
-        shows_metrics=exposure.loopback,
+        shows_metrics=exposure.only_here,
         pages=pages or {},
     )
     names = frozenset(map(str.lower, exposure.names))

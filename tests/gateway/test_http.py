@@ -253,6 +253,32 @@ def test_clients_that_read_no_answers_are_cut_off_whatever_they_still_send() -> 
         wait_until_taken(served)
 
 
+def test_what_waits_for_a_client_that_reads_slowly_is_little_however_much_it_asks() -> None:
+    begun = b"GET / HTTP/1.1\r\n" + b"".join(b"a%d:\r\n" % number for number in range(1000))
+    with serving(KeepingLog()) as served, connections(served, begun, b"") as (_, slow):
+        eventually(lambda: any(each._head_bytes > 4000 for each in list(served.listener._clients)))
+        for each in served.listener._clients:  # or the system would hold megabytes of answers
+            each._transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
+        slow.setblocking(False)
+        for _ in range(500):
+            with suppress(BlockingIOError):
+                slow.send(b"GET /v1/openapi.json HTTP/1.1\r\nhost: localhost\r\n\r\n" * 1000)
+            time.sleep(0.002)
+            with suppress(BlockingIOError):
+                slow.recv(16384)
+            held = [(len(each._headers), len(each._queue)) for each in list(served.listener._clients)]
+            assert all(headers < 2 and requests < 80 for headers, requests in held)
+
+
+def test_a_page_that_cannot_be_made_is_answered_and_the_connection_serves_on() -> None:
+    def bad() -> Response:
+        raise OSError("told to fail")
+
+    asked = b"GET /bad HTTP/1.1\r\nhost: localhost\r\n\r\nGET /live HTTP/1.0\r\n\r\n"
+    with serving(KeepingLog(), pages={"/bad": bad}) as served:
+        assert statuses(talk(served, asked)) == [500, 200]
+
+
 def test_all_requests_together_hold_a_bounded_number_of_bytes() -> None:
     limits = Limits(held_bytes=300_000, request_seconds=30)
     with serving(KeepingLog(), limits=limits) as served:

@@ -6,6 +6,7 @@ from pathlib import Path
 from threading import Thread, Timer
 
 import pytest
+from structlog.testing import capture_logs
 
 from gateway.http import Limits
 from gateway.service import Senders
@@ -33,6 +34,7 @@ def test_every_report_that_was_answered_201_is_counted_once(tmp_path: Path) -> N
         assert served.post([report(), report()]).status == 201
         lines = "\n".join(json.dumps(report()) for _ in range(3))
         assert served.ask("POST", "/v1/reports", lines, content_type="application/x-ndjson").status == 201
+        assert served.ask("POST", "/v1/reports", "x\n" * 10_000, content_type="application/x-ndjson").status == 422
         assert served.post_frame(encode_frame(frame_of(report(), report(), report()), SCHEME)).status == 201
         now.value += DAY  # the period is over, and the hour of grace as well
     with closing(LocalStore.existing(tmp_path)) as store:
@@ -208,6 +210,7 @@ def test_a_page_whose_name_was_made_to_lead_here_reads_nothing() -> None:
         for path in ("/v1/surveys", "/v1/surveys/buttons", "/v1/openapi.json", "/live", "/ready", "/metrics"):
             for host, wanted in (("evil.example", 421), ("Collect.example:8080", 200), ("127.0.0.1", 200)):
                 assert served.ask("GET", path, host=host).status == wanted, (path, host)
+        assert served.ask("GET", "/metrics", x_forwarded_for="192.0.2.7").status == 404
         refused = served.ask("GET", "/metrics", host="127.0.0.1.evil.example")
         assert refused.reason == "misdirected" and "--name" in refused.json["detail"]
 
@@ -227,13 +230,17 @@ def test_health_and_metrics_say_how_much_and_nothing_about_private_presence() ->
         log.may_write.set()
         thread.join(60)
         assert (served.writer.waiting, served.writer.shown_waiting) == (0, 0)
+        log.fails = True
+        with capture_logs() as logged:
+            assert [served.post_one(report(private)).status for _ in range(2)] == [503, 503]
+        assert len(logged) == 1
         assert served.ask("GET", "/live").json == {"live": True}
         assert served.ask("GET", "/ready").json == {"ready": True}
         page = served.ask("GET", "/metrics").body.decode()
     assert 'hearsay_gateway_reports_total{outcome="taken",survey="buttons"} 1.0' in page
     assert 'hearsay_gateway_reports_total{outcome="bad-gap",survey="buttons"} 1.0' in page
     assert "hearsay_gateway_write_seconds_count 2.0" in page
-    assert "private" not in page
+    assert "private" not in page and "unavailable" not in page
 
 
 def test_the_description_names_every_route_content_type_and_reason() -> None:

@@ -118,12 +118,15 @@ def test_client_certificates_are_credentials_and_name_edges(tmp_path: Path) -> N
 def test_the_command_makes_tokens_whose_hashes_a_running_gateway_reads(tmp_path: Path) -> None:
     file = tmp_path / "tokens"
     new = ["token", "new", "--file", str(file)]
+    file.write_text(credential_line("by hand", "device", "no line ends here").rstrip())
+    file.chmod(0o600)
     made = json.loads(CliRunner().invoke(app, [*new, "--note", "a phone", "--json"], catch_exceptions=False).stdout)
     edge = CliRunner().invoke(app, [*new, "--role", "edge"], catch_exceptions=False).stdout.strip()
     assert made["token"] not in file.read_text() and edge not in file.read_text()
     assert file.stat().st_mode & 0o77 == 0
     known = TokenFile(file)()
     assert known[digest_of(made["token"])].role == "device" and known[digest_of(edge)].role == "edge"
+    assert len(known) == 3
 
 
 def test_a_file_of_tokens_may_change_while_it_is_used(tmp_path: Path) -> None:
@@ -162,6 +165,7 @@ def test_a_gateway_with_credentials_says_what_linked_reports_reveal() -> None:
         (Exposure("0.0.0.0", tokens=Path("t"), tls_certificate=Path("c")), "both a certificate and its key"),
         (Exposure("0.0.0.0", tokens=Path("t"), tls_certificate=Path("c"), tls_key=Path("k")), ""),
         (Exposure(client_authority=Path("a")), "needs TLS"),
+        (Exposure(devices_per_minute=float("nan")), "--devices-per-minute"),
     ],
 )
 def test_nothing_is_exposed_by_accident(exposure: Exposure, refused: str) -> None:
@@ -170,3 +174,8 @@ def test_nothing_is_exposed_by_accident(exposure: Exposure, refused: str) -> Non
             exposure.check()
     else:
         exposure.check()
+
+
+def test_metrics_and_a_page_without_credentials_are_not_for_those_behind_a_proxy() -> None:
+    assert Exposure().only_here
+    assert not any(each.only_here for each in (Exposure(names=("a.example",)), Exposure(behind_proxy=True)))

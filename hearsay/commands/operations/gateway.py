@@ -146,8 +146,10 @@ def new(
     from servers.private_files import open_private
 
     token = f"hs_{secrets.token_urlsafe(32)}"
-    with open_private(file, "a") as tokens:
-        tokens.write(credential_line(token, role, note))
+    with open_private(file, "a+") as tokens:
+        tokens.seek(0)
+        text = tokens.read()
+        tokens.write("\n" * (text != "" and not text.endswith("\n")) + credential_line(token, role, note))
     if as_json:
         console.print_json({"token": token, "role": role, "file": str(file)})
     else:
