@@ -9,6 +9,7 @@ from __future__ import annotations  # pyarrow is loaded when it is used, and not
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
@@ -119,6 +120,7 @@ def _arrow_column(entry: Any, kind: pa.DataType) -> pa.Array | pa.Scalar:
     return pa.array(entry, kind, from_pandas=True) if isinstance(entry, SEVERAL) else pa.scalar(entry, kind)
 
 
+@cache
 def _arrow_type(kind: type) -> pa.DataType:
     if kind is datetime:
         return pa.timestamp("us", tz="UTC")

@@ -14,7 +14,7 @@ from servers.logs import configure_logs
 
 LOOPS, LOOP_STEPS, LOOP_PAUSE = 6, 1_000_000, 0.4
 
-console = Console(highlight=False)
+console = Console(highlight=False, width=None if sys.stdout.isatty() else 100)
 
 
 def main(names: list[str]) -> int:
