@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from analytics.estimation.estimates import exact
-from analytics.mobility import (
-    CountHistory,
-    MobilityReport,
-    mobility_report,
-    with_changes,
-    with_lost_presence,
-    with_truth,
-)
+from analytics.mobility import CountHistory, MobilityReport, mobility_report, with_changes, with_truth
 from analytics.mobility.answers import Answers
 from analytics.mobility.attributes import amount, dwell
 from analytics.mobility.count_history import ByGap, noise_error
@@ -25,7 +18,7 @@ from protocols.scheme import Scheme
 from protocols.survey import Attribute
 from protocols.survey_text import parse_survey
 from tests.helpers.crowd import counts_of, scheme_of
-from tests.helpers.published import publish, report_of
+from tests.helpers.published import publish
 from tests.helpers.town import live, unique_devices
 
 AREAS = ", ".join(f"r{row}c{column}" for row in range(2) for column in range(2))
@@ -34,25 +27,16 @@ FLOWS = ", ".join(f"'{a}>{b}'" for a in ("NW", "NE", "SW", "SE") for b in ("NW",
 TOWN = scenario("commuters", devices=3000, periods=72, rows=2, columns=2)
 
 
-def _town(terms: str = "eps_inf: 5, eps_1: 4, solution: spl") -> Scheme:
-    return Scheme(
-        parse_survey(
-            f"""{{id: town, start: 2026-01-05T00:00:00+01:00, period: 1h, horizon: 48, {terms}, attributes: [
-                {{name: area, role: area, values: [{AREAS}], groups: {NORTH_SOUTH}}},
-                {{name: transition, role: transition, values: [{FLOWS}]}},
-                {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
-        )
-    )
+SURVEY = f"""{{id: town, start: 2026-01-05T00:00:00+01:00, period: 1h, horizon: 48, eps_inf: 5, eps_1: 4,
+    solution: spl, attributes: [
+    {{name: area, role: area, values: [{AREAS}], groups: {NORTH_SOUTH}}},
+    {{name: transition, role: transition, values: [{FLOWS}]}},
+    {{name: dwell, role: dwell, range: {{first: 1, last: 8}}}}]}}"""
 
 
 @pytest.fixture(scope="module")
-def scheme() -> Scheme:
-    return _town()
-
-
-@pytest.fixture(scope="module")
-def history(scheme: Scheme) -> CountHistory:
-    return live(scheme, TOWN)
+def history() -> CountHistory:
+    return live(Scheme(parse_survey(SURVEY)), TOWN)
 
 
 @pytest.fixture(scope="module")
@@ -151,12 +135,6 @@ def test_the_triangle_has_every_run_of_days_up_to_the_horizon(report: MobilityRe
     assert cells[24, 71] == len(unique_devices(TOWN, 24, 71))
 
 
-def test_lost_presence_marks_the_windows_that_begin_before_the_loss_and_end_after_it(report: MobilityReport) -> None:
-    assert not any(w.presence_lost for w in report.windows)
-    marked = {(w.first, w.last) for w in with_lost_presence(report, [24, 60]).windows if w.presence_lost}
-    assert marked == {(0, 47), (48, 71)}
-
-
 def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up() -> None:
     """Of two attributes, in a window of two periods, with gaps of 1, 2 and 3 or more."""
     terms = "{id: s, start: 2026-01-05T00:00:00Z, period: 1d, eps: 1, presence_epsilon: 1, horizon: 3, attributes: ["
@@ -171,13 +149,6 @@ def test_the_noise_of_every_number_of_visitors_is_that_of_the_cells_it_adds_up()
     assert [quantity and quantity.error for quantity in published] == errors
     assert [window.unbiased_visitors, window.unbiased_new, window.unbiased_returning] == published[:3]
     assert window.attributes == (), "supports of longer windows are not released"
-
-
-def test_a_survey_that_asks_each_device_one_attribute_adds_them_up() -> None:
-    scheme = _town("eps_inf: 5, eps_1: 4, solution: smp")
-    window = report_of(live(scheme, TOWN), 12).window(12, 12)
-    assert window.visitors and window.visitors.value == len(unique_devices(TOWN, 12, 12))
-    assert sum(attribute.n or 0 for attribute in window.attributes) == window.visitors.value
 
 
 def test_a_value_is_not_compared_with_an_empty_window_and_none_beyond_the_horizon_is_told(

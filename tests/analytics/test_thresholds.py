@@ -16,6 +16,7 @@ from protocols.privacy.risk import value_guess
 from protocols.question import Question
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
+from tests.helpers.crowd import counts_of
 from tests.helpers.surveys import scheme_with
 
 QUARTERS = (0.25, 0.5, 0.75)
@@ -39,14 +40,6 @@ def numbers(shape: str, random: np.random.Generator, n: int = N) -> np.ndarray:
     return np.clip(np.floor(drawn), 0, 60).astype(np.int64)
 
 
-def counted(scheme: Scheme, values: np.ndarray, seed: int) -> np.ndarray:
-    """The counts of one period, by the devices of a keyring."""
-    (question,) = scheme.questions
-    respondent, devices = Respondent(scheme, seeded_keyring(seed)), np.arange(len(values), dtype=np.uint64)
-    answers = respondent.answers(question, devices, 0, values)
-    return question.mechanism.encoding.count(answers, np.zeros(len(values), dtype=np.uint8), 1)[0]
-
-
 def found(question: Question, counts: np.ndarray) -> Amount:
     n = int(counts.sum())
     return amount(Answers(question, n, counts, exact(np.array(float(n)))))
@@ -68,7 +61,7 @@ def test_intervals_of_means_quantiles_and_shares_hold_the_truth() -> None:
     inside, deviations, quantiles, shares = [], [], [], []
     for run, shape in product(range(runs), SHAPES):
         values = numbers(shape, random)
-        counts = counted(scheme, values, run)
+        (counts,), _ = counts_of(scheme, "a", values, np.zeros(len(values), dtype=np.int64), run)
         summary, truth = found(scheme.questions[0], counts), values.mean()
         assert summary.mean.error and summary.mean.value is not None and summary.mean.low and summary.mean.high
         inside.append(summary.mean.low <= truth <= summary.mean.high)

@@ -55,16 +55,11 @@ PATHS = sorted(path for path in (KUBERNETES / "base").glob("*.yaml") if path.nam
 MANIFESTS = [manifest for path in PATHS for manifest in documents(path)]
 ALERTS = [rule for group in document(DEPLOY / "monitoring" / "alerts.yaml")["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((DEPLOY / "monitoring" / "dashboard.json").read_text())
-WORKLOADS = ("Deployment", "StatefulSet", "Job")
+WORKLOADS = [manifest for manifest in MANIFESTS if "template" in manifest.get("spec", {})]
+PODS = {manifest["metadata"]["name"]: manifest["spec"]["template"]["spec"] for manifest in WORKLOADS}
 DOCKERFILE = (DEPLOY / "container" / "Dockerfile").read_text()
 CASES: list[dict[str, Any]] = document(DEPLOY / "monitoring" / "alerts.test.yaml")["tests"]
 NAMES = [rule["alert"] for rule in ALERTS]
-
-
-def pods() -> Iterator[tuple[str, dict[str, Any]]]:
-    for manifest in MANIFESTS:
-        if manifest["kind"] in WORKLOADS:
-            yield manifest["metadata"]["name"], manifest["spec"]["template"]["spec"]
 
 
 def ours() -> dict[str, dict[str, Any]]:
@@ -117,7 +112,7 @@ def told(pod: dict[str, Any]) -> dict[str, str]:
 
 def test_every_setting_that_is_given_exists() -> None:
     given = {name for service in ours().values() for name in service["environment"]}
-    given |= {name for _, pod in pods() for name in told(pod)}
+    given |= {name for pod in PODS.values() for name in told(pod)}
     assert "HEARSAY_CLOCK_KEY_FILE" in given
     assert given <= settings()
 
@@ -129,7 +124,7 @@ def test_settings_that_name_files_name_what_is_mounted() -> None:
         assert files == set(service.get("secrets", [])), name
         assert files <= set(COMPOSE["secrets"]), name
     readme = (DEPLOY / "kubernetes" / "README.md").read_text()
-    for name, pod in pods():
+    for name, pod in PODS.items():
         (container,) = pod["containers"]
         (place,) = [mount["mountPath"] for mount in container["volumeMounts"] if mount["name"] == "secrets"]
         files = {value for value in [*told(pod).values(), *container["args"]] if value.startswith(place)}
@@ -155,14 +150,14 @@ def test_each_gateway_has_the_keys_of_credentials_on_a_volume_of_its_own_and_in_
 
 def test_only_those_who_close_periods_have_the_operators_keys() -> None:
     keys = {"HEARSAY_CLOCK_KEY_FILE", "HEARSAY_PRESENCE_KEY_FILE"}
-    assert {name for name, pod in pods() if keys & told(pod).keys()} == {"hearsay-worker"}
+    assert {name for name, pod in PODS.items() if keys & told(pod).keys()} == {"hearsay-worker"}
     assert {name for name, service in ours().items() if keys & service["environment"].keys()} == {"worker", "edge"}
 
 
 def test_every_command_is_one_of_ours() -> None:
     image = json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, flags=re.MULTILINE)[0])
     calls = [image, *(service["command"] for service in ours().values())]
-    calls += [container["args"] for _, pod in pods() for container in pod["containers"]]
+    calls += [container["args"] for pod in PODS.values() for container in pod["containers"]]
     assert len(calls) == 1 + 5 + 4
     for call in calls:
         parsed(call)
@@ -185,7 +180,7 @@ def test_the_steps_of_the_page_start_what_there_is_and_leave_no_secret_to_everyb
 
 
 def test_probes_ask_for_pages_that_there_are() -> None:
-    served = {name: pod["containers"][0] for name, pod in pods() if name != "hearsay-topics"}
+    served = {name: pod["containers"][0] for name, pod in PODS.items() if name != "hearsay-topics"}
     assert served.keys() == {"hearsay-worker", "hearsay-gateway", "hearsay-dashboard"}
     for name, container in served.items():
         probes = {name: probe for name, probe in container.items() if name.endswith("Probe")}
@@ -215,8 +210,8 @@ def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> N
     assert asked == found.keys()
     annotated = {
         manifest["metadata"]["name"]: manifest["spec"]["template"]["metadata"].get("annotations")
-        for manifest in MANIFESTS
-        if manifest["kind"] in WORKLOADS and manifest["kind"] != "Job"
+        for manifest in WORKLOADS
+        if manifest["kind"] != "Job"
     }
     wanted = {"prometheus.io/scrape": "true", "prometheus.io/port": "6066", "prometheus.io/path": "/metrics"}
     assert annotated == {"hearsay-worker": wanted, "hearsay-gateway": wanted, "hearsay-dashboard": None}
@@ -224,7 +219,7 @@ def test_prometheus_scrapes_workers_and_gateways_where_they_serve_metrics() -> N
 
 def test_processes_have_no_privileges_and_limited_memory() -> None:
     assert "USER 10001" in DOCKERFILE
-    for name, pod in pods():
+    for name, pod in PODS.items():
         assert pod["securityContext"]["runAsNonRoot"], name
         assert not pod["enableServiceLinks"], "variables of a service hearsay-kafka would be taken for settings"
         for container in pod["containers"]:
@@ -381,7 +376,7 @@ def test_pods_log_in_as_users_whose_passwords_they_have() -> None:
     users = {each["metadata"]["name"] for each in made if each["kind"] == "KafkaUser"}
     assert users == {f"hearsay-{role.name}" for role in roles(Topics())}
     (check,) = [patch for patch in patches("strimzi") if patch["kind"] == "Job"]
-    for manifest in [*(each for each in MANIFESTS if each["kind"] in WORKLOADS), check]:
+    for manifest in [*WORKLOADS, check]:
         pod = manifest["spec"]["template"]["spec"]
         (user,) = [each["value"] for each in pod["containers"][0]["env"] if each["name"].endswith("SASL_USERNAME")]
         assert user in {source["secret"]["name"] for source in pod["volumes"][0]["projected"]["sources"]}
@@ -404,10 +399,9 @@ def test_pods_reach_kafka_and_a_name_server_and_nothing_else() -> None:
     policy = base("NetworkPolicy", "hearsay")["spec"]
     assert set(policy["policyTypes"]) == {"Ingress", "Egress"} and "ingress" not in policy
     selected = policy["podSelector"]["matchLabels"].items()
-    for manifest in MANIFESTS:
-        if manifest["kind"] in WORKLOADS:
-            labels = manifest["spec"]["template"]["metadata"]["labels"]
-            assert selected <= labels.items(), f"{manifest['metadata']['name']} may talk to anybody"
+    for manifest in WORKLOADS:
+        labels = manifest["spec"]["template"]["metadata"]["labels"]
+        assert selected <= labels.items(), f"{manifest['metadata']['name']} may talk to anybody"
     changed = {patch["kind"]: patch for patch in patches("strimzi")}
     for egress, data in (
         (policy["egress"], base("ConfigMap", "hearsay-settings")["data"]),
@@ -450,9 +444,9 @@ def test_there_are_no_default_credentials() -> None:
             for name in secret_settings:
                 assert not re.search(rf"\b{name}\b(?!_FILE)", text), f"{path} sets {name}"
             assert not re.search(r"(?i)\b(requirepass|masterauth|user_\w+=|admin:admin|[0-9a-f]{32,}\b)", text), path
-    for manifest in MANIFESTS:
-        assert manifest["kind"] != "Secret"
-        for volume in manifest.get("spec", {}).get("template", {}).get("spec", {}).get("volumes", []):
+    assert "Secret" not in {manifest["kind"] for manifest in MANIFESTS}
+    for pod in PODS.values():
+        for volume in pod["volumes"]:
             for source in volume.get("projected", {}).get("sources", []):
                 assert not source["secret"].get("optional"), "a pod would start without its secrets"
 
@@ -465,6 +459,6 @@ def test_every_image_is_a_parameter_that_a_release_names_by_its_digest() -> None
         assert re.search(rf"\b{parameter.lower()}\b", script), name
     told = kustomization("base")["images"]
     assert told == [{"name": "hearsay", "newName": "hearsay", "newTag": version("hearsay")}]
-    pods = [found["spec"]["template"]["spec"] for found in MANIFESTS if "template" in found.get("spec", {})]
-    assert {container["image"] for pod in pods for container in pod["containers"]} == {"hearsay"}  # without a tag
+    used = {container["image"] for pod in PODS.values() for container in pod["containers"]}
+    assert used == {"hearsay"}, "without a tag"
     assert re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE) == ["${BASE}", "${BASE}"]

@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
-from hearsay.cli import app
 from hearsay.forecasts.series_files import Loaded, read_series
 from protocols.errors import HearsayError, ResultsError, SurveyError
 from tests.helpers.browser import events_in
-
-
-def hearsay(*arguments: str) -> Result:
-    return CliRunner().invoke(app, arguments)
+from tests.lab.calling import call as hearsay
 
 
 @pytest.fixture

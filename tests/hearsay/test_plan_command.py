@@ -5,17 +5,17 @@ import re
 from pathlib import Path
 
 import pytest
-import typer
 from rich.table import Table
 from typer.testing import CliRunner
 
-from hearsay.commands.plan import plan
+from hearsay.cli import app
 from hearsay.terminal import console
 from hearsay.terminal.plans import summary_of
 from protocols.planning import Plan, of_100
 from protocols.planning.precision import standard_error
 from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
+from tests.pages.towns import square
 
 SURVEY = """
 {id: s, title: Colours, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, solution: rs+fd,
@@ -28,12 +28,9 @@ HEADINGS = (
     "any two histories (any)",
 )
 
-app = typer.Typer()
-app.command()(plan)
-
 
 def shown(path: Path, *words: str) -> str:
-    result = CliRunner().invoke(app, [str(path), *words], catch_exceptions=False)
+    result = CliRunner().invoke(app, ["plan", str(path), *words], catch_exceptions=False)
     assert result.exit_code == 0
     return result.stdout
 
@@ -60,7 +57,7 @@ def test_people_get_tables(survey: Path) -> None:
 
 
 def test_a_plan_begins_with_six_chances_and_red_are_those_above_90_of_100(survey: Path) -> None:
-    printed = CliRunner().invoke(app, [str(survey)], catch_exceptions=False, color=True)
+    printed = CliRunner().invoke(app, ["plan", str(survey)], catch_exceptions=False, color=True)
     drawn = json.loads(shown(survey, "--json"))
     lines = [" ".join(line.split()) for line in printed.output.splitlines()]
     begin = next(place for place, line in enumerate(lines) if line.startswith("A guess is right in at most"))
@@ -165,13 +162,9 @@ SHAPED = """
 
 def mapped(directory: Path, people: tuple[int, ...] | None) -> Path:
     """Six squares in a row; `f` is an island."""
-    features = []
-    for place, name in enumerate("abcdef"):
-        west = place + (place == 5)
-        ring = [[west, 0], [west + 1, 0], [west + 1, 1], [west, 1], [west, 0]]
-        properties = {"name": name} | ({"people": people[place]} if people else {})
-        geometry = {"type": "Polygon", "coordinates": [ring]}
-        features.append({"type": "Feature", "properties": properties, "geometry": geometry})
+    features = [square(name, place + (name == "f"), 0, 1) for place, name in enumerate("abcdef")]
+    for feature, number in zip(features, people or (), strict=False):
+        feature["properties"]["people"] = number
     (directory / "map.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     return written(directory, SHAPED)
 

@@ -6,10 +6,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-import typer
 from typer.testing import CliRunner, Result
 
-from hearsay.commands.replay import replay, send
+from hearsay.cli import app
 from protocols.errors import FingerprintChanged, SettingsError, SurveyError
 from protocols.survey_text import parse_survey
 from servers.kafka_broker import KafkaBroker
@@ -22,10 +21,6 @@ from views.reading import Results
 CLOCK_KEY = "5e" * 32
 SURVEY = """{id: cdr, start: 2026-01-01T00:00:00Z, period: 1d, eps_inf: 2, eps_1: 1, clock: source,
  attributes: [{name: area, values: [north, south]}]}"""
-
-app = typer.Typer()
-app.command()(replay)
-app.command()(send)
 
 
 @pytest.fixture

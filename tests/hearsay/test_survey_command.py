@@ -19,6 +19,7 @@ from protocols.planning import plan
 from protocols.scheme import Scheme
 from protocols.survey_text import json_schema, parse_survey, reference
 from tests.helpers.terms import decode_terms
+from tests.pages.towns import square
 
 
 def run(*arguments: str, answers: str = "") -> str:
@@ -224,22 +225,13 @@ def test_too_many_values_are_refused_with_what_to_take(more: str, budgets: str, 
         parse_survey((SURVEY % more).replace("eps: 1", budgets))
 
 
-def districts(*squares: tuple[str, float, float, float, float]) -> str:
-    """Rectangles of longitudes and latitudes."""
-    features = []
-    for name, west, south, east, north in squares:
-        ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
-        shape = {"type": "Polygon", "coordinates": [ring]}
-        features.append({"properties": {"name": name}, "geometry": shape})
-    return json.dumps({"type": "FeatureCollection", "features": features})
-
-
 def test_areas_of_a_file_become_groups_and_change_no_fingerprint(tmp_path: Path) -> None:
     survey_file, areas = tmp_path / "survey.yaml", tmp_path / "districts.geojson"
     survey_file.write_text(TEXT)
     with pytest.raises(SurveyError, match="beside the survey"):
         read_survey(survey_file)
-    areas.write_text(districts(("west", 5.9, 47.1, 6.0132, 47.3), ("far away", 7.0, 47.1, 7.1, 47.3)))
+    districts = [square("west", 5.9, 47.15, 0.1132), square("far away", 7.0, 47.15, 0.1132)]
+    areas.write_text(json.dumps({"type": "FeatureCollection", "features": districts}))
     survey = read_survey(survey_file)
     groups = survey.attributes[0].groups
     assert groups == {"west": tuple(f"x{x}y{y}" for y in range(4) for x in range(2))}

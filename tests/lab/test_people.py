@@ -17,8 +17,6 @@ from protocols.errors import HearsayError
 from protocols.survey_text import parse_survey
 from tests.lab.calling import call, figures_of
 
-pytestmark = pytest.mark.xdist_group("people")  # one collection for all
-
 SURVEY = """
 {id: town, start: 2026-01-05T00:00:00Z, period: 1d, eps: 5, clock: source, horizon: 4, attributes: [
   {name: age, values: [young, middle, old]}, {name: move, values: [N>N, N>S, S>N, S>S], role: transition}]}"""

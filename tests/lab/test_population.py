@@ -22,13 +22,11 @@ from protocols.scheme import Scheme
 from protocols.survey import NOTHING
 from protocols.survey.sets import with_paddings
 from tests.helpers.surveys import of_size, scheme_with, sets_of
-from tests.lab.observing import Answer, honest, observe, of_any_kind, partly_bare, tossed, with_coins
+from tests.lab.observing import USES, Answer, honest, observe, of_any_kind, partly_bare, tossed, with_coins
 
 ALPHA = 0.001
-USES: dict[Use, dict[str, Any]] = {
-    "one-shot": {"eps": 1.0},
-    "memo only": {"eps_inf": 1.5},
-    "two rounds": {"eps_inf": 2.0, "eps_1": 1.0},
+ALL_USES: dict[Use, dict[str, Any]] = {
+    **USES,
     "rs+fd": {"eps_inf": 2.0, "eps_1": 1.0, "solution": "rs+fd"},
     "rs+rfd": {"eps": 2.0, "solution": "rs+rfd"},
 }
@@ -75,14 +73,14 @@ def test_every_solution_is_attacked_and_nothing_contradicts_what_is_computed(sol
 
 
 @pytest.mark.long(part="statistics")
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", ALL_USES)
 def test_every_mechanism_is_attacked_without_contradiction(use: Use) -> None:
     values = {name: np.tile(np.random.default_rng(1).integers(3, size=600), (3, 1)) for name in "ab"}
     for solution in ("smp", "spl") if not use.startswith("rs") else (use,):
         for record in (record for record in fitting(use) if record.name != "threshold"):
             extra: dict[str, Any] = {"prior": [0.5, 0.3, 0.2]} if use == "rs+rfd" else {}
             attributes = [of_size(3, name, mechanism=record.name, **extra) for name in "ab"]
-            scheme = scheme_with(*attributes, **{**USES[use], "solution": solution})
+            scheme = scheme_with(*attributes, **{**ALL_USES[use], "solution": solution})
             seen = Population(scheme, ATTACKS, None, ALPHA, "published")
             seen.add(observe(scheme, values))
             figures = seen.figures()

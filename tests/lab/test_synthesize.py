@@ -18,8 +18,6 @@ from protocols.survey_text import parse_survey
 from tests.lab.calling import call as call_command
 from tests.lab.calling import figures_of
 
-pytestmark = pytest.mark.xdist_group("synthesize")  # one collection for all
-
 SURVEY = """
 {id: pairs, start: 2026-01-05T00:00:00Z, period: 1d, eps: 5, clock: source, horizon: 7, attributes: [
   {name: age, values: [young, middle, old], share: 0.1}, {name: area, values: [N, S, W, E], share: 0.1},

@@ -48,8 +48,7 @@ VALUES = 1_000
 DEVICES, PERIODS, FORGED = 600, 5, 200
 
 
-@pytest.fixture(scope="module")
-def telemetry(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Browser, tmp_path: Path) -> None:
     values = ("search", "export", "share")
     scheme = Scheme(
         parse_survey(
@@ -58,13 +57,9 @@ def telemetry(tmp_path_factory: pytest.TempPathFactory) -> Path:
         )
     )
     report = publish(live(scheme, scenario("telemetry", devices=400, periods=10, attributes={"feature": values})))
-    file = tmp_path_factory.mktemp("pages") / "telemetry.html"
+    file = tmp_path / "telemetry.html"
     write_page(file, scheme.survey, report)
-    return file
-
-
-def test_a_page_about_devices_does_not_speak_of_visitors_or_mobility(browser: Browser, telemetry: Path) -> None:
-    with viewing(browser, telemetry) as page:
+    with viewing(browser, file) as page:
         draw_everything(page)
         page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         text = page.locator("body").inner_text().lower()

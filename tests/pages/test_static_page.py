@@ -16,11 +16,20 @@ from typer.testing import CliRunner
 
 from analytics.mobility import with_changes
 from hearsay.cli import app
+from pages.static import static_page
 from tests.helpers.eventually import eventually
-from tests.pages.towns import HOURS, OPEN, town_report, town_scheme
+from tests.pages.towns import HOURS, OPEN, town_events, town_report, town_scheme
 from tests.pages.viewing import downloaded, draw_everything, open_table, problems, rows, viewing, wait_until
 
 A4 = 688  # pixels of a sheet between its margins
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of a town."""
+    file = tmp_path_factory.mktemp("pages") / "town.html"
+    file.write_text(static_page("A town & its <people>", town_events()), encoding="utf-8")
+    return file
 
 
 @pytest.fixture(scope="module")
@@ -187,22 +196,6 @@ def test_drawings_are_downloaded_as_they_are_seen(seen: Page) -> None:
     assert downloaded(seen, "over-time", "time", "PNG").startswith(b"\x89PNG")
     table = downloaded(seen, "over-time", "time", "CSV").decode()
     assert table.splitlines()[0] == "first,last,begin,state,visitors,low,high,new,returning,truth"
-
-
-def test_a_provisional_period_becomes_final_in_place(browser: Browser, town: Path) -> None:
-    final = {
-        "kind": "mobility", "survey": "town", "key": f"mobility/town/{OPEN}",
-        "record": {"period": OPEN, "triangle": [], "windows": [{
-            "first": OPEN, "last": OPEN, "kind": "period",
-            "begin": "2026-01-07T12:00:00Z", "end": "2026-01-07T13:00:00Z",
-            "visitors": {"value": 400, "error": 0, "low": 400, "high": 400}, "attributes": [],
-        }]},
-    }  # fmt: skip
-    with viewing(browser, town) as page:
-        expect(page.locator("#over-time .bar.provisional")).to_have_count(1)
-        page.evaluate("event => hearsayPage.receive([event])", final)
-        wait_until(page, "!document.querySelector('#over-time .bar.provisional')")
-        assert rows(page, "over-time")[-1]["visitors"] == 400
 
 
 def test_it_can_be_used_with_the_keyboard_alone(browser: Browser, town: Path) -> None:

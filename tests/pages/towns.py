@@ -3,6 +3,7 @@
 import json
 from functools import cache
 from itertools import product
+from typing import Any
 
 from analytics.mobility import MobilityReport, with_truth
 from analytics.windows import Window
@@ -46,14 +47,15 @@ def town_report() -> MobilityReport:
 def town_shapes() -> str:
     """Squares, as a GeoJSON file has them; the last area has none. Flows are between quarters; one has none."""
     squares = [(row, column) for row, column in product(range(3), range(3)) if (row, column) != (2, 2)]
-    areas = [_square(f"r{row}c{column}", 6.0 + column / 50, 47.0 - row / 50, 1 / 50) for row, column in squares]
+    areas = [square(f"r{row}c{column}", 6.0 + column / 50, 47.0 - row / 50, 1 / 50) for row, column in squares]
     quarters = [
-        _square(name, 6.0 + x, 46.97 + y, 0.03) for name, x, y in (("NW", 0, 0.03), ("NE", 0.03, 0.03), ("SW", 0, 0))
+        square(name, 6.0 + x, 46.97 + y, 0.03) for name, x, y in (("NW", 0, 0.03), ("NE", 0.03, 0.03), ("SW", 0, 0))
     ]
     return json.dumps({"type": "FeatureCollection", "features": areas + quarters})
 
 
-def _square(name: str, x: float, y: float, size: float) -> dict[str, object]:
+def square(name: str, x: float, y: float, size: float) -> dict[str, Any]:
+    """A feature as a GeoJSON file has them."""
     ring = [[x, y], [x + size, y], [x + size, y + size], [x, y + size], [x, y]]
     geometry = {"type": "Polygon", "coordinates": [ring]}
     return {"type": "Feature", "properties": {"name": name}, "geometry": geometry}

@@ -108,8 +108,9 @@ def test_readers_do_not_see_few_refused_and_late_reports_neither_in_numbers_nor_
 def shown(collection: Collection, directory: Path) -> list[object]:
     """What readers see: events of the dashboard while it is collected; then the report as text, tables and page."""
     survey, found = collection.scheme.survey, list[object]()
+    place = directory / COLLECTOR
     making = Making(frozenset(), survey_event, lambda report: report)
-    with collector(directory / COLLECTOR, [survey], KEY, KEY) as to, closing(_follower(directory)) as follower:
+    with collector(place, [survey], KEY, KEY) as to, closing(DirectoryFollower(place)) as follower:
 
         def publish() -> None:
             to.flush()
@@ -128,10 +129,6 @@ def shown(collection: Collection, directory: Path) -> list[object]:
         reported = CliRunner().invoke(app, ["report", "--data", str(directory), *options], catch_exceptions=False)
         found.append(reported.stdout.replace(str(directory), ""))
     return [*found, *((path.name, path.read_bytes()) for path in sorted(written.iterdir()))]
-
-
-def _follower(directory: Path) -> DirectoryFollower:
-    return DirectoryFollower(directory / COLLECTOR)
 
 
 def runs_of_gaps(known: Knowledge) -> Iterator[Cells]:

@@ -53,15 +53,9 @@ def values(result: NowcastResult) -> NowcastTable:
     return next(table for table in result.tables if table.kind == "values")
 
 
-@pytest.fixture
-def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Filters begin at every eighth period."""
-    monkeypatch.setattr(nowcasts, "BLOCK", 8)
+def test_a_restart_in_any_period_gives_the_same_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nowcasts, "BLOCK", 8)  # filters begin at every eighth period
     monkeypatch.setattr(nowcasts, "REACH", 16)
-
-
-@pytest.mark.usefixtures("short_blocks")
-def test_a_restart_in_any_period_gives_the_same_bytes() -> None:
     scheme = scheme_of(TURNS)
     finals, memory = finals_of(scheme, 34), dict[str, object]()
     for last in range(1, len(finals) + 1):

@@ -40,17 +40,6 @@ SURVEY = """
 """
 
 
-@pytest.fixture
-def rooms(tmp_path: Path) -> Path:
-    copy = tmp_path / "rooms"
-    copy_checkout(ROOT, copy)
-    (copy / "views/results/sizes.py").write_text(VIEW)
-    (copy / "views/sinks/folders.py").write_text((ROOT / "tests/views/folders.py").read_text())
-    insert(copy / "stream_app/log/flushes.py", "RESULTS = (\n", TOPIC)
-    insert(copy / "views/sinks/sink.py", "SINKS = (\n", KIND)
-    return copy
-
-
 def insert(file: Path, after: str, line: str) -> None:
     before, found, rest = file.read_text().partition(after)
     assert found, f"{file} has no {after!r}"
@@ -58,7 +47,14 @@ def insert(file: Path, after: str, line: str) -> None:
 
 
 @pytest.mark.long(part="pages")
-def test_a_view_and_a_sink_are_one_file_and_one_line_each(rooms: Path, tmp_path: Path) -> None:
+def test_a_view_and_a_sink_are_one_file_and_one_line_each(tmp_path: Path) -> None:
+    rooms = tmp_path / "rooms"
+    copy_checkout(ROOT, rooms)
+    (rooms / "views/results/sizes.py").write_text(VIEW)
+    (rooms / "views/sinks/folders.py").write_text((ROOT / "tests/views/folders.py").read_text())
+    insert(rooms / "stream_app/log/flushes.py", "RESULTS = (\n", TOPIC)
+    insert(rooms / "views/sinks/sink.py", "SINKS = (\n", KIND)
+
     def hearsay(*words: str) -> str:
         return done(sys.executable, "-m", "hearsay", *words, directory=tmp_path, PYTHONPATH=str(rooms))
 

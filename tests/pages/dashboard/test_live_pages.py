@@ -55,12 +55,14 @@ def test_a_page_asks_for_the_token_once_and_goes_on_in_place_also_if_results_are
             expect(page.locator("tr[data-survey=colours]")).to_be_visible()
             assert page.evaluate("document.cookie") == "", "scripts do not see it"
             page.goto(f"{running.address}?survey=colours")
-            expect(page.locator("body")).to_have_attribute("data-drawn", "yes")
+            hatched = page.locator("#over-time .bar.provisional")
+            expect(hatched).to_have_count(1)
             wait_for((60, "final"), (None, "suppressed"), (40, "provisional"))
             colours.report(2, [0, 25, 0])
             wait_for((60, "final"), (None, "suppressed"), (60, "provisional"))  # of 65: rounded down
             colours.close(2)
             wait_for((60, "final"), (None, "suppressed"), (65, "final"))
+            expect(hatched).to_have_count(0)
             trouble = page.locator(".live").get_by_text("Results cannot be read now")
             expect(trouble).to_have_count(0)
             place.rename(away)

@@ -11,11 +11,11 @@ from pages.about import survey_event
 from pages.dashboard.feed import Document
 from pages.dashboard.making import Making, SurveyStatus
 from pages.dashboard.streaming import text_of
-from protocols.survey import Survey
 from stream_app.finals import FinalKey
 from stream_app.log.flushes import Come, Output
 from stream_app.log.marks import Loss
 from tests.helpers.collecting import collecting, small_survey
+from tests.helpers.published import come
 from views.reading import Results
 from views.results import HISTOGRAMS, MOBILITY, Histogram, Live, MobilityResult
 
@@ -99,7 +99,7 @@ def test_records_of_any_bytes_are_named() -> None:
         Output(HISTOGRAMS.name, key, value) for key in (b"", b"\xff/1", b"a/b/3") for value in (b"", b"\x1f\x8b")
     ]
     made = making()
-    assert made.apply(_come(small_survey(), rubbish))[0] == []
+    assert made.apply(come(rubbish, small_survey()))[0] == []
     assert len(records(made.statuses(None, False))["status"]["unread"]) == len(rubbish)
 
 
@@ -109,13 +109,13 @@ def test_large_results_are_joined_from_their_pieces(tmp_path: Path) -> None:
         (report,) = Results(colours.store).mobility("colours")
     cut = MOBILITY.messages(FinalKey("colours", 0), report, limit=200)
     assert len(cut) > 3
-    results, _ = making().apply(_come(small_survey(), cut))
+    results, _ = making().apply(come(cut, small_survey()))
     ((key, *_, segment),) = results
     shown = json.loads(text_of(segment).removeprefix(b"data: "))["record"]["windows"][0]
     shares = report.windows[0].attributes[0].values
     assert key == "mobility/colours/0" and shares is not None
     assert shown["attributes"][0]["values"]["share"]["value"] == shares.share.value.tolist()
-    assert making().apply(_come(small_survey(), cut[1:]))[0] == [], "a piece is missing"
+    assert making().apply(come(cut[1:], small_survey()))[0] == [], "a piece is missing"
 
 
 def test_verdicts_on_integrity_are_counted_and_alarms_are_named(colours: Collected) -> None:
@@ -127,10 +127,6 @@ def test_verdicts_on_integrity_are_counted_and_alarms_are_named(colours: Collect
     shown = status.record(None)
     assert shown["integrity"] == {"consistent": 2, "contradicted": 1}
     assert [(alarm["period"], alarm["verdict"]) for alarm in shown["alarms"]] == [(2, "contradicted")]
-
-
-def _come(survey: Survey, messages: list[Output]) -> Come:
-    return Come([survey], [(0, offset, message) for offset, message in enumerate(messages)])
 
 
 def test_reports_that_are_lost_in_any_of_some_periods_are_lost_once() -> None:

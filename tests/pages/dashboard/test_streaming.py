@@ -22,7 +22,7 @@ from pages.dashboard import source as source_module
 from pages.dashboard.feed import Position, Result
 from pages.dashboard.streaming import segment
 from stream_app.local import DirectoryFollower, LocalStore
-from tests.helpers.collecting import Collection, collecting, small_survey
+from tests.helpers.collecting import collecting, small_survey
 from tests.helpers.dashboards import Running, Viewer, ask, dashboard, unread
 from tests.helpers.eventually import eventually
 from views.reading import Results
@@ -31,17 +31,12 @@ FINALS = {"mobility/colours/0", "mobility/colours/1"}
 
 
 @pytest.fixture
-def collection(tmp_path: Path) -> Iterator[Collection]:
+def source(tmp_path: Path) -> Iterator[Source]:
     """Two closed periods and an open one."""
     with collecting(tmp_path, small_survey()) as (colours,):
         colours.finish([30, 20, 10], [33, 22, 11])
         colours.report(2, [40, 0, 0])
-        yield colours
-
-
-@pytest.fixture
-def source(collection: Collection, tmp_path: Path) -> Source:
-    return Source(lambda: DirectoryFollower(tmp_path))
+        yield Source(lambda: DirectoryFollower(tmp_path))
 
 
 def has(*keys: str) -> Any:
