@@ -77,10 +77,8 @@ def test_names_groups_and_ranges_are_what_is_written() -> None:
         ("dwell", ["1", "2", "3-5"]),
         ("dwell", ["15m-30m", "30m-1h", "2h"]),
         ("dwell", ["10h", "10h-18h"]),
-        ("dwell", ["0-9", "10-19"]),
         ("transition", ["a>a", "a>b", "Le Mans > b"]),
         ("plain", ["soon", "a>b>c"]),
-        ("area", ["3h-5h", ">"]),
     ],
 )
 def test_values_of_roles_are_taken_as_documented(role: str, values: list[str]) -> None:
@@ -95,11 +93,6 @@ def test_periods_are_found_by_moment_and_back_and_are_open_ahead() -> None:
     assert [survey.period_of(at) for at in (begin, end, survey.start - timedelta(1))] == [5, 6, -96]
     assert load({"period": "1d", "grace": "1h", "clock": "wall"}).ahead == 9, "a week without workers"
     assert load({"period": "15m", "grace": "1h", "clock": "source"}).ahead == 6
-
-
-def test_an_attribute_nobody_asked_for_is_an_error_that_lists_those_asked() -> None:
-    with pytest.raises(SurveyError, match="it has colour, count"):
-        load({}).attribute("size")
 
 
 @given(st.integers(0, 10**8))

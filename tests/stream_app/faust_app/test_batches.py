@@ -28,11 +28,6 @@ CONTROL = 0x20
 LIMIT = 1 << 20
 
 
-@pytest.fixture
-def little_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batches, "FETCHED_BYTES", 2 * LIMIT)
-
-
 def batch(offset: int, *deltas: int, last: int | None = None, kind: int = 0, epoch: int = 3) -> bytes:
     """A batch with empty records at these distances from its first offset."""
     records = b"".join(bombs.framed_at(delta, bombs.varint(-1) + bombs.varint(0) + bombs.varint(0)) for delta in deltas)
@@ -76,18 +71,6 @@ def test_offsets_without_a_record_are_delivered_before_within_and_after_batches(
     assert end == 11
 
 
-def test_batches_that_decompress_to_too_much_are_skipped_whatever_the_codec() -> None:
-    raw = [bombs.bomb(codec, 4 << 20) for codec in (bombs.SNAPPY, bombs.LZ4, bombs.ZSTD)] + [bombs.gzip_bomb(1)]
-    delivered, end = fetched(*(moved(one, offset) for offset, one in enumerate(raw)), batch(4, 0))
-    assert [why for _, _, why, _ in delivered] == [Why.TOO_LARGE] * 4 + [None]
-    assert end == 5
-
-
-def test_a_batch_that_cannot_be_read_is_skipped_and_the_next_is_not() -> None:
-    delivered, _ = fetched(bombs.poisoned(), batch(1, 0))
-    assert [why for _, _, why, _ in delivered] == [Why.UNDECODABLE, None]
-
-
 @pytest.mark.parametrize("deltas", [(0, 0, 0), (0, 2, 1), (5, 6, 7), (0, 1, 1000), (-1, 0, 1)])
 def test_records_that_are_not_where_they_belong_are_no_gap_in_the_log(deltas: tuple[int, ...]) -> None:
     """A gap stops the partition until an operator decides: no sender may cause one."""
@@ -102,9 +85,11 @@ def test_what_was_read_before_is_not_delivered_again() -> None:
     assert fetched(moved(bombs.gzip_bomb(1), 0), batch(1, 0), start=1) == ([(1, 1, None, 3)], 2)
 
 
-@pytest.mark.usefixtures("little_at_once")
-def test_the_rest_of_a_fetch_that_decompresses_to_much_is_left_for_the_next_fetch() -> None:
+def test_the_rest_of_a_fetch_that_decompresses_to_much_is_left_for_the_next_fetch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Many batches, each just below the limit, may be in one fetch of some megabytes."""
+    monkeypatch.setattr(batches, "FETCHED_BYTES", 2 * LIMIT)
     raw = [moved(bombs.bomb(bombs.ZSTD, LIMIT - 600), offset) for offset in range(10)]
     delivered, end = fetched(*raw)
     assert len(delivered) == end == 3
