@@ -18,9 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from playwright.sync_api import expect
-from typer.testing import CliRunner
 
-from hearsay.cli import app
 from hearsay.survey_files import read_survey
 from hearsay_device import Device, DeviceError, Limits
 from protocols.scheme import Scheme
@@ -31,8 +29,9 @@ from tests.clients.test_device import CAPPED, Days
 from tests.gateway.forked import Forked
 from tests.helpers.browser import Files, open_browser
 from tests.helpers.command_line import done
-from tests.helpers.loopback import answering, gateway, served
+from tests.helpers.loopback import TAKEN, answering, gateway, served
 from tests.helpers.node import find_node
+from tests.lab.calling import figures_of
 
 HERE = Path(__file__).parent
 PATIENCE_SECONDS = 120
@@ -180,7 +179,7 @@ def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(
     file = tmp_path / "survey.yaml"
     file.write_text(SURVEY.replace("NOW", datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")))
     unsigned = Scheme(read_survey(file)).fingerprint
-    authors = [json.loads(_typed("survey", "sign", str(file), "--key", str(tmp_path / key), "--json")) for key in "ba"]
+    authors = [figures_of("survey sign", file, "--key", tmp_path / key) for key in "ba"]
     assert {author["fingerprint"] for author in authors} == {unsigned, Scheme(read_survey(file)).fingerprint}
     wrong, right = (author["author"] for author in authors)
     with Forked(tmp_path / "serve.log", "serve", str(file), "--data", str(tmp_path / "data")).serving() as server:
@@ -200,12 +199,6 @@ def test_a_survey_that_is_signed_is_accepted_by_its_authors_key_and_by_no_other(
         outcome = said(find_node(), "--input-type=module", "--eval", program, directory=tmp_path)
         assert outcome == ["signature", "settings", "reported"]
         assert server.leave() == 0, server.log.read_text()
-
-
-def _typed(*words: str) -> str:
-    done = CliRunner().invoke(app, words, catch_exceptions=False)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 @pytest.mark.long(part="clients")
@@ -244,7 +237,7 @@ def serving(posted: list[bytes]) -> Iterator[str]:
         def do_GET(self) -> None:
             own = {"/vectors.json": FILE.read_bytes(), "/v1/surveys/test": CAPPED.terms}
             if self.path in own:
-                self._answer(200, own[self.path])
+                answering(200, own[self.path])(self)
             else:
                 super().do_GET()
 
@@ -252,13 +245,7 @@ def serving(posted: list[bytes]) -> Iterator[str]:
             body = self.rfile.read(int(self.headers["content-length"]))
             if self.path != "/done":
                 posted.append(body)
-            self._answer(201, b"{}")
-
-        def _answer(self, status: int, body: bytes) -> None:
-            self.send_response(status)
-            self.send_header("content-length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
+            TAKEN(self)
 
     with served(Handler) as address:
         yield address

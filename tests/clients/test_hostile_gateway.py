@@ -164,14 +164,6 @@ def test_all_reports_together_tell_no_more_than_is_explained(tmp_path: Path, lib
     assert explained <= 0.953
 
 
-def _cut(request: BaseHTTPRequestHandler) -> None:
-    request.send_response(200)
-    request.send_header("content-length", "100000")
-    request.end_headers()
-    request.wfile.write(CAPPED.terms[:100])
-    request.close_connection = True
-
-
 def _slow(head: bool) -> Handle:
     """Good terms, but byte by byte for far longer than the device waits."""
 
@@ -188,8 +180,7 @@ def _slow(head: bool) -> Handle:
 
 
 ANSWERS = {
-    "cut": (_cut, "gateway"),
-    "half": (answering(200, CAPPED.terms[:400]), "terms"),
+    "cut": (answering(200, CAPPED.terms[:100], **{"content-length": "100000"}), "gateway"),
     "of another survey": (answering(200, scheme_with(of_size(9), eps_inf=2, eps_1=1, id="other").terms), "terms"),
     "not JSON": (answering(200, b"<html>"), "terms"),
     "not text": (answering(200, b"\xff\xfe\x00"), "terms"),

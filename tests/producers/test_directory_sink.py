@@ -5,7 +5,6 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-import redis
 
 from memo_store.survey_memos import SurveyMemos
 from producers.simulation import Simulation
@@ -14,6 +13,7 @@ from protocols.errors import DeliveryError, FingerprintChanged, ReplayError, Set
 from protocols.respondent import Respondent
 from protocols.scheme import Scheme
 from tests.helpers.sinks import KeepingSink
+from tests.memo_store.surveys import empty
 from tests.producers.populations import CLOCK_KEY, KEYRING, Alternating, scheme
 
 Capture = Callable[[Sink], None]
@@ -24,8 +24,7 @@ def capture(open_memos: Callable[[Respondent], SurveyMemos], redis_url: str) -> 
     """Run a fleet into a sink, every time as if it were the first."""
 
     def run(sink: Sink) -> None:
-        with redis.Redis.from_url(redis_url) as client:
-            client.flushall()
+        empty(redis_url)
         survey = scheme()
         Simulation(open_memos(Respondent(survey, KEYRING)), sink, Alternating(), CLOCK_KEY).run()
 

@@ -34,16 +34,17 @@ CALIBRATIONS = ("exact", "published")
 USES: tuple[Use, ...] = ("one-shot", "memo only", "two rounds")
 FAKED = [*(record.name for record in fitting("rs+fd")), "adp", "auto"]
 PAIRS = [("grr", "grr"), ("grr-r", "grr-r"), ("grr-r", "grr"), ("oue-r", "oue-r"), ("grr", "sue-r"), ("oue-r", "grr-r")]
-PRIORS = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
+Priors = dict[int, list[float]]
+PRIORS: Priors = {2: [0.3, 0.7], 3: [0.6, 0.3, 0.1], 4: [0.1, 0.55, 0.15, 0.2]}
 
 SINGLE = [(use, record.name) for use in USES for record in fitting(use)]
 
 
-def several(sizes: Sequence[int], names: str | Sequence[str], prior: bool = False) -> list[dict[str, Any]]:
-    """Attributes of these sizes; all of one mechanism, or each of its own."""
+def several(sizes: Sequence[int], names: str | Sequence[str], priors: Priors | None = None) -> list[dict[str, Any]]:
+    """Attributes of these sizes; all of one mechanism, or each of its own. Priors are by size."""
     each = [names] * len(sizes) if isinstance(names, str) else names
     return [
-        of_size(k, f"a{i}", mechanism=name, prior=PRIORS[k] if prior else None)
+        of_size(k, f"a{i}", mechanism=name, prior=priors[k] if priors else None)
         for i, (k, name) in enumerate(zip(sizes, each, strict=True))
     ]
 
@@ -117,7 +118,7 @@ def test_fakes_from_a_prior_reveal_exactly_what_is_said(kind: str, names: tuple[
     for sizes, t in product(((2, 3), (3, 3), (4, 2)), (1, 2, 3)):
         bits = sum(1 if "grr" in name else k for k, name in zip(sizes, names, strict=True))
         if bits * t <= 16:
-            attributes = several(sizes, names, prior=True)
+            attributes = several(sizes, names, PRIORS)
             holds(scheme_with(*attributes, solution="rs+rfd", guarantee=guarantee, **BUDGETS[kind]), t)
 
 
@@ -174,7 +175,7 @@ def test_hashes_to_more_symbols_than_there_are_values_have_a_bound(k: int) -> No
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 @pytest.mark.parametrize("name", ["grr", "oue-r"])
 def test_among_fakes_any_two_histories_are_within_the_bound(name: str, solution: str) -> None:
-    attributes = several((2, 3), name, prior=solution == "rs+rfd")
+    attributes = several((2, 3), name, PRIORS if solution == "rs+rfd" else None)
     scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
     one = scheme.guarantees.any(1)
     assert one.exact and one.whole == pytest.approx(whole_loss(history_distribution(scheme, 1)), rel=1e-9)
@@ -246,7 +247,7 @@ def test_fakes_dampen_the_first_value_and_not_those_that_follow(name: str) -> No
 @pytest.mark.parametrize("solution", ["rs+fd", "rs+rfd"])
 def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str) -> None:
     """Attributes that can take unequally many values, and fakes from a prior."""
-    attributes = several((2, 3), name, prior=solution == "rs+rfd")
+    attributes = several((2, 3), name, PRIORS if solution == "rs+rfd" else None)
     scheme = scheme_with(*attributes, solution=solution, **BUDGETS["two rounds"])
     promise = scheme.guarantees
     assert promise.values == (2, 3)
@@ -262,13 +263,9 @@ def test_what_is_not_exact_at_the_cap_is_an_upper_bound(name: str, solution: str
 @pytest.mark.parametrize("sizes", [(2, 3), (5, 40), (3, 100, 7, 12)])
 def test_an_attribute_guarantee_spends_what_was_declared(kind: str, calibration: str, sizes: tuple[int, ...]) -> None:
     for solution, name in (("rs+fd", "auto"), ("rs+fd", "oue-z"), ("rs+fd", "sue-r"), ("rs+rfd", "auto")):
-        priors = [[2 * (i + 1) / (k * (k + 1)) for i in range(k)] if solution == "rs+rfd" else None for k in sizes]
-        attributes = [
-            of_size(k, f"a{i}", mechanism=name, prior=prior)
-            for i, (k, prior) in enumerate(zip(sizes, priors, strict=True))
-        ]
+        priors = {k: [2 * (i + 1) / (k * (k + 1)) for i in range(k)] for k in sizes if solution == "rs+rfd"}
         terms = {"solution": solution, "guarantee": "attribute", "calibration": calibration, **BUDGETS[kind]}
-        promise = scheme_with(*attributes, **terms).guarantees
+        promise = scheme_with(*several(sizes, name, priors), **terms).guarantees
         declared = BUDGETS[kind]
         if "eps" not in declared:
             assert promise.for_ever.attribute == pytest.approx(declared["eps_inf"], rel=1e-9)
@@ -332,15 +329,11 @@ def test_a_prior_that_is_right_hides_the_sampled_attribute_only_where_fakes_carr
     names: tuple[str, str], gives_away: bool, terms: dict[str, Any]
 ) -> None:
     """Values are spread exactly like the fakes, which is the best a prior can be."""
-    priors = ([0.9, 0.06, 0.04], [0.2, 0.8])
-    attributes = [
-        of_size(len(prior), f"a{i}", mechanism=name, prior=prior)
-        for i, (prior, name) in enumerate(zip(priors, names, strict=True))
-    ]
-    scheme = scheme_with(*attributes, solution="rs+rfd", **terms)
+    priors = {3: [0.9, 0.06, 0.04], 2: [0.2, 0.8]}
+    scheme = scheme_with(*several((3, 2), names, priors), solution="rs+rfd", **terms)
     (first, fake_first), (second, fake_second) = (answers(q, 1, scheme.survey.longitudinal) for q in scheme.questions)
     assert fake_first is not None and fake_second is not None
-    by_sampled = np.outer(priors[0] @ first, fake_second), np.outer(fake_first, priors[1] @ second)
+    by_sampled = np.outer(priors[3] @ first, fake_second), np.outer(fake_first, priors[2] @ second)
     best = np.max(by_sampled, axis=0).sum() / 2
     assert attribute_guess(scheme.questions, same=False) == pytest.approx(best)
     assert (best > 0.51) == gives_away

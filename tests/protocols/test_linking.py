@@ -24,11 +24,7 @@ PEOPLE = 2000
 
 
 def question(mechanism: str, k: int, **budgets: float) -> Question:
-    return asked(mechanism, k, **budgets).questions[0]
-
-
-def asked(mechanism: str, k: int, **budgets: float) -> Scheme:
-    return scheme_with({**of_size(k), "mechanism": mechanism}, **budgets)
+    return scheme_with(of_size(k, mechanism=mechanism), **budgets).questions[0]
 
 
 def test_information_of_symbols_is_that_of_their_joint_matrix() -> None:
@@ -80,7 +76,7 @@ def test_what_is_kept_for_life_divides_the_crowd() -> None:
     alone = evidence(three.questions, three.discloses, memoised=True)
     assert [one.traits for one in alone] == [3, 3, 3]
     assert alone[0].first_guess(9000) == pytest.approx(first_guess(alone[0].questions, 3000))
-    hashed = asked("loloha", 20, **budgets)
+    hashed = scheme_with(of_size(20, mechanism="loloha"), **budgets)
     assert evidence(hashed.questions, hashed.discloses, memoised=True)[0].traits == 3**5
     held = scheme_with(of_size(10, mechanism="dbitflip", parameter=3), eps_inf=1.0)
     assert evidence(held.questions, held.discloses, memoised=True)[0].traits == 120

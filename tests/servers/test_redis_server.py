@@ -20,6 +20,7 @@ from servers import redis_server
 from servers.ports import free_port
 from servers.redis_server import SOCKET_PATH_BYTES, RedisServer, Release, embedded_program, local, release_of
 from tests.helpers.eventually import eventually
+from tests.memo_store.surveys import running
 
 
 def client(server: RedisServer) -> redis.Redis:
@@ -52,8 +53,7 @@ def test_it_is_durable_private_and_alone_in_its_directory(tmp_path: Path) -> Non
 def test_a_killed_server_starts_again_at_the_same_address_with_every_answered_write(
     tmp_path: Path, redis_executable: Path
 ) -> None:
-    server = RedisServer(tmp_path, executable=redis_executable).start()
-    try:
+    with running(tmp_path, executable=redis_executable) as server:
         url, pid = server.url, server.pid
         put(server, "memo", "kept")
         server.kill()
@@ -63,8 +63,6 @@ def test_a_killed_server_starts_again_at_the_same_address_with_every_answered_wr
         assert server.pid != pid
         assert server.url == url
         assert get(server, "memo") == "kept"
-    finally:
-        server.stop()
 
 
 def hold(directory: Path, ready: Connection) -> None:
@@ -133,12 +131,9 @@ def test_a_deep_directory_gets_a_short_socket_where_nobody_else_may_enter(tmp_pa
 
 
 def test_a_port_is_opened_on_loopback_when_asked_for(tmp_path: Path) -> None:
-    server = RedisServer(tmp_path, port=free_port()).start()
-    try:
+    with running(tmp_path, port=free_port()) as server:
         assert server.url == f"redis://127.0.0.1:{server.port}/0"
         put(server, "memo", "kept")
-    finally:
-        server.stop()
 
 
 def test_a_server_that_cannot_start_says_why(tmp_path: Path) -> None:
@@ -218,11 +213,8 @@ def test_a_store_of_a_newer_server_is_refused_and_left_as_it_is(tmp_path: Path) 
         ("Valkey 9.1.2", "Valkey 9.1.3", True),  # the same series
         ("Valkey 9.1.2", "Valkey 9.2.0", False),
         ("Valkey 10.0.0", "Valkey 9.1.2", True),
-        ("Valkey 9.1.2", "Redis 6.2.14", True),
         ("Valkey 9.1.2", "Redis 7.2.4", True),
         ("Valkey 9.1.2", "Redis 7.4.0", False),  # a lower number, but after they parted
-        ("Redis 99.0.0", "Valkey 7.2.5", False),
-        ("Redis 7.0.15", "Redis 7.2.4", False),
         ("Redis 8.0.2", "Redis 7.0.15", True),
     ],
 )
