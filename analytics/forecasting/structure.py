@@ -62,7 +62,8 @@ class Series:
         return len(self.values)
 
     def before(self, place: int) -> "Series":
-        """The periods before this place."""
+        """The periods before this place: none before the first."""
+        place = max(0, place)
         return replace(self, values=self.values[:place], fresh=self.fresh[:place], memo=self.memo[:place])
 
     def numbers(self, begin: int, end: int) -> Whole:

@@ -153,6 +153,8 @@ def look_ahead(
 
     Without any given, seasons are days and weeks, where the times of rows are known.
     """
+    if backtested is not None and backtested < 1:
+        raise SettingsError(f"a backtest of {backtested} periods", "give how many of the last periods to forecast")
     found, remarks, refusal, structure = [], list(loaded.remarks), None, Structure.of(seasons or ())
     if seasons is None and loaded.axis.begin is None:
         remarks.append("rows have no times, so no season is known: give --season if there is one")

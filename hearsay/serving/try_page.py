@@ -1,7 +1,8 @@
 """`/try`: a device in the browser, made of the JavaScript library, and the estimate that its reports move.
 
-The page and what it shows are served where everybody may send: on the loopback address. Its files are in `assets`;
-the library's own are those of clients/javascript. Browsers give it cryptography on https and on loopback only.
+The page and what it shows are served where everybody may send: on the loopback address, and not through a proxy. Its
+files are in `assets`; the library's own are those of clients/javascript. Browsers give it cryptography on https and on
+loopback only.
 """
 
 import json

@@ -105,7 +105,9 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
         single = {name: column for name, column in self.columns.items() if isinstance(column, str)}
         positions = {name: pair for name, pair in self.columns.items() if not isinstance(pair, str)}
         Chooser(survey.attributes, self.choose, positions)  # refuses rules that do not fit, before anything is read
-        own = None if survey.time_zone is None else ZoneInfo(survey.time_zone.name)
+        zone = self.zone
+        if zone is None and survey.time_zone is not None:
+            zone = ZoneInfo(survey.time_zone.name)
         return Options(
             ColumnMapping(
                 single["person"],
@@ -117,7 +119,7 @@ class EdgeDeclaration(BaseModel, frozen=True, extra="forbid"):
             ),
             self.lateness,
             self.choose,
-            self.zone or own,
+            zone,
             self.repeated,
             form=FileFormat(self.delimiter, encoding=self.encoding),
             time_formats=self.time_formats,

@@ -276,7 +276,8 @@ def require_columns(path: Path, survey: Survey, columns: ColumnMapping, options:
     missing = [name for name in columns.names if name not in header]
     if not missing and delimiter == own and (encoding != UTF_16 or encoding == options.form.encoding):
         return
-    cells = {name: pa.array([row[at] for row in rows if len(row) == len(header)]) for at, name in enumerate(header)}
+    whole = [row for row in rows if len(row) == len(header)]
+    cells = {name: pa.array([row[at] for row in whole], pa.string()) for at, name in enumerate(header)}
     times = [name for name, texts in cells.items() if len(texts) and _formats(texts) is not None]
     if len(missing) == len(columns.names) and (not times or any(map(str.isdigit, lines[0]))):
         return

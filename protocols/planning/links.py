@@ -47,9 +47,9 @@ class CrowdPlan(Told):
     """What links reports, against what a crowd of `devices` hides.
 
     `report` is for all attributes together, where a report answers them all. `wider` is by attribute. `horizon` is the
-    largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that gaps tell,
-    or the flags of a survey with `visitors`. `candidates` are among how many reports the one before is, at least: those
-    of one period.
+    largest gap: a smaller one names the period of the device's previous report. `gap_bits` is the most that gaps tell
+    on average, or the flags of a survey with `visitors`; rare ones tell more. `candidates` are among how many reports
+    the one before is, at least: those of one period.
     """
 
     devices: int
@@ -128,7 +128,7 @@ def _wider(one: Evidence, devices: int) -> list[WiderPlan]:
 
 
 def gap_bits(survey: Survey) -> float:
-    """The most that gaps or flags tell about the report before: in which period it was, or in which units.
+    """The most that gaps or flags tell on average about the report before: in which period or units it was.
 
     The flags that a report can have contain each other, so there is at most one more of them than there are units.
     """

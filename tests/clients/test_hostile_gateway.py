@@ -181,6 +181,7 @@ def _slow(head: bool) -> Handle:
 
 ANSWERS = {
     "cut": (answering(200, CAPPED.terms[:100], **{"content-length": "100000"}), "gateway"),
+    "half": (answering(200, CAPPED.terms[:400]), "terms"),
     "of another survey": (answering(200, scheme_with(of_size(9), eps_inf=2, eps_1=1, id="other").terms), "terms"),
     "not JSON": (answering(200, b"<html>"), "terms"),
     "not text": (answering(200, b"\xff\xfe\x00"), "terms"),

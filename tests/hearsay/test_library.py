@@ -352,6 +352,8 @@ def test_tables_and_results_are_forecast(tmp_path: Path) -> None:
         "day,riders\n" + "".join(f"{d},{100 + i % 7}\n" for i, d in enumerate(days))
     )
     assert ahead.table == hearsay.forecast(str(path), ahead=7, backtest=8).table
+    with pytest.raises(ResultsError, match="before the backtest: 0 values"):
+        hearsay.forecast(str(path), season=[7], backtest=40)
     assert ahead.table["time"][0].as_py() == "2026-02-01 00:00:00" and "2026-02-01" in ahead._repr_html_()
     hearsay.run(survey(), devices=100, periods=21, data=tmp_path / "run")
     people = hearsay.forecast(tmp_path / "run", ahead=2, season=(), measure="visitors").table

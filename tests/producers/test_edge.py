@@ -22,6 +22,7 @@ from protocols.randomness import Keyring
 from protocols.respondent import Respondent
 from tests.helpers.dying import EVERY, Killed, Steps
 from tests.helpers.sinks import KeepingSink, rows_by_token
+from tests.helpers.surveys import of_size, scheme_with
 from tests.producers.events import OPTIONS, START, Event, computed, history, nearly_sorted, reported, survey, write
 from tests.producers.populations import CLOCK_KEY, KEYRING
 
@@ -188,3 +189,9 @@ def test_what_is_wrong_in_edge_yaml_is_named(good: str, right: str, wrong: str, 
     assert parse_edge(good, "edge.yaml").data
     with pytest.raises(HearsayError, match=complaint):
         parse_edge(good.replace(right, wrong), "edge.yaml").options(survey().survey)
+
+
+def test_a_zone_of_its_own_serves_where_the_surveys_zone_is_not_known() -> None:
+    newer = {"name": "Europe/Kyiw", "offsets": [[1767135600, 3600]], "until": 1900000000}
+    asked = scheme_with(of_size(2), eps=1, start="2026-01-01T00:00:00+01:00", time_zone=newer).survey
+    assert parse_edge(FILES.replace("data: d", "data: d, zone: Europe/Paris"), "edge.yaml").options(asked).columns

@@ -277,6 +277,7 @@ def test_typed_times_are_read_as_they_are_meant() -> None:
     for column in (
         pa.array([seconds], pa.timestamp("s", "Europe/Paris")),
         pa.array([seconds * 1000], pa.timestamp("ms", "UTC")),
+        pa.array([seconds], pa.int64()),
     ):
         assert moments(column, None).tolist() == [seconds * 1_000_000]
     assert moments(pa.array([seconds], pa.timestamp("s")), None).tolist() == [BAD]

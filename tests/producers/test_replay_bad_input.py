@@ -224,6 +224,9 @@ def test_another_delimiter_and_another_encoding_are_named(tmp_path: Path) -> Non
     rows[3][2] = "größe"
     path.write_bytes("\n".join(",".join(row) for row in (NAMES, *rows)).encode("cp1252"))
     assert any("try --encoding latin-1" in advice for advice in look(path).advice)
+    path.write_text("msisdn,at,town,minutes\n")
+    with pytest.raises(ReplayError, match="right of: --map COLUMN=area"):
+        look(path)
     path.write_text("msisdn,at,cell,minutes\n", encoding="utf-16")
     with pytest.raises(ReplayError, match="right of: --encoding utf-16"):
         look(path)

@@ -213,8 +213,11 @@ def test_a_store_of_a_newer_server_is_refused_and_left_as_it_is(tmp_path: Path) 
         ("Valkey 9.1.2", "Valkey 9.1.3", True),  # the same series
         ("Valkey 9.1.2", "Valkey 9.2.0", False),
         ("Valkey 10.0.0", "Valkey 9.1.2", True),
+        ("Valkey 9.1.2", "Redis 6.2.14", True),
         ("Valkey 9.1.2", "Redis 7.2.4", True),
         ("Valkey 9.1.2", "Redis 7.4.0", False),  # a lower number, but after they parted
+        ("Redis 99.0.0", "Valkey 7.2.5", False),
+        ("Redis 7.0.15", "Redis 7.2.4", False),
         ("Redis 8.0.2", "Redis 7.0.15", True),
     ],
 )

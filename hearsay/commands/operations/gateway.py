@@ -52,9 +52,9 @@ def serve(
 ) -> None:
     """Collect surveys from real devices in one process, without Kafka, until it is stopped.
 
-    Devices fetch the terms and post their reports over HTTP; /try is such a device in the browser. Every report that
-    was answered with 201 is on disk and counted once, also after kill -9. Periods are closed at their end plus grace.
-    `hearsay report --data` reads the results, also while this runs.
+    Devices fetch the terms and post their reports over HTTP; /try is such a device in a browser on this machine. Every
+    report that was answered with 201 is on disk and counted once, also after kill -9. Periods are closed at their end
+    plus grace. `hearsay report --data` reads the results, also while this runs.
 
     Without credentials only this machine may send. For others give --tokens or --client-ca.
 
@@ -146,10 +146,9 @@ def new(
     from servers.private_files import open_private
 
     token = f"hs_{secrets.token_urlsafe(32)}"
-    with open_private(file, "a+") as tokens:
-        tokens.seek(0)
-        text = tokens.read()
-        tokens.write("\n" * (text != "" and not text.endswith("\n")) + credential_line(token, role, note))
+    unended = file.is_file() and file.read_bytes()[-1:] not in (b"", b"\n")
+    with open_private(file, "a") as tokens:
+        tokens.write("\n" * unended + credential_line(token, role, note))
     if as_json:
         console.print_json({"token": token, "role": role, "file": str(file)})
     else:
