@@ -64,7 +64,7 @@ def test_devices_keep_every_promise_that_an_audit_measures(
     tmp_path: Path, library: str, solution: str, mechanism: str
 ) -> None:
     survey = SEVERAL.replace("SOLUTION", solution).replace("MECHANISM", mechanism)
-    report = audited(survey, tmp_path, "--devices 120 --periods 2 --device", program(library))
+    report = audited(survey, tmp_path, "--devices 60 --periods 2 --device", program(library))
     assert not report.defects
     measured = [figure for figure in report.figures if figure.measured is not None]
     assert {figure.attack for figure in measured} >= {"guess", "link", "epsilon"}

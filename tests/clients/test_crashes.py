@@ -25,6 +25,7 @@ from protocols.scheme import Scheme
 from protocols.survey_text import parse_survey
 from stream_app.local.log import LocalLog
 from tests.clients.cases import ANY, FILE
+from tests.clients.libraries import Clock, open_device
 from tests.clients.test_device import CAPPED, Days
 from tests.gateway.forked import Forked
 from tests.helpers.browser import Files, open_browser
@@ -101,7 +102,7 @@ def _period(report: bytes) -> int:
 @pytest.mark.long(part="clients")
 def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_on(tmp_path: Path) -> None:
     """A failure would be: other bytes for a period that was sent before, no report, or a lock that nobody removes."""
-    node, program = find_node(), str(HERE / "device.mjs")
+    node, program, noon = find_node(), str(HERE / "device.mjs"), datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
     with gateway(answering(200, CAPPED.terms)) as running:
         for operation in count():
             running.posted.clear()
@@ -111,7 +112,8 @@ def test_a_device_in_javascript_that_was_killed_at_any_operation_on_files_goes_o
                 [node, "--import", str(HERE / "dying.mjs"), program, running.address, str(state), "1"],
                 env={**os.environ, "DIES_AT": str(operation)}, timeout=PATIENCE_SECONDS, check=False, cwd=tmp_path,
             )  # fmt: skip
-            assert said(node, program, running.address, str(state), "7", directory=tmp_path) == ["0"], operation
+            with open_device("javascript", state, Clock(noon), Limits(**ANY)) as device:
+                assert device.send(running.address, "test", {"a": "7"}).period == 0, operation
             assert 1 <= len(running.posted) <= 2 and len(set(running.posted)) == 1, operation
             assert not (state.parent / "device.lock").exists()
             if killed.returncode == 0:

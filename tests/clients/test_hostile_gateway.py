@@ -213,7 +213,7 @@ def _gets_nothing(
 
 
 # Whether, when and how often a device sends, and how long its bytes are, is no function of a value.
-SURVEYS, MANY = 12, 300
+SURVEYS, MANY = 12, 150
 NUMBERS = [*range(SURVEYS), *(pytest.param(n, marks=pytest.mark.long(part="clients")) for n in range(SURVEYS, MANY))]
 DAYS = (0, 1, 1, 3, 2, 40, 400)  # clocks go back, too
 START = datetime(2026, 1, 1, 12, tzinfo=timezone.utc)  # noqa: UP017

@@ -58,20 +58,20 @@ def claim(scheme: Scheme, size: int = SIZE, delta: float = DELTA) -> float:
 def published(directory: Path, periods: int, attributes: int) -> tuple[Any, Any, float]:
     """Scores and coins from finals of the stream app, which counted frames of devices; and what is claimed.
 
-    In each block of SIZE periods other devices report, one of them with a coin's value, as in `coin_scores`.
+    In each block of SIZE periods other devices report, one of them with a coin's value, as in `coin_scores`. Each
+    answers for all attributes, with the budget of FESTIVAL for each.
     """
     scheme = scheme_with(
-        *(of_size(3, f"a{i}", mechanism="l-grr") for i in range(attributes)), clock="source",
-        central={"delta": 1e-8}, **FESTIVAL,
+        *(of_size(3, f"a{i}", mechanism="l-grr") for i in range(attributes)), clock="source", solution="spl",
+        central={"delta": 1e-8}, **{name: attributes * eps for name, eps in FESTIVAL.items()},
     )  # fmt: skip
     respondent, period = Respondent(scheme, seeded_keyring(0)), np.repeat(np.arange(periods), SIZE)
     member, coins = np.tile(np.arange(SIZE), periods), tossed(periods, attributes)
-    victim, tokens, answers, others = member == period % SIZE, {}, {}, {}
+    devices, victim = (period // SIZE * SIZE + member).astype(np.uint64), member == period % SIZE
+    tokens, answers, others = respondent.tokens(devices, period), {}, {}
     for place, question in enumerate(scheme.questions):
-        devices = ((place * periods + period // SIZE) * SIZE + member).astype(np.uint64)
         values = np.where(victim, np.where(coins[period, place], 0, question.k - 1), question.k // 2)
-        tokens[place] = respondent.tokens(devices, period)
-        answers[place] = respondent.answers(question, devices, period, values)
+        answers[question.name] = respondent.answers(question, devices, period, values)
         memos = respondent.answers(memo_sent(question), devices[~victim], 0, values[~victim])
         counted, second = np.zeros((periods, question.k)), question.mechanism.second
         np.add.at(counted, (period[~victim], memos), 1)
@@ -80,10 +80,9 @@ def published(directory: Path, periods: int, attributes: int) -> tuple[Any, Any,
     with EmbeddedApp(directory, [scheme.survey], KEY, KEY) as app:
         for now in range(periods):
             rows = slice(now * SIZE, (now + 1) * SIZE)
-            for place, question in enumerate(scheme.questions):
-                about = scheme.survey.id, scheme.fingerprint, now, tokens[place][rows], gaps
-                frame = Frame(*about, {question.name: answers[place][rows]}).sorted()
-                app.send(0, FRAME, encode_frame(frame, scheme))
+            about = scheme.survey.id, scheme.fingerprint, now, tokens[rows], gaps
+            frame = Frame(*about, {name: symbols[rows] for name, symbols in answers.items()}).sorted()
+            app.send(0, FRAME, encode_frame(frame, scheme))
             app.send(0, CLOCK, encode_clock(Clock(scheme.survey.id, now), KEY))
             if now % SIZE == SIZE - 1 or now == periods - 1:
                 app.flush()

@@ -123,22 +123,23 @@ def finals(crowd: Crowd) -> Iterator[tuple[Final, int]]:
         yield Final.decode(final.encode()), sum(late.values())
 
 
+DAYS = "1d", "[week, month, year, ever]"
+HOURS = "1h", "[day, week, month, ever]", 100_000, 400 * 24
 SIZES = [
-    pytest.param("1d", "[week, month, year, ever]", 300, 60, "Europe/Paris", id="days"),
+    *(pytest.param(*DAYS, 300, 60, "Europe/Paris", lost, id=f"few-{lost}") for lost in (0.0, 0.01)),
     *(
-        pytest.param(period, units, devices, periods, place, marks=pytest.mark.long(part="statistics"))
-        for place in PLACES
-        for period, units, devices, periods in [
-            ("1d", "[week, month, year, ever]", 100_000, 400),
-            ("1h", "[day, week, month, ever]", 100_000, 400 * 24),
-            ("1w", "[month, year, ever]", 100_000, 58),
+        pytest.param(*case, marks=pytest.mark.long(part="statistics"))
+        for case in [
+            *((*DAYS, 100_000, 400, place, lost) for place in PLACES for lost in (0.0, 0.01)),
+            *(("1w", "[month, year, ever]", 100_000, 58, place, lost) for place in PLACES for lost in (0.0, 0.01)),
+            (*HOURS, "Europe/Paris", 0.01),
+            (*HOURS, "Pacific/Auckland", 0.0),
         ]
     ),
 ]
 
 
-@pytest.mark.parametrize("lost", [0.0, 0.01])
-@pytest.mark.parametrize(("period", "units", "devices", "periods", "place"), SIZES)
+@pytest.mark.parametrize(("period", "units", "devices", "periods", "place", "lost"), SIZES)
 def test_every_unit_is_exact_and_with_losses_never_too_high(
     period: str, units: str, devices: int, periods: int, place: str, lost: float
 ) -> None:
