@@ -10,7 +10,7 @@ sent them. The events topic keeps what open periods need: an owner may die at an
 import json
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -67,7 +67,11 @@ class EventsTopic:
 
 
 class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-python has no types
-    """One process of a survey's edge. It lets go of all its partitions before others are given to it."""
+    """One process of a survey's edge. It lets go of all its partitions before others are given to it.
+
+    Until these are known, kafka-python's `assignment` still shows the partitions that were let go. So what is given is
+    kept here. Both methods of the listener are called within `poll` of the consumer, while this process waits for it.
+    """
 
     def __init__(
         self, memos: SurveyMemos, sink: Sink, clock_key: bytes, options: Options, events: EventsTopic, workspace: Path
@@ -77,7 +81,8 @@ class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
         self._calendar = survey.calendar
         self._clock = SourceClock(survey, clock_key, sink)
         self._open, self._workspace = partial(PartitionEdge, memos, sink, options), workspace
-        self._owned: dict[int, PartitionEdge] = {}
+        self._given: set[TopicPartition] = set()  # by the group, for now
+        self._owned: dict[int, PartitionEdge] = {}  # of those, what was taken over
         self._came: dict[int, float] = {}  # by owned partition: when its last record came
         self._told: dict[int, tuple[float, PartitionState]] = {}  # by owned partition: what was told last, and when
         self._finished = -1  # the last period that this process has closed for all
@@ -127,7 +132,7 @@ class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
             came = {tp.partition: records for tp, records in found.items() if tp.partition in self._owned}
             for partition, records in came.items():
                 self._take(partition, records)
-            for tp in self._consumer.assignment():
+            for tp in sorted(self._given):
                 if tp.partition not in self._owned:
                     self._take_over(tp)
             self._watch_idle()
@@ -143,10 +148,9 @@ class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
     @property
     def caught_up(self) -> bool:
         """Whether this process has read all records that are there now, and partitions were given to it."""
-        partitions = list(self._consumer.assignment())
-        ends = self._consumer.end_offsets(partitions)
-        return bool(partitions) and all(
-            tp.partition in self._owned and self._consumer.position(tp) >= ends[tp] for tp in partitions
+        ends = self._consumer.end_offsets(list(self._given))
+        return bool(ends) and all(
+            tp.partition in self._owned and self._consumer.position(tp) >= end for tp, end in ends.items()
         )
 
     @property
@@ -191,11 +195,13 @@ class TopicEdge(ConsumerRebalanceListener):  # type: ignore[misc]  # kafka-pytho
             client.close()
         os.close(self._lock)
 
-    def on_partitions_revoked(self, revoked: Sequence[TopicPartition]) -> None:
+    def on_partitions_revoked(self, revoked: Collection[TopicPartition]) -> None:
+        self._given.difference_update(revoked)
         self._release([tp.partition for tp in revoked])
 
-    def on_partitions_assigned(self, assigned: Sequence[TopicPartition]) -> None:
-        """Nothing: `poll` takes them over."""
+    def on_partitions_assigned(self, assigned: Collection[TopicPartition]) -> None:
+        """They are taken over by `poll`."""
+        self._given = set(assigned)
 
     def _take(self, partition: int, records: Sequence[Record]) -> None:
         where = f"partition {partition} of {self._events.topic}"

@@ -9,9 +9,10 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
-from kafka import KafkaAdminClient, KafkaProducer
+from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 from kafka.admin import NewTopic
 
 from bench._processes import ServerProcess
@@ -158,6 +159,38 @@ def test_two_edges_that_are_killed_count_a_town_exactly(world: World) -> None:
     for text in (progress, (world.root / "log").read_bytes(), *(path.read_bytes() for path in kept)):
         assert town.MARKER.encode() not in text
     assert not [path for path in kept if path.suffix == ".events"]
+
+
+@pytest.mark.long(part="cluster")
+def test_an_edge_lets_go_of_partitions_while_it_waits_for_others(world: World) -> None:
+    """Failure would look like: while one that is silent holds all up, it takes back what it has let go, for ever."""
+    group = f"{world.counting.topics.prefix}.edge.town"
+
+    def taken(*partitions: int) -> None:
+        """Wait for as many lines in its log; these must be of these partitions."""
+        words = "partition taken over"
+        eventually(lambda: (world.root / "log").read_text().count(words) >= len(partitions), WAIT_SECONDS)
+        lines = [json.loads(line) for line in (world.root / "log").read_text().splitlines() if words in line]
+        assert [line["partition"] for line in lines] == list(partitions)
+
+    def member(name: str) -> Any:
+        """Another one of the group. Partitions are given in the order of names: kafka-python is that of an edge."""
+        options = {"max_poll_interval_ms": 8_000, "session_timeout_ms": 6_000, **world.kafka.client_options()}
+        return KafkaConsumer(world.topic, group_id=group, client_id=name, enable_auto_commit=False, **options)
+
+    def joins(consumer: Any, given: int) -> None:
+        eventually(lambda: consumer.poll(100) is not None and len(consumer.assignment()) == given, WAIT_SECONDS)
+
+    edge = world.started(world.edge("data"))
+    try:
+        taken(0, 1, 2)
+        with closing(member("z")) as silent, closing(member("a")) as other:
+            joins(silent, 1)
+            taken(0, 1, 2, 0, 1)
+            joins(other, 2)
+            taken(0, 1, 2, 0, 1, 2)
+    finally:
+        edge.kill()
 
 
 @pytest.mark.long(part="cluster")

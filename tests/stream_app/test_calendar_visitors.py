@@ -126,7 +126,7 @@ def finals(crowd: Crowd) -> Iterator[tuple[Final, int]]:
 DAYS = "1d", "[week, month, year, ever]"
 HOURS = "1h", "[day, week, month, ever]", 100_000, 400 * 24
 SIZES = [
-    *(pytest.param(*DAYS, 300, 60, "Europe/Paris", lost, id=f"few-{lost}") for lost in (0.0, 0.01)),
+    *(pytest.param(*DAYS, 300, 60, "Europe/Paris", lost, id=f"days-{lost}") for lost in (0.0, 0.01)),
     *(
         pytest.param(*case, marks=pytest.mark.long(part="statistics"))
         for case in [
