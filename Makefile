@@ -3,6 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 ROOMS := protocols|servers|memo_store|analytics|producers|stream_app|views|gateway|pages|hearsay|clients/python
 export PYTHONHASHSEED ?= 0
+# Matrices are small: threads wait for each other, and tests of places take nine times as long. Commands do the same.
+export OPENBLAS_NUM_THREADS ?= 1
 # Compiled modules are kept, or every process of the tests would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
 
