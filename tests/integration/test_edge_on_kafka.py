@@ -175,7 +175,7 @@ def test_an_edge_lets_go_of_partitions_while_it_waits_for_others(world: World) -
 
     def member(name: str) -> Any:
         """Another one of the group. Partitions are given in the order of names: kafka-python is that of an edge."""
-        options = {"max_poll_interval_ms": 8_000, "session_timeout_ms": 6_000, **world.kafka.client_options()}
+        options = {"max_poll_interval_ms": 15_000, "session_timeout_ms": 6_000, **world.kafka.client_options()}
         return KafkaConsumer(world.topic, group_id=group, client_id=name, enable_auto_commit=False, **options)
 
     def joins(consumer: Any, given: int) -> None:

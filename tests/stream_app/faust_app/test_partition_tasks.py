@@ -39,7 +39,7 @@ def test_a_partition_that_waits_does_not_hold_up_another() -> None:
         written = asyncio.Event()
 
         async def waiting() -> None:
-            await written.wait()
+            await asyncio.wait_for(written.wait(), LIMIT_SECONDS)
             done.append("waiting")
 
         async def other() -> None:
